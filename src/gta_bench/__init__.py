@@ -1,0 +1,1 @@
+"""Measure how well LLM agents use real tools: GTA-Atomic and GTA-Workflow."""

@@ -1,0 +1,1 @@
+"""Benchmark files become records: load, fetch, verify, describe."""

@@ -1,0 +1,1 @@
+"""Frozen types for everything that is read or written."""

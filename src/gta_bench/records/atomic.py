@@ -1,0 +1,64 @@
+"""A GTA-Atomic task: tools, files, the reference dialogue and the accepted answers."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gta_bench.records.attachment import Attachment
+from gta_bench.records.base import Record
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, Step, Turn, UserTurn
+from gta_bench.records.tools import ToolSpec
+
+# The released references use one file name for every image that a tool produced.
+PLACEHOLDER_IMAGE = "outputs/dummy_generated_image.jpg"
+
+
+class WhitelistAnswer(Record):
+    """Every group of aliases must be met, and no alias of the blacklist."""
+
+    kind: Literal["whitelist"] = "whitelist"
+    whitelist: tuple[tuple[str, ...], ...]
+    blacklist: tuple[tuple[str, ...], ...] | None = None
+
+
+class FreeTextAnswer(Record):
+    """Any of these texts is a good answer; others are measured by similarity."""
+
+    kind: Literal["free_text"] = "free_text"
+    references: tuple[str, ...]
+
+
+Answer = Annotated[WhitelistAnswer | FreeTextAnswer, Field(discriminator="kind")]
+
+
+class AtomicTask(Record):
+    """One GTA-Atomic task. `answer` is None where the product is an image."""
+
+    id: str
+    tools: tuple[ToolSpec, ...]
+    attachments: tuple[Attachment, ...]
+    dialogue: tuple[Turn, ...]
+    answer: Answer | None
+
+    @property
+    def request(self) -> str:
+        """What the user asks, turns joined by newlines."""
+        return "\n".join(turn.content for turn in self.dialogue if isinstance(turn, UserTurn))
+
+    @property
+    def offered(self) -> dict[str, ToolSpec]:
+        """The task's tools by name; the first definition holds where one is listed twice."""
+        offered: dict[str, ToolSpec] = {}
+        for tool in self.tools:
+            offered.setdefault(tool.name, tool)
+        return offered
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The assistant's turns of the reference dialogue, in order."""
+        return tuple(turn for turn in self.dialogue if isinstance(turn, CallTurn | AnswerTurn))
+
+    @property
+    def calls(self) -> tuple[CallTurn, ...]:
+        """The reference's tool calls, in order."""
+        return tuple(turn for turn in self.dialogue if isinstance(turn, CallTurn))

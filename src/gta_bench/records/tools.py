@@ -1,0 +1,33 @@
+"""What a tool is called, takes and gives."""
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from gta_bench.records.base import Record
+
+ParameterType = Literal["text", "image", "audio", "video", "file", "bool", "int", "float"]
+
+
+class Parameter(Record):
+    """One input of a tool, or one of its outputs (outputs have no name)."""
+
+    type: ParameterType
+    name: str | None = None
+    description: str | None = None
+    optional: bool = False
+    default: JsonValue = None
+    filetype: str | None = None
+
+
+class ToolSpec(Record):
+    """A tool as it is offered to an agent."""
+
+    name: str
+    description: str = ""
+    inputs: tuple[Parameter, ...] = ()
+    outputs: tuple[Parameter, ...] = ()
+
+    def input(self, name: str) -> Parameter | None:
+        """The input of that name, if the tool has it."""
+        return next((parameter for parameter in self.inputs if parameter.name == name), None)

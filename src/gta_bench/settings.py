@@ -1,0 +1,246 @@
+"""What holds for this run: defaults, `gta.toml`, the command line; the only environment reader."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from gta_bench.errors import ConfigError
+
+CONFIG_FILE = "gta.toml"
+
+Origin = Literal["default", "gta.toml", "command line"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+Score = Annotated[float, Field(ge=0, le=10)]
+
+
+class Section(BaseModel):
+    """A table of gta.toml: frozen, and no unknown key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class DataSettings(Section):
+    """Where the datasets lie, and the hosts that `gta data fetch` asks."""
+
+    atomic: str = Field("data/gta_atomic", description="Folder of GTA-Atomic.")
+    workflow: str = Field("data/gta_workflow", description="Folder of GTA-Workflow.")
+    github: Url = Field("https://github.com", description="Host of the GitHub releases.")
+    huggingface: Url = Field("https://huggingface.co", description="Host of the Hub, or a mirror.")
+
+
+class ModelSettings(Section):
+    """A model under a short name that `--model` and `judge.model` accept."""
+
+    model: str = Field(description="Inspect's name of the model, such as `openai/gpt-5`.")
+    base_url: Url | None = Field(None, description="Address of an OpenAI-compatible server.")
+    key_env: VariableName | None = Field(None, description="Environment variable with the key.")
+    temperature: float | None = Field(None, ge=0, description="Sampling temperature.")
+    max_tokens: int | None = Field(None, ge=1, description="Longest reply, in tokens.")
+
+
+class EndpointSettings(Section):
+    """A server that tool backends call."""
+
+    url: Url = Field(description="Base address, such as `http://localhost:8000/v1`.")
+    model: str | None = Field(None, description="Model to ask for.")
+    key_env: VariableName | None = Field(None, description="Environment variable with the key.")
+
+
+class ToolSettings(Section):
+    """Which backend a tool uses."""
+
+    backend: str | None = Field(None, description="Backend's name, as `gta tools list` shows it.")
+    endpoint: Name | None = Field(None, description="A name from `[endpoints]`.")
+
+
+class JudgeSettings(Section):
+    """The judge of GTA-Workflow's checkpoints."""
+
+    model: str | None = Field(None, description="An Inspect model or a name from `[models]`.")
+    repeats: int = Field(1, ge=1, description="Verdicts asked for each leaf.")
+    leaf_threshold: Score = Field(7.0, description="Score from which a leaf succeeds.")
+    root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
+
+
+class BudgetSettings(Section):
+    """Limits on a whole run."""
+
+    cost_usd: float | None = Field(None, gt=0, description="Stop when this much is spent.")
+    hours: float | None = Field(None, gt=0, description="Stop after this time.")
+    max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
+
+
+class Settings(Section):
+    """Everything that can be set; a run's manifest stores what held."""
+
+    data: DataSettings = DataSettings()
+    models: dict[Name, ModelSettings] = {}
+    endpoints: dict[Name, EndpointSettings] = {}
+    tools: dict[Name, ToolSettings] = {}
+    judge: JudgeSettings = JudgeSettings()
+    budget: BudgetSettings = BudgetSettings()
+
+
+TABLES: dict[str, type[Section]] = {
+    "data": DataSettings,
+    "models": ModelSettings,
+    "endpoints": EndpointSettings,
+    "tools": ToolSettings,
+    "judge": JudgeSettings,
+    "budget": BudgetSettings,
+}
+
+
+class Setting(NamedTuple):
+    """One value that holds, and where it came from."""
+
+    key: str
+    value: JsonValue
+    origin: Origin
+
+
+class LoadedSettings(NamedTuple):
+    """The settings, the file they came from (if any), and each value's origin."""
+
+    settings: Settings
+    file: Path | None
+    values: tuple[Setting, ...]
+
+
+def read_settings(
+    file: Path | None = None, *, overrides: Mapping[str, JsonValue] | None = None
+) -> LoadedSettings:
+    """Merge defaults, the file (`gta.toml` of this folder unless named) and the command line.
+
+    `overrides` has dotted keys, such as `data.atomic`; None means not given.
+    """
+    if file is None and Path(CONFIG_FILE).is_file():
+        file = Path(CONFIG_FILE)
+    written = {} if file is None else _read_toml(file)
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    merged = _merged(written, given)
+    label = str(file) if file is not None else "command line"
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as exc:
+        raise ConfigError(f"{label}: {_first_problem(exc)}") from exc
+    _check_names(settings, label)
+    return LoadedSettings(settings, file, tuple(_origins(settings, written, given)))
+
+
+def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key in that environment variable, or None where it is unset or empty."""
+    return environment.get(variable) or None
+
+
+def key_variables(settings: Settings) -> dict[str, str]:
+    """The environment variables that the settings name, with what needs each."""
+    needs = {}
+    for table in ("models", "endpoints"):
+        for name, entry in getattr(settings, table).items():
+            if entry.key_env is not None:
+                needs[entry.key_env] = f"{table}.{name}"
+    return needs
+
+
+def settings_schema() -> dict[str, JsonValue]:
+    """The JSON Schema of gta.toml, for editors."""
+    schema = Settings.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "gta.toml",
+    }
+
+
+def _read_toml(file: Path) -> dict[str, JsonValue]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}.") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: is not UTF-8 text (byte {exc.start}).") from exc
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(f"{file}: is not valid TOML: {exc}.") from exc
+
+
+def _merged(
+    written: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    merged = dict(written)
+    for dotted, value in given.items():
+        table, _, key = dotted.partition(".")
+        section = merged.setdefault(table, {})
+        if isinstance(section, dict):  # anything else is refused by the validation that follows
+            merged[table] = {**section, key: value}
+    return merged
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key `{where}`{_known_keys(problem['loc'])}."
+    if problem["type"] == "missing":
+        return f"`{where}` is missing."
+    value, message = problem["input"], problem["msg"]
+    message = message[0].lower() + message[1:]
+    return f"`{where}`: {message}, got {value!r} ({type(value).__name__})."
+
+
+def _known_keys(location: tuple[int | str, ...]) -> str:
+    """The keys that may stand at that place, the nearest one first if one is near."""
+    section = TABLES[str(location[0])] if len(location) > 1 else Settings
+    known = sorted(section.model_fields)
+    near = difflib.get_close_matches(str(location[-1]), known, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else "."
+    return f"{hint} Known keys here: {', '.join(known)}"
+
+
+def _check_names(settings: Settings, label: str) -> None:
+    """Names that refer to another table must be in it."""
+    for tool, entry in settings.tools.items():
+        if entry.endpoint is not None and entry.endpoint not in settings.endpoints:
+            known = ", ".join(sorted(settings.endpoints)) or "none"
+            raise ConfigError(
+                f"{label}: `tools.{tool}.endpoint` names {entry.endpoint!r}, "
+                f"which is not in [endpoints]. Known endpoints: {known}."
+            )
+    judge = settings.judge.model
+    if judge is not None and "/" not in judge and judge not in settings.models:
+        known = ", ".join(sorted(settings.models)) or "none"
+        raise ConfigError(
+            f"{label}: `judge.model` is {judge!r}, neither a provider/model name "
+            f"nor in [models]. Known models: {known}."
+        )
+
+
+def _origins(
+    settings: Settings, written: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
+) -> Iterator[Setting]:
+    for key, value in _leaves(settings.model_dump(mode="json"), ""):
+        if key in given:
+            yield Setting(key, value, "command line")
+        elif _contains(written, key):
+            yield Setting(key, value, "gta.toml")
+        else:
+            yield Setting(key, value, "default")
+
+
+def _leaves(tree: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, JsonValue]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _contains(tree: Mapping[str, JsonValue], key: str) -> bool:
+    return key in {name for name, _ in _leaves(tree, "")}
