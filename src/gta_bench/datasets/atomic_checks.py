@@ -143,16 +143,10 @@ def file_not_attached(dataset: AtomicDataset) -> Iterator[Spot]:
     """Reference calls on files that the task does not have."""
     for task, index, call in _calls(dataset):
         tool = task.offered.get(call.call.name)
-        present = {item.path for item in task.attachments} | {PLACEHOLDER_IMAGE}
+        present = [*(item.path for item in task.attachments), PLACEHOLDER_IMAGE]
         for name, value in call.call.arguments.items():
             parameter = None if tool is None else tool.input(name)
-            is_file = parameter is not None and parameter.type in (
-                "image",
-                "audio",
-                "video",
-                "file",
-            )
-            if is_file and value not in present:
+            if parameter is not None and parameter.type in FILE_TYPES and value not in present:
                 message = f"{call.call.name} takes {value!r}, which is not a file of the task."
                 yield Spot(message, task.id, f"{_place(index)}.{name}")
 

@@ -54,7 +54,8 @@ def bytes_disagree(dataset: Dataset) -> Iterator[Spot]:
         kind = file_kind(file) if file.is_file() else None
         if claimed is not None and kind is not None and kind != claimed:
             message = f"{source} is {kind} by its bytes, {claimed} by its name."
-            yield Spot(message, owners.get(source), "files", source)
+            owner = owners.get(source)
+            yield Spot(message, owner, None if owner is None else "files", source)
 
 
 def type_disagrees(dataset: Dataset) -> Iterator[Spot]:

@@ -84,10 +84,6 @@ def parse(layout: type[Parsed], raw: JsonValue, *, file: str, task: str | None =
         keys = [str(part) for part in first["loc"] if not UNION_MEMBER.fullmatch(str(part))]
         field = ".".join(keys) or "(whole entry)"
         raise DatasetError(f"{first['msg']}.", file=file, task=task, field=field) from exc
-    except RecursionError as exc:
-        raise DatasetError(
-            "is nested too deeply.", file=file, task=task, field="(whole entry)"
-        ) from exc
 
 
 def check_task_id(task: str, *, file: str) -> None:

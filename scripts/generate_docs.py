@@ -1,0 +1,77 @@
+"""Write the reference pages that come from code: the command line and the schemas.
+
+`--check` writes nothing and fails when a page is stale.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from pydantic import BaseModel, JsonValue
+
+from gta_bench.cli import app
+from gta_bench.datasets.receipt import Receipt
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.finding import Finding
+from gta_bench.records.tools import ToolSpec
+from gta_bench.records.workflow import WorkflowTask
+from gta_bench.settings import settings_schema
+
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+RECORDS: tuple[type[BaseModel], ...] = (AtomicTask, WorkflowTask, ToolSpec, Finding, Receipt)
+
+
+def main() -> None:
+    """Write or check every generated page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = [name for name, text in pages() if not _write(REFERENCE / name, text, check=check)]
+    if stale:
+        sys.exit(f"stale: {', '.join(stale)}; run `make fix`")
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Every generated file below docs/reference, with its content."""
+    yield "cli.md", _command_line()
+    yield "schemas/gta.toml.schema.json", _json(settings_schema())
+    for record in RECORDS:
+        yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
+
+
+def _command_line() -> str:
+    parts = ["# Command line", "", "Written from the commands themselves by `make fix`.", ""]
+    for path, command in _commands("gta", app):
+        with click.Context(command, info_name=path, terminal_width=80) as context:
+            parts += [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(parts)
+
+
+def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _commands(f"{path} {name}", inner)
+
+
+def _json(schema: JsonValue | dict[str, JsonValue]) -> str:
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _write(file: Path, text: str, *, check: bool) -> bool:
+    if file.is_file() and file.read_text(encoding="utf-8") == text:
+        return True
+    if not check:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return not check
+
+
+if __name__ == "__main__":
+    main()

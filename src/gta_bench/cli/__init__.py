@@ -1,0 +1,44 @@
+"""The `gta` command; the only place that speaks to people."""
+
+import sys
+
+import click
+
+from gta_bench.cli.lazy import LazyGroup
+from gta_bench.errors import GtaError
+
+# Importing a command imports what it needs, so each is imported only when it is called.
+COMMANDS = {
+    "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
+    "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),
+    "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),
+}
+
+
+@click.group(
+    cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Settings file; gta.toml of this folder unless given.",
+)
+@click.version_option(package_name="gta-bench", message="gta-bench %(version)s")
+@click.pass_context
+def app(context: click.Context, config_file: str | None) -> None:
+    """Measure how well LLM agents use real tools (GTA-Atomic and GTA-Workflow)."""
+    context.obj = config_file
+
+
+def main() -> None:
+    """Run the command; failures that are not bugs end in one line and an exit code."""
+    try:
+        app()
+    except GtaError as exc:
+        click.echo(f"gta: {exc}", err=True)
+        sys.exit(exc.exit_code)
+    except OSError as exc:
+        where = f"{exc.filename}: " if exc.filename else ""
+        click.echo(f"gta: {where}{exc.strerror or exc}", err=True)
+        sys.exit(3)

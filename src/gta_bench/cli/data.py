@@ -1,0 +1,147 @@
+"""`gta data`: fetch, verify and describe the datasets."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.checks import Verified, verify
+from gta_bench.datasets.fetch import SourceName, fetch
+from gta_bench.datasets.pins import DatasetName
+from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.records.finding import Finding
+from gta_bench.settings import DataSettings, read_settings
+
+Command = Callable[..., None]
+
+
+def dataset_argument(command: Command) -> Command:
+    """The dataset's name, on every subcommand."""
+    return click.argument("dataset", type=click.Choice(["atomic", "workflow"]))(command)
+
+
+def data_option(command: Command) -> Command:
+    """Where the dataset lies, on every subcommand."""
+    text = "Folder of the dataset; data.atomic or data.workflow of gta.toml unless given."
+    return click.option("--data", "folder", type=click.Path(), help=text)(command)
+
+
+def json_option(command: Command) -> Command:
+    """JSON instead of a table."""
+    return click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")(command)
+
+
+@click.group()
+def data() -> None:
+    """Fetch, verify and describe the datasets."""
+
+
+@data.command("fetch")
+@dataset_argument
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["github", "huggingface"]),
+    default="github",
+    show_default=True,
+    help="Where it comes from.",
+)
+@data_option
+@click.pass_obj
+def fetch_command(
+    config_file: str | None, dataset: DatasetName, source: SourceName, folder: str | None
+) -> None:
+    """Bring a published dataset here; an interrupted download is continued."""
+    settings = _data_settings(config_file, dataset, folder)
+    host = settings.github if source == "github" else settings.huggingface
+    target = Path(getattr(settings, dataset))
+    result = fetch(dataset, target, source=source, host=host, progress=download_bar)
+    receipt = result.receipt
+    pinned = ", ".join(receipt.pinned) or "nothing"
+    others = len(receipt.files) - len(receipt.pinned)
+    if result.already_there:
+        say(f"{target} is already there and unchanged ({len(receipt.files)} files).")
+    else:
+        say(f"{len(receipt.files)} files in {target}.")
+        say(f"Checked against the published digests: {pinned}. Not pinned: {others} files.")
+
+
+@data.command("verify")
+@dataset_argument
+@data_option
+@json_option
+@click.pass_obj
+@click.pass_context
+def verify_command(
+    context: click.Context,
+    config_file: str | None,
+    dataset: DatasetName,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    """List what is odd or broken in a dataset; exit 1 if a task cannot be measured."""
+    root = Path(getattr(_data_settings(config_file, dataset, folder), dataset))
+    verified = verify(load_atomic(root) if dataset == "atomic" else load_workflow(root))
+    if as_json:
+        write_json([finding.model_dump(mode="json") for finding in verified.findings])
+    else:
+        _write_findings(verified)
+    context.exit(0 if verified.usable else 1)
+
+
+@data.command("stats")
+@dataset_argument
+@data_option
+@json_option
+@click.pass_obj
+def stats_command(
+    config_file: str | None, dataset: DatasetName, folder: str | None, as_json: bool
+) -> None:
+    """Describe a dataset in numbers."""
+    root = Path(getattr(_data_settings(config_file, dataset, folder), dataset))
+    stats: AtomicStats | WorkflowStats
+    if dataset == "atomic":
+        stats = atomic_stats(load_atomic(root))
+    else:
+        stats = workflow_stats(load_workflow(root))
+    if as_json:
+        write_json(stats.model_dump(mode="json"))
+    else:
+        write_rows([(name.replace("_", " "), _shown(value)) for name, value in stats])
+
+
+def _data_settings(
+    config_file: str | None, dataset: DatasetName, folder: str | None
+) -> DataSettings:
+    file = None if config_file is None else Path(config_file)
+    return read_settings(file, overrides={f"data.{dataset}": folder}).settings.data
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {count}" for key, count in value.items())
+    return str(value)
+
+
+def _write_findings(verified: Verified) -> None:
+    order = list(COLORS)
+    ranked = sorted(verified.findings, key=lambda finding: order.index(finding.severity))
+    for check, findings in groupby(ranked, key=lambda finding: (finding.severity, finding.check)):
+        group = list(findings)
+        heading = click.style(check[0], fg=COLORS[check[0]], bold=True)
+        click.echo(f"{heading} {check[1]} ({len(group)})")
+        for finding in group:
+            click.echo(f"  {_place(finding)}: {finding.message}")
+    counts = Counter(finding.severity for finding in ranked)
+    words = ", ".join(f"{counts[severity]} {severity}s" for severity in order)
+    say(f"{len(ranked)} findings: {words}.")
+
+
+def _place(finding: Finding) -> str:
+    task = None if finding.task is None else f"task {finding.task}"
+    return ", ".join(part for part in (task or finding.file, finding.field) if part)

@@ -1,0 +1,97 @@
+"""`gta doctor`: what works on this machine, what is missing, how to mend each."""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import click
+
+from gta_bench.cli.data import json_option
+from gta_bench.cli.output import write_json
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import GtaError
+from gta_bench.settings import Settings, key_variables, read_key, read_settings
+
+State = Literal["ok", "missing", "broken"]
+COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
+
+
+class Diagnosis(NamedTuple):
+    """One thing looked at; `mend` is the line that helps where it is not ok."""
+
+    name: str
+    state: State
+    detail: str
+    mend: str = ""
+
+
+@click.command()
+@json_option
+@click.pass_obj
+@click.pass_context
+def doctor(context: click.Context, config_file: str | None, as_json: bool) -> None:
+    """Say what works here and how to mend what does not.
+
+    Exit code 3 if something is broken.
+    """
+    results = list(examine(None if config_file is None else Path(config_file)))
+    if as_json:
+        write_json([result._asdict() for result in results])
+    else:
+        width = max(len(result.name) for result in results)
+        for result in results:
+            state = click.style(result.state.ljust(8), fg=COLORS[result.state])
+            click.echo(f"{state} {result.name.ljust(width)}  {result.detail}")
+            if result.mend:
+                click.echo(f"{' ' * (width + 11)}{result.mend}")
+    context.exit(3 if any(result.state == "broken" for result in results) else 0)
+
+
+def examine(config_file: Path | None) -> Iterator[Diagnosis]:
+    """Look at everything that a run may need."""
+    yield _python()
+    try:
+        settings = read_settings(config_file).settings
+    except GtaError as exc:
+        yield Diagnosis("settings", "broken", str(exc), "Mend the file, then run this again.")
+        return
+    yield Diagnosis("settings", "ok", "gta.toml and defaults can be used")
+    yield from _keys(settings)
+    yield _dataset("atomic", Path(settings.data.atomic), _count_atomic)
+    yield _dataset("workflow", Path(settings.data.workflow), _count_workflow)
+
+
+def _python() -> Diagnosis:
+    running = ".".join(str(part) for part in sys.version_info[:3])
+    return Diagnosis("gta-bench", "ok", f"{version('gta-bench')} on Python {running}")
+
+
+def _keys(settings: Settings) -> Iterator[Diagnosis]:
+    for variable, user in key_variables(settings).items():
+        if read_key(variable):
+            yield Diagnosis(variable, "ok", f"set, for {user}")
+        else:
+            mend = f"export {variable}=… in the shell that runs gta"
+            yield Diagnosis(variable, "missing", f"not set, {user} needs it", mend)
+
+
+def _dataset(name: str, root: Path, count: Callable[[Path], int]) -> Diagnosis:
+    if not root.exists():
+        mend = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
+        return Diagnosis(f"data {name}", "missing", f"there is no {root}", mend)
+    try:
+        return Diagnosis(f"data {name}", "ok", f"{count(root)} tasks in {root}")
+    except GtaError as exc:
+        mend = f"Remove {root} and run: gta data fetch {name}"
+        return Diagnosis(f"data {name}", "broken", str(exc), mend)
+
+
+def _count_atomic(root: Path) -> int:
+    return len(load_atomic(root).tasks)
+
+
+def _count_workflow(root: Path) -> int:
+    return len(load_workflow(root).tasks)

@@ -1,0 +1,48 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No test reaches the network; one that needs this machine's loopback asks for `loopback`."""
+    if "loopback" in request.fixturenames:
+        socket_allow_hosts(["127.0.0.1"], allow_unix_socket=True)
+    else:
+        disable_socket(allow_unix_socket=True)
+    yield
+    enable_socket()
+    socket_allow_hosts(None)
+
+
+@pytest.fixture
+def loopback() -> None:
+    """Sockets to 127.0.0.1 are allowed in this test."""
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The released data: GTA_DATA, or the folder that lies beside the repository."""
+    folder = Path(os.environ.get("GTA_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no released data in {folder}; GTA_DATA names the folder")
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def atomic_dir(data_dir: Path) -> Path:
+    return data_dir / "gta_atomic"
+
+
+@pytest.fixture(scope="session")
+def workflow_dir(data_dir: Path) -> Path:
+    return data_dir / "gta_workflow"

@@ -1,0 +1,101 @@
+"""The gates hold: what they are there to stop is stopped."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+BIN = Path(sys.executable).parent
+PLANTS = {
+    "an upward import": ("records/base.py", "import gta_bench.datasets.atomic\n", "layers"),
+    "an import across the purity line": ("records/base.py", "import socket\n", "layers"),
+    "a print in the library": ("datasets/stats.py", 'print("hello")\n', "lint"),
+    "the environment read outside settings": (
+        "datasets/stats.py",
+        'import os\nHOME = os.environ["HOME"]\n',
+        "lint",
+    ),
+    "a blind except": (
+        "datasets/stats.py",
+        "try:\n    pass\nexcept Exception:\n    pass\n",
+        "lint",
+    ),
+    "an untyped function": ("datasets/stats.py", "def f(x):\n    return x\n", "types"),
+}
+GATES = {
+    "layers": ["lint-imports"],
+    "lint": ["ruff", "check", "--no-cache", "."],
+    "types": ["mypy", "src"],
+}
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("copy")
+    for name in ("src", "pyproject.toml"):
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, root / name)
+    return root
+
+
+def run(gate: str, root: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = GATES[gate]
+    return subprocess.run(
+        [BIN / program, *arguments],
+        cwd=root,
+        env={"PATH": str(BIN), "PYTHONPATH": str(root / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_the_gates_pass_without_a_plant(copied: Path, gate: str) -> None:
+    result = run(gate, copied)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_plant_is_caught_by_its_gate(copied: Path, plant: str) -> None:
+    name, text, gate = PLANTS[plant]
+    file = copied / "src" / "gta_bench" / name
+    original = file.read_text(encoding="utf-8")
+    file.write_text(f"{original}\n\n{text}", encoding="utf-8")
+    try:
+        result = run(gate, copied)
+    finally:
+        file.write_text(original, encoding="utf-8")
+    assert result.returncode != 0
+
+
+def test_constraints_name_packages_and_versions_only() -> None:
+    lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*==[0-9][\w.+!]*", line) for line in lines), lines
+    assert lines == sorted(lines)
+
+
+def test_modules_and_functions_stay_short() -> None:
+    long = [
+        f"{file.relative_to(REPOSITORY)}: {length} lines"
+        for file in (REPOSITORY / "src").rglob("*.py")
+        if (length := file.read_text(encoding="utf-8").count("\n")) > 400
+    ]
+    assert long == []
+
+
+def test_the_schemas_in_the_docs_are_json() -> None:
+    schemas = list((REPOSITORY / "docs" / "reference" / "schemas").glob("*.json"))
+    assert len(schemas) >= 6
+    for schema in schemas:
+        assert json.loads(schema.read_text(encoding="utf-8"))["properties"]
