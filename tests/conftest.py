@@ -1,9 +1,12 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
+
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.records.atomic import AtomicTask
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -41,6 +44,12 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def atomic_dir(data_dir: Path) -> Path:
     return data_dir / "gta_atomic"
+
+
+@pytest.fixture(scope="session")
+def atomic_tasks(atomic_dir: Path) -> Mapping[str, AtomicTask]:
+    """The 229 tasks of GTA-Atomic."""
+    return load_atomic(atomic_dir).tasks
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1 @@
+"""Scores as pure functions: `compat` gives upstream's numbers, `strict` the corrected ones."""

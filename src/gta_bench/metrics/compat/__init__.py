@@ -1,0 +1,1 @@
+"""GTA-Atomic as the published evaluator scores it, quirks included."""

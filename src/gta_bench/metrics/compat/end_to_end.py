@@ -1,0 +1,106 @@
+"""GTA-Atomic end to end as upstream scores it: AnsAcc, AnsAcc+I and F1 by tool category."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
+from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
+from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.similarity import Similarity
+from gta_bench.records.atomic import Answer
+from gta_bench.records.scores import Category, CategoryCounts, EndToEndCounts, EndToEndScores
+from gta_bench.records.steps import Trace
+
+# Upstream adds this to two denominators of F1, so that its best value is 99.9995.
+EPSILON = 1e-5
+
+
+def count_task(
+    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: Similarity
+) -> EndToEndCounts:
+    """What upstream counts in one task."""
+    calls, gold_calls = _calls(prediction), _calls(gold)
+    scored = is_scored(answer)
+    return EndToEndCounts(
+        answer_total=int(scored),
+        answer_sum=_answer_score(prediction, answer, similarity=similarity) if scored else 0.0,
+        image_sum=0.0 if scored else _image_score(calls, gold_calls, similarity=similarity),
+        answer_i_total=1,
+        categories={category: _count(category, calls, gold_calls) for category in CATEGORIES},
+        tool_call=len(calls),
+        tool_call_error=sum(call.failed for call in calls),
+    )
+
+
+def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
+    """Upstream's percentages; AnsAcc is 0 without answers, AnsAcc+I None without tasks."""
+    tasks = list(counts)
+    answers = total(task.answer_sum for task in tasks)
+    images = total(task.image_sum for task in tasks)
+    f1 = {category: _f1([task.categories[category] for task in tasks]) for category in CATEGORIES}
+    return EndToEndScores(
+        ans_acc=percent(answers, sum(task.answer_total for task in tasks)) or 0.0,
+        ans_acc_i=percent(answers + images, sum(task.answer_i_total for task in tasks)),
+        p_f1=f1["perception"],
+        o_f1=f1["operation"],
+        l_f1=f1["logic"],
+        c_f1=f1["creativity"],
+        tool_call=sum(task.tool_call for task in tasks),
+        tool_call_error=sum(task.tool_call_error for task in tasks),
+        n=len(tasks),
+        n_tasks=len(tasks),
+    )
+
+
+def _calls(trace: Trace) -> list[StepView]:
+    return [step for step in map(view, trace) if step.type == "tool"]
+
+
+def _answer_score(prediction: Trace, answer: Answer | None, *, similarity: Similarity) -> float:
+    last = view(prediction[-1]) if prediction else None
+    if last is None or last.type != "answer" or not last.content:
+        return 0.0
+    return score_text(last.content, answer, similarity=similarity)
+
+
+def _image_score(
+    calls: Sequence[StepView], gold_calls: Sequence[StepView], *, similarity: Similarity
+) -> float:
+    """A product over the reference's image calls, each against the last call of that tool."""
+    made = {call.name: call.arguments for call in calls if not call.failed}
+    score = 1.0
+    for gold in gold_calls:
+        if gold.name in IMAGE_TOOLS:
+            if gold.name not in made:
+                return 0.0
+            score *= similarity(_text(gold.arguments), _text(made[gold.name]))
+    return score
+
+
+def _text(arguments: JsonValue) -> str:
+    return json.dumps(arguments)
+
+
+def _count(
+    category: Category, calls: Sequence[StepView], gold_calls: Sequence[StepView]
+) -> CategoryCounts:
+    called = {call.name for call in calls}
+    gold = [call.name for call in gold_calls if TOOL_CATEGORY.get(call.name) == category]
+    return CategoryCounts(
+        gold=len(gold),
+        predicted=sum(TOOL_CATEGORY.get(call.name) == category for call in calls),
+        # Kept for parity: one call is a hit for every repetition in the reference.
+        hits=sum(name in called for name in gold),
+    )
+
+
+def _f1(counts: Sequence[CategoryCounts]) -> float:
+    gold = sum(count.gold for count in counts)
+    if not gold:
+        return 0.0
+    hits = sum(count.hits for count in counts)
+    precision = hits / (sum(count.predicted for count in counts) + EPSILON)
+    recall = hits / gold
+    return 2 * precision * recall / (precision + recall + EPSILON) * 100

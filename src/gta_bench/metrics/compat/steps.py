@@ -1,0 +1,62 @@
+"""GTA-Atomic step by step as upstream scores it: InstAcc, ToolAcc, ArgAcc, SummAcc."""
+
+from collections.abc import Iterable
+
+from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
+from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.similarity import Similarity
+from gta_bench.records.atomic import Answer
+from gta_bench.records.scores import StepCounts, StepScores
+from gta_bench.records.steps import Trace
+
+
+def count_task(
+    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: Similarity
+) -> StepCounts:
+    """What upstream counts in one task; steps without partner on the other side are dropped."""
+    pairs = [(view(left), view(right)) for left, right in zip(prediction, gold, strict=False)]
+    calls = [pair for pair in pairs if pair[1].type == "tool"]
+    named = [(left, right) for left, right in calls if _same_tool(left, right)]
+    answered = [left for left, right in pairs if left.type == right.type == "answer"]
+    predicted = [left for left, _ in pairs if left.type == "tool"]
+    return StepCounts(
+        inst_hits=sum(left.type == right.type and not left.failed for left, right in pairs),
+        # Kept for parity: the denominator leaves out the last turns of image tasks, the hits
+        # do not, so the reference itself gets 770/729.
+        inst_total=len(calls) + is_scored(answer),
+        call_total=len(calls),
+        tool_hits=len(named),
+        # Kept for parity: Python's equality, by which 1, 1.0 and true are one.
+        arg_hits=sum(left.arguments == right.arguments for left, right in named),
+        answer_total=int(is_scored(answer)),
+        answer_sum=total(
+            score_text(left.content, answer, similarity=similarity) for left in answered
+        ),
+        tool_call=len(predicted),
+        tool_call_error=sum(left.failed for left in predicted),
+    )
+
+
+def pool(counts: Iterable[StepCounts]) -> StepScores:
+    """Upstream's percentages; None where upstream divides by zero."""
+    tasks = list(counts)
+    calls = sum(task.call_total for task in tasks)
+    return StepScores(
+        inst_acc=percent(
+            sum(task.inst_hits for task in tasks), sum(task.inst_total for task in tasks)
+        ),
+        tool_acc=percent(sum(task.tool_hits for task in tasks), calls),
+        arg_acc=percent(sum(task.arg_hits for task in tasks), calls),
+        summ_acc=percent(
+            total(task.answer_sum for task in tasks), sum(task.answer_total for task in tasks)
+        ),
+        tool_call=sum(task.tool_call for task in tasks),
+        tool_call_error=sum(task.tool_call_error for task in tasks),
+        n=len(tasks),
+        n_tasks=len(tasks),
+    )
+
+
+def _same_tool(left: StepView, right: StepView) -> bool:
+    # Kept for parity: a call that failed counts all the same.
+    return left.type == "tool" and left.name == right.name

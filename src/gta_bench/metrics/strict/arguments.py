@@ -1,0 +1,166 @@
+"""Arguments of a call against the reference's: exactly, and by the types of the tool."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from pydantic import JsonValue
+
+from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.strict.code import compare_code
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE
+from gta_bench.records.tools import Parameter, ToolSpec
+
+Comparison = Callable[[JsonValue, JsonValue, Similarity], float]
+
+CODE: Final = frozenset({("Plot", "command"), ("Solver", "command"), ("Calculator", "expression")})
+COORDINATES: Final = frozenset({"bbox", "position"})
+COORDINATE_TEXT = re.compile(r"[\[(]?\s*(?P<numbers>[-+.0-9eE]+(?:[\s,;]+[-+.0-9eE]+)*)\s*[\])]?")
+TRUTH: Final[Mapping[str, bool]] = {"true": True, "false": False}
+
+
+def same_arguments(predicted: JsonValue, gold: JsonValue) -> bool:
+    """Equal as JSON: key order is free, 1 equals 1.0, but true is not 1."""
+    if isinstance(predicted, dict) and isinstance(gold, dict):
+        return predicted.keys() == gold.keys() and all(
+            same_arguments(predicted[key], gold[key]) for key in gold
+        )
+    if isinstance(predicted, list) and isinstance(gold, list):
+        return len(predicted) == len(gold) and all(map(same_arguments, predicted, gold))
+    return isinstance(predicted, bool) == isinstance(gold, bool) and predicted == gold
+
+
+def score_arguments(
+    predicted: JsonValue, gold: JsonValue, tool: ToolSpec | None, *, similarity: Similarity
+) -> float:
+    """0 to 1: the mean over all arguments that either side names.
+
+    An argument that one side lacks counts as the tool's default, and as 0 if there is none.
+    """
+    if not isinstance(predicted, dict) or not isinstance(gold, dict):
+        return float(same_arguments(predicted, gold))
+    names = sorted(predicted.keys() | gold.keys())
+    scores = []
+    for name in names:
+        parameter = None if tool is None else tool.input(name)
+        left, right = (_given(side, name, parameter) for side in (predicted, gold))
+        if left is None or right is None:
+            scores.append(float(left is right))
+        else:
+            compare = _comparison(None if tool is None else tool.name, name, parameter, right)
+            scores.append(compare(left, right, similarity))
+    return sum(scores) / len(scores) if scores else 1.0
+
+
+def _given(arguments: Mapping[str, JsonValue], name: str, parameter: Parameter | None) -> JsonValue:
+    default = None if parameter is None else parameter.default
+    return arguments.get(name, default)
+
+
+def _comparison(
+    tool: str | None, name: str, parameter: Parameter | None, gold: JsonValue
+) -> Comparison:
+    """By the declared type; where the tool does not declare it, by the reference's own type."""
+    if (tool, name) in CODE:
+        return _code
+    if name in COORDINATES:
+        return _coordinates
+    if parameter is not None:
+        return BY_TYPE.get(parameter.type, _text)
+    if isinstance(gold, bool):
+        return _truth
+    return _number if isinstance(gold, int | float) else _text
+
+
+def _number(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    left, right = _as_number(predicted), _as_number(gold)
+    if left is None or right is None:
+        return float(same_arguments(predicted, gold))
+    return float(left == right)
+
+
+def _truth(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    return float(same_arguments(_as_truth(predicted), _as_truth(gold)))
+
+
+def _path(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    left, right = _as_path(predicted), _as_path(gold)
+    # The reference has one name for every image that a tool made; a real run has its own.
+    if right == PLACEHOLDER_IMAGE:
+        return float(left.startswith("outputs/"))
+    return float(left == right)
+
+
+def _coordinates(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    left, right = _as_coordinates(predicted), _as_coordinates(gold)
+    if left is None or right is None:
+        return float(_as_text(predicted).strip().casefold() == _as_text(gold).strip().casefold())
+    return float(left == right)
+
+
+def _code(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    return compare_code(_as_text(predicted), _as_text(gold), similarity=similarity)
+
+
+def _text(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+    left, right = _as_text(predicted), _as_text(gold)
+    if left == right:
+        return 1.0
+    return similarity(left, right) if left.strip() else 0.0
+
+
+def _as_number(value: JsonValue) -> Decimal | None:
+    """A finite number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(value) if isinstance(value, int) else Decimal(str(value).strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _as_truth(value: JsonValue) -> JsonValue:
+    return TRUTH.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _as_path(value: JsonValue) -> str:
+    """Without `.` and empty parts, `..` taken back where it can be."""
+    text = _as_text(value).strip().replace("\\", "/")
+    parts: list[str] = []
+    for part in text.split("/"):
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if text.startswith("/") else "") + "/".join(parts)
+
+
+def _as_coordinates(value: JsonValue) -> tuple[Decimal, ...] | None:
+    items: list[JsonValue]
+    if isinstance(value, list):
+        items = value
+    else:
+        match = COORDINATE_TEXT.fullmatch(_as_text(value).strip())
+        if match is None:
+            return None
+        items = list(re.split(r"[\s,;]+", match["numbers"]))
+    numbers = [number for item in items if (number := _as_number(item)) is not None]
+    return tuple(numbers) if len(numbers) == len(items) else None
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+BY_TYPE: Final[Mapping[str, Comparison]] = {
+    "bool": _truth,
+    "int": _number,
+    "float": _number,
+    "image": _path,
+    "audio": _path,
+    "video": _path,
+    "file": _path,
+}

@@ -1,0 +1,103 @@
+"""Scores of GTA-Atomic: what is counted in one task, and the percentages of all tasks together.
+
+Counts are made per task and pooled later, so that a subset, a shard or a resampled set of tasks
+is scored by the same addition. Percentages are 0 to 100 and not rounded; None means that there
+was nothing to measure.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from gta_bench.records.base import Record
+
+Category = Literal["perception", "operation", "logic", "creativity"]
+
+
+class StepCounts(Record):
+    """Step mode, one task: hits and what they are a share of."""
+
+    inst_hits: int
+    inst_total: int
+    call_total: int
+    tool_hits: int
+    arg_hits: int
+    answer_total: int
+    answer_sum: float
+    tool_call: int
+    tool_call_error: int
+
+
+class StrictStepCounts(StepCounts):
+    """Step mode, one task, with what only the strict scoring looks at."""
+
+    predicted: bool
+    arg_typed_sum: float
+    malformed: int
+
+
+class StepScores(Record):
+    """Step mode over all tasks. `n` of `n_tasks` tasks had a prediction."""
+
+    inst_acc: float | None
+    tool_acc: float | None
+    arg_acc: float | None
+    summ_acc: float | None
+    tool_call: int
+    tool_call_error: int
+    n: int
+    n_tasks: int
+
+
+class StrictStepScores(StepScores):
+    """Step mode, strict: arguments compared by their types, and replies against the protocol."""
+
+    arg_typed: float | None
+    malformed: int
+
+
+class CategoryCounts(Record):
+    """Calls of one category of tools in one task."""
+
+    gold: int = 0
+    predicted: int = 0
+    hits: int = 0
+
+
+class EndToEndCounts(Record):
+    """End-to-end mode, one task. The image sum adds to the answers in AnsAcc+I."""
+
+    answer_total: int
+    answer_sum: float
+    image_sum: float
+    answer_i_total: int
+    categories: Mapping[Category, CategoryCounts]
+    tool_call: int
+    tool_call_error: int
+
+
+class StrictEndToEndCounts(EndToEndCounts):
+    """End-to-end mode, one task, with what only the strict scoring looks at."""
+
+    predicted: bool
+    malformed: int
+
+
+class EndToEndScores(Record):
+    """End-to-end mode over all tasks. `n` of `n_tasks` tasks had a prediction."""
+
+    ans_acc: float | None
+    ans_acc_i: float | None
+    p_f1: float | None
+    o_f1: float | None
+    l_f1: float | None
+    c_f1: float | None
+    tool_call: int
+    tool_call_error: int
+    n: int
+    n_tasks: int
+
+
+class StrictEndToEndScores(EndToEndScores):
+    """End-to-end mode, strict: replies against the protocol are counted."""
+
+    malformed: int
