@@ -1,5 +1,6 @@
 """Prompt files, filled by a template that accepts exactly their fields."""
 
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from string import Template
@@ -31,6 +32,7 @@ def digests() -> dict[str, str]:
     return {name: sha256(_source(name)).hexdigest() for name in PROMPTS}
 
 
+@cache
 def _source(name: str) -> bytes:
     if name not in PROMPTS:
         raise ValueError(f"Unknown prompt {name!r}. Known prompts: {', '.join(PROMPTS)}.")
