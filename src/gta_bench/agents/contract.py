@@ -1,0 +1,57 @@
+"""What every agent is: a function from history and tools to one decision."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from gta_bench.agents.history import History
+from gta_bench.records.attachment import Attachment
+from gta_bench.records.dialogue import Step
+from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
+from gta_bench.records.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from inspect_ai.model import GenerateConfig, Model, ModelOutput
+
+Images = Literal["path", "attached"]
+DecidedStep = CallStep | AnswerStep | MalformedStep
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One step, and the model's reply that it was read from (None where no model was asked).
+
+    `calls` counts the calls in the reply, of which only the first is the step.
+    """
+
+    step: DecidedStep
+    output: "ModelOutput | None" = None
+    calls: int = 0
+    thought: str = ""
+
+
+class Decide(Protocol):
+    """Asks the model at most once; what a model says wrong is a step, never an exception."""
+
+    async def __call__(self, history: History, tools: Sequence[ToolSpec]) -> Decision: ...
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an agent is made from.
+
+    `model` None means the model that Inspect is evaluating. `image_source` gives the file or
+    data URI of an attachment; only `images="attached"` needs it. `known_files` are paths that
+    exist beside those of a history: upstream checks a call's files against the whole dataset.
+    `references` holds each task's reference steps, for agents of `catalog.NEED_REFERENCES` alone.
+    """
+
+    model: "Model | None" = None
+    config: "GenerateConfig | None" = None
+    images: Images = "path"
+    image_source: Callable[[Attachment], str] | None = None
+    known_files: frozenset[str] = frozenset()
+    references: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+
+
+AgentFactory = Callable[[Setup], Decide]

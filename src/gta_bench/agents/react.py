@@ -1,0 +1,135 @@
+"""The agents that speak the ReAct text protocol: `react` and `react-upstream`."""
+
+from collections.abc import Sequence
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+)
+
+from gta_bench.agents.contract import Decide, Decision, Setup
+from gta_bench.agents.history import History, Said, merge_replies, reply_text
+from gta_bench.agents.messages import (
+    attached_images,
+    chosen_config,
+    chosen_model,
+    files_text,
+    user_message,
+)
+from gta_bench.agents.prompts import render
+from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
+from gta_bench.agents.react_text import (
+    answer_text,
+    call_text,
+    response_text,
+    system_prompt,
+    upstream_call_text,
+    upstream_system_prompt,
+)
+from gta_bench.agents.react_tolerant import parse_tolerant
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
+from gta_bench.records.steps import CallStep
+from gta_bench.records.tools import ToolSpec
+
+
+def react(setup: Setup) -> Decide:
+    """The protocol with a tolerant parser and one way to show a history."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        messages = react_messages(history, tools, await attached_images(history, setup))
+        output = await chosen_model(setup).generate(messages, config=chosen_config(setup))
+        step = parse_tolerant(output.completion, tools)
+        return Decision(step=step, output=output, calls=int(isinstance(step, CallStep)))
+
+    return decide
+
+
+def react_upstream(setup: Setup) -> Decide:
+    """The published protocol: its history, its last message and its parser."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        messages = upstream_messages(history, tools, await attached_images(history, setup))
+        output = await chosen_model(setup).generate(messages, config=chosen_config(setup))
+        # Upstream's model client strips what the parser gets.
+        reply = output.completion.strip()
+        files = history.files | setup.known_files
+        step = parse_upstream(reply, tools, files.__contains__)
+        calls = int(isinstance(step, CallStep))
+        return Decision(step=step, output=output, calls=calls, thought=upstream_thought(reply))
+
+    return decide
+
+
+def react_messages(
+    history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
+) -> list[ChatMessage]:
+    """System prompt, files, then the turns; results come from the user, behind `Response:`.
+
+    Not as system messages: several providers move those to the top of the chat.
+    """
+    messages: list[ChatMessage] = [ChatMessageSystem(content=system_prompt(tools))]
+    files = files_text(history.attachments)
+    if files is not None:
+        messages.append(ChatMessageUser(content=files))
+    for said in merge_replies(history):
+        messages += _react_turn(said, images)
+        images = () if isinstance(said, UserTurn) else images
+    return messages
+
+
+def upstream_messages(
+    history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
+) -> list[ChatMessage]:
+    """Upstream's chat, which differs between the modes in roles, markers and last message."""
+    step_mode = history.mode == "step"
+    messages: list[ChatMessage] = [ChatMessageSystem(content=upstream_system_prompt(tools))]
+    files = files_text(history.attachments)
+    if files is not None:
+        role = ChatMessageSystem if step_mode else ChatMessageUser
+        messages.append(role(content=files))
+    for said in merge_replies(history):
+        messages += _upstream_turn(said, images, step_mode=step_mode)
+        images = () if isinstance(said, UserTurn) else images
+    if history.last and step_mode:
+        # Kept for parity: also where the reference's last turn is a call (16 tasks).
+        messages.append(ChatMessageUser(content=render("answer_without_tools.md")))
+    elif history.last:
+        messages.append(ChatMessageSystem(content=render("answer_now.md")))
+    return messages
+
+
+def _react_turn(said: Said, images: Sequence[ContentImage]) -> list[ChatMessage]:
+    if isinstance(said, tuple):
+        return [ChatMessageUser(content=response_text(said))]
+    if isinstance(said, UserTurn):
+        return [user_message(said.content, images)]
+    if isinstance(said, CallTurn):
+        return [ChatMessageAssistant(content=said.content or call_text(said))]
+    if isinstance(said, AnswerTurn):
+        return [ChatMessageAssistant(content=answer_text(said))]
+    return [
+        ChatMessageAssistant(content=said.reply),
+        ChatMessageUser(content=f"{RESPONSE} {said.told}"),
+    ]
+
+
+def _upstream_turn(
+    said: Said, images: Sequence[ContentImage], *, step_mode: bool
+) -> list[ChatMessage]:
+    if isinstance(said, tuple):
+        text = reply_text(said)
+        return [ChatMessageSystem(content=text if step_mode else f"{RESPONSE}{text}\n")]
+    if isinstance(said, UserTurn):
+        return [user_message(said.content, images)]
+    if isinstance(said, CallTurn):
+        own_words = None if step_mode else said.content
+        return [ChatMessageAssistant(content=own_words or upstream_call_text(said))]
+    if isinstance(said, AnswerTurn):
+        return [ChatMessageAssistant(content=said.content)]
+    return [
+        ChatMessageAssistant(content=said.reply),
+        ChatMessageSystem(content=f"{RESPONSE}{said.told}\n"),
+    ]
