@@ -5,7 +5,8 @@ GtaError                 told to the user in one line: what, where, what next
 ├── ConfigError          exit 2: gta.toml has a wrong key, type or name
 ├── EnvironmentProblem   exit 3: something this machine lacks
 ├── DatasetError         exit 3: benchmark files that cannot become records
-└── FetchError           exit 3: a download or an archive that must not be used
+├── FetchError           exit 3: a download or an archive that must not be used
+└── RunError             exit 2: a run directory that is not what the command needs
 """
 
 
@@ -57,3 +58,9 @@ class FetchError(GtaError):
     """A download that failed, or an archive that is not what it should be."""
 
     exit_code = 3
+
+
+class RunError(GtaError):
+    """A folder that is no run, another run's folder, or one that lacks a stage's result."""
+
+    exit_code = 2

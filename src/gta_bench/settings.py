@@ -43,6 +43,9 @@ class ModelSettings(Section):
     key_env: VariableName | None = Field(None, description="Environment variable with the key.")
     temperature: float | None = Field(None, ge=0, description="Sampling temperature.")
     max_tokens: int | None = Field(None, ge=1, description="Longest reply, in tokens.")
+    seed: int | None = Field(None, description="Seed of the sampling, where the provider has one.")
+    input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
+    output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
 
 
 class EndpointSettings(Section):
@@ -69,12 +72,20 @@ class JudgeSettings(Section):
     root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
 
 
+class ScoringSettings(Section):
+    """How answers in free text are compared."""
+
+    similarity: str = Field("wordllama", description="A known similarity model, or a folder.")
+
+
 class BudgetSettings(Section):
     """Limits on a whole run."""
 
     cost_usd: float | None = Field(None, gt=0, description="Stop when this much is spent.")
     hours: float | None = Field(None, gt=0, description="Stop after this time.")
     max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
+    max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")
+    timeout: int = Field(300, ge=1, description="Seconds that one model call may take.")
 
 
 class Settings(Section):
@@ -84,6 +95,7 @@ class Settings(Section):
     models: dict[Name, ModelSettings] = {}
     endpoints: dict[Name, EndpointSettings] = {}
     tools: dict[Name, ToolSettings] = {}
+    scoring: ScoringSettings = ScoringSettings()
     judge: JudgeSettings = JudgeSettings()
     budget: BudgetSettings = BudgetSettings()
 
@@ -93,6 +105,7 @@ TABLES: dict[str, type[Section]] = {
     "models": ModelSettings,
     "endpoints": EndpointSettings,
     "tools": ToolSettings,
+    "scoring": ScoringSettings,
     "judge": JudgeSettings,
     "budget": BudgetSettings,
 }

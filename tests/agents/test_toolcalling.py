@@ -52,7 +52,7 @@ def calling(*calls: ToolCall, content: str = "") -> ModelOutput:
     return ModelOutput(model="mockllm", choices=[choice])
 
 
-def call(name: str, arguments: dict[str, Any], **changes: Any) -> ToolCall:  # noqa: ANN401
+def call(name: str, arguments: dict[str, Any], **changes: Any) -> ToolCall:
     return ToolCall(id=f"id-{name}", function=name, arguments=arguments, **changes)
 
 

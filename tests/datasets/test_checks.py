@@ -51,6 +51,8 @@ def found_in_atomic(atomic_dir: Path) -> dict[str, list[str | None]]:
         ("tool-twice", "47"),
         ("plot-unparsable", "12 14 75 76 175 176"),
         ("unequal-replies", "51 204 108 225"),
+        ("whitelist-unmatchable", "19 67 69 71 72 83 94 170 171 198 206"),
+        ("host-path-reply", "118 118 118"),
         ("call-without-reply", "34 35"),
         ("argument-unlisted", "89 89"),
         ("argument-unfit", "34 35"),

@@ -4,15 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from atomic_variants import (
-    FAILURE,
-    call,
-    once,
-    read_answer,
-    score_end_to_end_compat,
-    traces_of,
-    vectors,
-)
 
 from gta_bench.metrics.compat.end_to_end import count_task, pool
 from gta_bench.metrics.similarity import exact_or_half
@@ -28,6 +19,15 @@ from gta_bench.records.steps import (
     Trace,
 )
 from gta_bench.records.upstream import read_trace
+from tests.metrics.atomic_variants import (
+    FAILURE,
+    call,
+    once,
+    read_answer,
+    score_end_to_end_compat,
+    traces_of,
+    vectors,
+)
 
 CASES = vectors("atomic_end_to_end")
 FIVE = WhitelistAnswer(whitelist=(("5",),))

@@ -4,14 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from atomic_variants import (
-    FAILURE,
-    call,
-    read_answer,
-    score_steps_compat,
-    steps_of,
-    vectors,
-)
 
 from gta_bench.metrics.compat.steps import count_task, pool
 from gta_bench.metrics.similarity import exact_or_half
@@ -25,6 +17,14 @@ from gta_bench.records.steps import (
     Trace,
 )
 from gta_bench.records.upstream import read_trace
+from tests.metrics.atomic_variants import (
+    FAILURE,
+    call,
+    read_answer,
+    score_steps_compat,
+    steps_of,
+    vectors,
+)
 
 CASES = vectors("atomic_step")
 FIVE = WhitelistAnswer(whitelist=(("5",),))

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from atomic_variants import vectors
 
 from gta_bench.metrics.compat.whitelist import matches, self_rejecting_groups
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep
+from tests.metrics.atomic_variants import vectors
 
 CASES = vectors("whitelist_match")
 

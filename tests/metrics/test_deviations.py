@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from atomic_variants import (
+from pydantic import JsonValue
+
+import gta_bench.metrics.strict.end_to_end as strict_end_to_end
+import gta_bench.metrics.strict.steps as strict_steps
+from gta_bench.metrics.categories import IMAGE_TOOLS, TOOL_CATEGORY
+from gta_bench.metrics.similarity import exact_or_half
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
+from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, ThoughtStep
+from tests.metrics.atomic_variants import (
     FAILURE,
     Traces,
     answers,
@@ -19,14 +27,6 @@ from atomic_variants import (
     traces_of,
     without_every_fourth,
 )
-from pydantic import JsonValue
-
-import gta_bench.metrics.strict.end_to_end as strict_end_to_end
-import gta_bench.metrics.strict.steps as strict_steps
-from gta_bench.metrics.categories import IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
-from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, ThoughtStep
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "deviations.md"
 FIGURE = re.compile(r"([a-z-]+): `([a-z_0-9]+)` ([0-9.]+) → ([0-9.]+)")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pytest
-from atomic_variants import FAILURE, call, make_task, once, traces_of
 
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.metrics.strict.end_to_end import count_task, pool, score
@@ -18,6 +17,7 @@ from gta_bench.records.steps import (
     ThoughtStep,
     Trace,
 )
+from tests.metrics.atomic_variants import FAILURE, call, make_task, once, traces_of
 
 FIVE = WhitelistAnswer(whitelist=(("5",),))
 SAID = AnswerStep(content="it is 5")

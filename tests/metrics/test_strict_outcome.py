@@ -1,7 +1,6 @@
 """What a predicted step amounts to, and what an answer is worth."""
 
 import pytest
-from atomic_variants import FAILURE, call
 
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.metrics.strict.outcome import Outcome, outcome, score_answer
@@ -13,6 +12,7 @@ from gta_bench.records.steps import (
     ReplyStep,
     ThoughtStep,
 )
+from tests.metrics.atomic_variants import FAILURE, call
 
 STEPS: list[tuple[PredictedStep, Outcome]] = [
     (call("OCR"), "call"),

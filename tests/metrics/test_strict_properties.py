@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from atomic_variants import FAILURE, make_task
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from gta_bench.records.steps import (
     ThoughtStep,
     Trace,
 )
+from tests.metrics.atomic_variants import FAILURE, make_task
 
 names = st.sampled_from([*TOOL_CATEGORY, "Teleport"])
 arguments = st.dictionaries(

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 
 import pytest
-from atomic_variants import FAILURE, answers, call, make_task, steps_of
 
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.metrics.strict.steps import count_task, pool, score
@@ -12,6 +11,7 @@ from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.scores import StrictStepCounts, StrictStepScores
 from gta_bench.records.steps import AnswerStep, MalformedStep, ThoughtStep, Trace
 from gta_bench.records.tools import Parameter, ToolSpec
+from tests.metrics.atomic_variants import FAILURE, answers, call, make_task, steps_of
 
 FIVE = WhitelistAnswer(whitelist=(("5",),))
 SAID = AnswerStep(content="it is 5")

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from gta_bench.agents.history import FILE_TYPES
 from gta_bench.agents.replies import clean_text
 from gta_bench.records.steps import CallStep, StepError
-from gta_bench.records.tools import ParameterType, ToolSpec
+from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
 
 ARGS_ERROR = "ARGS_ERROR"
 API_ERROR = "API_ERROR"

@@ -9,9 +9,9 @@ from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Turn, UserTurn
+from gta_bench.records.tools import FILE_TYPES
 
 Mode = Literal["step", "end-to-end"]
-FILE_TYPES = frozenset({"image", "audio", "video", "file"})
 
 
 class RefusedTurn(Record):

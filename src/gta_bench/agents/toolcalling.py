@@ -17,7 +17,7 @@ from inspect_ai.util import JSONType
 
 from gta_bench.agents.arguments import ARGS_ERROR, checked_call, distinct_tools, failed_call
 from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.history import FILE_TYPES, History, RefusedTurn, merge_replies, reply_text
+from gta_bench.agents.history import History, RefusedTurn, merge_replies, reply_text
 from gta_bench.agents.messages import (
     attached_images,
     chosen_config,
@@ -29,7 +29,7 @@ from gta_bench.agents.prompts import render
 from gta_bench.agents.replies import clean_text, without_thinking
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
-from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
+from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
 
 JSON_TYPES: Mapping[ParameterType, JSONType] = {
     "text": "string",

@@ -1,10 +1,8 @@
 """`gta config`: what holds, where it came from, and whether it can be used."""
 
-from pathlib import Path
-
 import click
 
-from gta_bench.cli.data import json_option
+from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.settings import CONFIG_FILE, LoadedSettings, key_variables, read_key, read_settings
 
@@ -46,4 +44,4 @@ def check_command(config_file: str | None) -> None:
 
 
 def _loaded(config_file: str | None) -> LoadedSettings:
-    return read_settings(None if config_file is None else Path(config_file))
+    return read_settings(config_path(config_file))

@@ -1,12 +1,12 @@
 """`gta data`: fetch, verify and describe the datasets."""
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 import click
 
+from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import Verified, verify
@@ -17,23 +17,10 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.records.finding import Finding
 from gta_bench.settings import DataSettings, read_settings
 
-Command = Callable[..., None]
-
 
 def dataset_argument(command: Command) -> Command:
     """The dataset's name, on every subcommand."""
     return click.argument("dataset", type=click.Choice(["atomic", "workflow"]))(command)
-
-
-def data_option(command: Command) -> Command:
-    """Where the dataset lies, on every subcommand."""
-    text = "Folder of the dataset; data.atomic or data.workflow of gta.toml unless given."
-    return click.option("--data", "folder", type=click.Path(), help=text)(command)
-
-
-def json_option(command: Command) -> Command:
-    """JSON instead of a table."""
-    return click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")(command)
 
 
 @click.group()
@@ -118,8 +105,9 @@ def stats_command(
 def _data_settings(
     config_file: str | None, dataset: DatasetName, folder: str | None
 ) -> DataSettings:
-    file = None if config_file is None else Path(config_file)
-    return read_settings(file, overrides={f"data.{dataset}": folder}).settings.data
+    return read_settings(
+        config_path(config_file), overrides={f"data.{dataset}": folder}
+    ).settings.data
 
 
 def _shown(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import click
 
-from gta_bench.cli.data import json_option
+from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import write_json
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.workflow import load_workflow
@@ -37,7 +37,7 @@ def doctor(context: click.Context, config_file: str | None, as_json: bool) -> No
 
     Exit code 3 if something is broken.
     """
-    results = list(examine(None if config_file is None else Path(config_file)))
+    results = list(examine(config_path(config_file)))
     if as_json:
         write_json([result._asdict() for result in results])
     else:

@@ -1,13 +1,23 @@
 """How `gta` writes: data on stdout, words for people on stderr, bars while it works."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import click
 from pydantic import JsonValue
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from gta_bench.datasets.download import Progress as ReportProgress
 from gta_bench.records.finding import Severity
@@ -37,6 +47,36 @@ def say(text: str) -> None:
 def download_bar(name: str) -> Iterator[ReportProgress]:
     """A bar on stderr for one download; silent where stderr is not a terminal."""
     columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with _bars(columns) as bars:
         task = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+@contextmanager
+def unit_bar(name: str, total: int, done: int) -> Iterator[Callable[[bool], None]]:
+    """A bar on stderr that counts finished and failed units and says how long it will take."""
+    columns = (
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]} failed"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with _bars(columns) as bars:
+        task = bars.add_task(name, total=total, completed=done, failed=0)
+        failed = 0
+
+        def finished(well: bool) -> None:
+            nonlocal failed
+            failed += not well
+            bars.update(task, advance=int(well), failed=failed)
+
+        yield finished
+
+
+def _bars(columns: Sequence[ProgressColumn]) -> Progress:
+    """Bars on a terminal; nothing at all elsewhere."""
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

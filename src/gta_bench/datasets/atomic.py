@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from gta_bench.datasets.convert import (
     attachments,
     bare_string_findings,
+    is_host_path,
     load_toolmeta,
     tool_spec,
     unknown_key_findings,
@@ -31,6 +32,7 @@ from gta_bench.records.atomic import (
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, Turn, UserTurn
 from gta_bench.records.finding import Finding
+from gta_bench.records.tools import FILE_TYPES
 
 ATOMIC_FILES = ("dataset.json", "step.json")
 RELEASED_PLACEHOLDER = "image/dummy_generated_image.jpg"
@@ -133,7 +135,13 @@ def _reply(
             field=where,
         )
     content = portable.get(reply.content, reply.content)
+    if _is_foreign_file(reply):
+        content = PLACEHOLDER_IMAGE
     return ReplyTurn(tool=message.name, type=reply.type, content=content)
+
+
+def _is_foreign_file(reply: ReleasedReply) -> bool:
+    return reply.type in FILE_TYPES and is_host_path(reply.content)
 
 
 def _text(message: ReleasedMessage, *, file: str, task: str, where: str) -> str | None:
@@ -169,4 +177,14 @@ def _message_findings(entry: ReleasedAtomicTask, *, file: str, task: str) -> Ite
                 task=task,
                 field=f"dialogs.{index}.tool_calls",
                 message="a tool call in a user message is ignored.",
+            )
+        if isinstance(message.content, ReleasedReply) and _is_foreign_file(message.content):
+            yield Finding(
+                check="host-path-reply",
+                severity="warning",
+                file=file,
+                task=task,
+                field=f"dialogs.{index}.content",
+                message="the recorded file is a path of the authors' machine; "
+                "the placeholder stands for it.",
             )

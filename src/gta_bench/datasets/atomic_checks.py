@@ -12,16 +12,16 @@ from pydantic import JsonValue
 from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.spot import Spot
-from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
+from gta_bench.metrics.compat.whitelist import self_rejecting_groups
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
-from gta_bench.records.tools import ParameterType, ToolSpec
+from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
 
 PYTHON_TYPES: dict[ParameterType, tuple[type, ...]] = {
     "bool": (bool,),
     "int": (int,),
     "float": (int, float),
 }
-FILE_TYPES = frozenset({"image", "audio", "video", "file"})
 FENCED = re.compile(r"```(?:python)?\s*\n(.*?)```", re.DOTALL)
 
 
@@ -159,6 +159,16 @@ def plot_unparsable(dataset: AtomicDataset) -> Iterator[Spot]:
             problem = _syntax_problem(command)
             if problem is not None:
                 yield Spot(f"the Plot command is not Python: {problem}.", task.id, _place(index))
+
+
+def whitelist_unmatchable(dataset: AtomicDataset) -> Iterator[Spot]:
+    """Whitelists that upstream's rule cannot match, whatever is answered."""
+    for task in dataset.tasks.values():
+        if isinstance(task.answer, WhitelistAnswer):
+            for group in self_rejecting_groups(task.answer):
+                aliases = " or ".join(repr(alias) for alias in group)
+                message = f"upstream's rule never finds {aliases}: its word edges are not letters."
+                yield Spot(message, task.id, "gt_answer.whitelist")
 
 
 def call_without_thought(dataset: AtomicDataset) -> Iterator[Spot]:

@@ -39,6 +39,7 @@ ATOMIC_CHECKS: Mapping[str, Check[AtomicDataset]] = {
     "argument-unlisted": Check("warning", atomic_checks.arguments_unlisted),
     "file-not-attached": Check("warning", atomic_checks.file_not_attached),
     "plot-unparsable": Check("warning", atomic_checks.plot_unparsable),
+    "whitelist-unmatchable": Check("warning", atomic_checks.whitelist_unmatchable),
     "call-without-thought": Check("note", atomic_checks.call_without_thought),
     "content-beside-call": Check("note", atomic_checks.content_beside_call),
     "placeholder-image": Check("note", atomic_checks.placeholder_image),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from gta_bench.records.base import Record
+from gta_bench.records.run import Usage
 
 Category = Literal["perception", "operation", "logic", "creativity"]
 
@@ -101,3 +102,40 @@ class StrictEndToEndScores(EndToEndScores):
     """End-to-end mode, strict: replies against the protocol are counted."""
 
     malformed: int
+
+
+class Unscored(Record):
+    """A unit that has no score through no fault of the system."""
+
+    task: str
+    epoch: int
+    cause: str
+
+
+class UnitScore(Record):
+    """What one unit counts under both scorings; `compat` is None where upstream drops it."""
+
+    task: str
+    epoch: int
+    strict: StrictStepCounts | StrictEndToEndCounts
+    compat: StepCounts | EndToEndCounts | None
+
+
+class RunScores(Record):
+    """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
+
+    `models` are the names by which the provider answered.
+    """
+
+    scoring_version: int
+    mode: Literal["step", "end-to-end"]
+    similarity: str
+    comparable: bool
+    n: int
+    n_units: int
+    strict: StrictStepScores | StrictEndToEndScores
+    compat: StepScores | EndToEndScores
+    usage: Usage
+    models: tuple[str, ...]
+    units: tuple[UnitScore, ...]
+    unscored: tuple[Unscored, ...]

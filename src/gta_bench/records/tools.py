@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from gta_bench.records.base import Record
 
 ParameterType = Literal["text", "image", "audio", "video", "file", "bool", "int", "float"]
+FILE_TYPES: frozenset[ParameterType] = frozenset({"image", "audio", "video", "file"})
 
 
 class Parameter(Record):

@@ -1,0 +1,95 @@
+"""`gta report`: runs side by side, for the terminal, as Markdown or as JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+from pydantic import JsonValue
+
+from gta_bench.cli.output import say, write_json
+from gta_bench.records.run import Mode
+from gta_bench.reports.summary import (
+    SCORINGS,
+    RunSummary,
+    Table,
+    markdown,
+    metrics,
+    remarks,
+    score_table,
+)
+from gta_bench.runs.directory import read_manifest, read_scores
+
+MODES: tuple[Mode, ...] = ("step", "end-to-end")
+WORDS = 3  # columns of words before those of numbers
+TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["table", "markdown", "json"]),
+    default="table",
+    show_default=True,
+)
+def report(runs: tuple[str, ...], shape: Literal["table", "markdown", "json"]) -> None:
+    """Show the scores of runs: both scorings, n of N, and what it took."""
+    folders = [Path(run) for run in runs]
+    if shape == "json":
+        write_json([_as_json(summary) for summary in _summaries(folders)])
+    elif shape == "markdown":
+        click.echo(_as_markdown(_summaries(folders)))
+    else:
+        write_reports(folders)
+
+
+def write_reports(folders: Sequence[Path]) -> None:
+    """The runs as tables for the terminal."""
+    summaries = _summaries(folders)
+    for mode in MODES:
+        table = score_table(summaries, mode)
+        if table.rows:
+            _write_table(TITLES[mode], table)
+    for summary in summaries:
+        for remark in remarks(summary):
+            say(f"{summary.name}: {remark}")
+
+
+def _summaries(folders: Sequence[Path]) -> list[RunSummary]:
+    return [RunSummary(str(run), read_manifest(run), read_scores(run)) for run in folders]
+
+
+def _write_table(title: str, table: Table) -> None:
+    click.echo(title)
+    widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
+    for row in (table.heading, *table.rows):
+        words = [cell.ljust(width) for cell, width in zip(row[:WORDS], widths, strict=False)]
+        numbers = [
+            cell.rjust(width) for cell, width in zip(row[WORDS:], widths[WORDS:], strict=True)
+        ]
+        click.echo("  ".join([*words, *numbers]))
+
+
+def _as_markdown(summaries: Sequence[RunSummary]) -> str:
+    parts = ["# Report", ""]
+    for mode in MODES:
+        table = score_table(summaries, mode)
+        if table.rows:
+            parts += [f"## {TITLES[mode]}", "", markdown(table), ""]
+    parts += ["## What it took, and what to know", ""]
+    for summary in summaries:
+        parts += [f"- `{summary.name}`: {remark}" for remark in remarks(summary)]
+    return "\n".join(parts)
+
+
+def _as_json(summary: RunSummary) -> dict[str, JsonValue]:
+    scores = summary.scores
+    return {
+        "run": summary.name,
+        "manifest": summary.manifest.model_dump(mode="json"),
+        **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
+        **{scoring: dict(metrics(scores, scoring)) for scoring in SCORINGS},
+        "remarks": list(remarks(summary)),
+    }

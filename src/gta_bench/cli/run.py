@@ -1,0 +1,156 @@
+"""`gta run`: a system on a dataset, from the first call to the scores."""
+
+import re
+from pathlib import Path
+
+import click
+
+from gta_bench.agents.catalog import DEFAULT_AGENT, WITHOUT_MODEL
+from gta_bench.cli.options import config_path, data_option, similarity_option
+from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.report import write_reports
+from gta_bench.errors import UsageError
+from gta_bench.metrics.run_scores import score_run
+from gta_bench.records.run import Images, Mode
+from gta_bench.runs.directory import write_scores
+from gta_bench.settings import Settings, read_settings
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.tasks.atomic_run import AtomicRun, execute, finished, plan
+from gta_bench.tasks.estimate import estimate
+from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
+
+
+@click.group()
+def run() -> None:
+    """Measure a system on a dataset."""
+
+
+@run.command("atomic")
+@click.option(
+    "--mode",
+    type=click.Choice(["step"]),
+    required=True,
+    help="step: every turn predicted from the reference.",
+)
+@click.option("--model", "models", multiple=True, help="provider/model or a name of gta.toml.")
+@click.option(
+    "--agent",
+    default=DEFAULT_AGENT,
+    show_default=True,
+    help="toolcalling, react, react-upstream, gold, silent or pkg.mod:function.",
+)
+@click.option("--out", type=click.Path(), required=True, help="The run's folder.")
+@click.option("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7).")
+@click.option("--epochs", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--images",
+    type=click.Choice(["path", "attached"]),
+    default="path",
+    show_default=True,
+    help="What the model is shown of images; published runs show paths.",
+)
+@click.option("--max-connections", type=click.IntRange(1), help="Model calls at once.")
+@click.option("--max-retries", type=click.IntRange(0), help="Retries of a failed model call.")
+@click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
+@click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
+)
+@similarity_option
+@data_option
+@click.pass_obj
+@click.pass_context
+def atomic_command(
+    context: click.Context,
+    config_file: str | None,
+    mode: Mode,
+    models: tuple[str, ...],
+    agent: str,
+    out: str,
+    tasks: str | None,
+    epochs: int,
+    images: Images,
+    max_connections: int | None,
+    max_retries: int | None,
+    timeout: int | None,
+    max_tokens: int | None,
+    temperature: float | None,
+    only_estimate: bool,
+    similarity: str | None,
+    folder: str | None,
+) -> None:
+    """GTA-Atomic with a model and an agent; the same command continues an unfinished run."""
+    settings = read_settings(
+        config_path(config_file),
+        overrides={
+            "data.atomic": folder,
+            "scoring.similarity": similarity,
+            "budget.max_connections": max_connections,
+            "budget.max_retries": max_retries,
+            "budget.timeout": timeout,
+        },
+    ).settings
+    sampling = {"max_tokens": max_tokens, "temperature": temperature}
+    given = {name: value for name, value in sampling.items() if value is not None}
+    runs = [
+        (
+            target,
+            AtomicRun(
+                data=Path(settings.data.atomic),
+                mode=mode,
+                model=model._replace(settings=model.settings.model_copy(update=given)),
+                agent=agent,
+                images=images,
+                tasks=tasks,
+                epochs=epochs,
+                budget=settings.budget,
+                similarity=settings.scoring.similarity,
+            ),
+        )
+        for target, model in _targets(Path(out), models, agent, settings)
+    ]
+    if only_estimate:
+        for _, one in runs:
+            say(estimate(one))
+        return
+    complete = [_run(target, one) for target, one in runs]
+    write_reports([target for target, _ in runs])
+    context.exit(0 if all(complete) else 1)
+
+
+def _targets(
+    out: Path, models: tuple[str, ...], agent: str, settings: Settings
+) -> list[tuple[Path, ChosenModel]]:
+    """A run for each model: in `out` itself, or in a folder of its own where there are several."""
+    if agent in WITHOUT_MODEL:
+        if models:
+            raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
+        return [(out, NO_MODEL)]
+    if not models:
+        raise UsageError(f"Agent {agent!r} needs a model: --model provider/model.")
+    chosen = [choose_model(name, settings) for name in models]
+    if len(chosen) == 1:
+        return [(out, chosen[0])]
+    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
+    if len(set(names)) < len(names):
+        raise UsageError("The same --model is given twice.")
+    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
+
+
+def _run(out: Path, wanted: AtomicRun) -> bool:
+    similarity = load_similarity(wanted.similarity)
+    manifest = plan(wanted)
+    total = len(manifest.tasks) * manifest.epochs
+    with unit_bar(str(out), total, finished(out)) as listener:
+        found = execute(wanted, out, listener)
+    scores = score_run(
+        found.units,
+        wanted.mode,
+        similarity=similarity.measure,
+        similarity_name=similarity.name,
+        comparable=similarity.comparable,
+        not_run=found.not_run,
+    )
+    write_scores(out, scores)
+    return scores.n == scores.n_units

@@ -1,0 +1,116 @@
+"""`gta score`: score a stored run again, or a prediction file of the published pipeline."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.options import config_path, data_option, json_option, similarity_option
+from gta_bench.cli.output import say, write_json, write_rows
+from gta_bench.cli.report import write_reports
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.errors import UsageError
+from gta_bench.metrics.run_scores import score_run
+from gta_bench.records.finding import Finding
+from gta_bench.records.run import Mode, Unit
+from gta_bench.records.scores import RunScores
+from gta_bench.reports.summary import SCORINGS, Scoring, metrics
+from gta_bench.runs.directory import log_folder, read_manifest, write_scores
+from gta_bench.settings import Settings, read_settings
+from gta_bench.similarity.catalog import load_similarity
+
+
+@click.command()
+@click.argument("run", required=False, type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--predictions",
+    type=click.Path(exists=True),
+    help="A prediction file of the published pipeline, or a folder of its parts.",
+)
+@click.option("--dataset", type=click.Choice(["atomic"]), help="With --predictions.")
+@click.option("--mode", type=click.Choice(["step", "end-to-end"]), help="With --predictions.")
+@click.option(
+    "--scoring",
+    type=click.Choice(SCORINGS),
+    default="strict",
+    show_default=True,
+    help="Which scoring stands under `metrics` of the JSON.",
+)
+@similarity_option
+@data_option
+@json_option
+@click.pass_obj
+@click.pass_context
+def score(
+    context: click.Context,
+    config_file: str | None,
+    run: str | None,
+    predictions: str | None,
+    dataset: str | None,
+    mode: Mode | None,
+    scoring: Scoring,
+    similarity: str | None,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    """Score RUN again, or the file that --predictions names; no model is asked."""
+    overrides = {"data.atomic": folder, "scoring.similarity": similarity}
+    settings = read_settings(config_path(config_file), overrides=overrides).settings
+    findings: tuple[Finding, ...] = ()
+    if run is not None and predictions is None:
+        scores = _score_run(Path(run), settings)
+        write_scores(Path(run), scores)
+    elif run is None and predictions is not None and dataset is not None and mode is not None:
+        loaded = load_atomic(Path(settings.data.atomic))
+        found = read_predictions(Path(predictions), loaded, mode)
+        findings = found.findings
+        scores = _scored(found.units, mode, settings.scoring.similarity)
+    else:
+        raise UsageError(
+            "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
+        )
+    for check, count in Counter(finding.check for finding in findings).items():
+        say(f"{count} findings `{check}`; the first: {findings[0].message}")
+    if as_json:
+        _write_json(scores, scoring, findings)
+    elif run is not None:
+        write_reports([Path(run)])
+    else:
+        write_rows([(name, str(value)) for name, value in metrics(scores, scoring).items()])
+    context.exit(0 if scores.n == scores.n_units else 1)
+
+
+def _score_run(run: Path, settings: Settings) -> RunScores:
+    # Reading logs needs the evaluation engine, scoring a prediction file does not.
+    from gta_bench.runs.logs import read_units
+
+    manifest = read_manifest(run)
+    found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
+    return _scored(found.units, manifest.mode, settings.scoring.similarity, found.not_run)
+
+
+def _scored(
+    units: Sequence[Unit], mode: Mode, name: str, not_run: Sequence[tuple[str, int]] = ()
+) -> RunScores:
+    similarity = load_similarity(name)
+    return score_run(
+        units,
+        mode,
+        similarity=similarity.measure,
+        similarity_name=similarity.name,
+        comparable=similarity.comparable,
+        not_run=not_run,
+    )
+
+
+def _write_json(scores: RunScores, scoring: Scoring, findings: tuple[Finding, ...]) -> None:
+    write_json(
+        {
+            "scoring": scoring,
+            "metrics": dict(metrics(scores, scoring)),
+            **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
+            "findings": [finding.model_dump(mode="json") for finding in findings],
+        }
+    )

@@ -1,0 +1,130 @@
+"""The scores of a whole run, both scorings; unscored is not zero and not dropped in silence."""
+
+from collections.abc import Iterable, Sequence
+
+from gta_bench.metrics.compat import end_to_end as compat_end_to_end
+from gta_bench.metrics.compat import steps as compat_steps
+from gta_bench.metrics.pooling import total
+from gta_bench.metrics.reference import reference_steps, reference_trace
+from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.strict import end_to_end as strict_end_to_end
+from gta_bench.metrics.strict import steps as strict_steps
+from gta_bench.records.run import Mode, Unit, Usage
+from gta_bench.records.scores import (
+    EndToEndCounts,
+    EndToEndScores,
+    RunScores,
+    StepCounts,
+    StepScores,
+    StrictEndToEndCounts,
+    StrictEndToEndScores,
+    StrictStepCounts,
+    StrictStepScores,
+    UnitScore,
+    Unscored,
+)
+
+# Raised whenever a change moves scores; written into every score file.
+SCORING_VERSION = 1
+NOT_RUN = "not run yet"
+
+
+def score_run(
+    units: Sequence[Unit],
+    mode: Mode,
+    *,
+    similarity: Similarity,
+    similarity_name: str,
+    comparable: bool,
+    not_run: Sequence[tuple[str, int]] = (),
+) -> RunScores:
+    """Score every unit that has a trace or lacks one by its own fault.
+
+    Units that failed through no fault of the system, or were not run yet, are unscored.
+    """
+    scored = [score_unit(unit, mode, similarity=similarity) for unit in units if not unit.failure]
+    return RunScores(
+        scoring_version=SCORING_VERSION,
+        mode=mode,
+        similarity=similarity_name,
+        comparable=comparable,
+        n=len(scored),
+        n_units=len(units) + len(not_run),
+        strict=pool_strict(mode, (unit.strict for unit in scored)),
+        compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
+        usage=_total_usage([unit.usage for unit in units]),
+        models=tuple(sorted({name for unit in units for name in unit.models})),
+        units=tuple(scored),
+        unscored=(
+            *(
+                Unscored(task=unit.task.id, epoch=unit.epoch, cause=unit.failure)
+                for unit in units
+                if unit.failure
+            ),
+            *(Unscored(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
+        ),
+    )
+
+
+def score_unit(unit: Unit, mode: Mode, *, similarity: Similarity) -> UnitScore:
+    """What one unit counts under both scorings."""
+    return UnitScore(
+        task=unit.task.id,
+        epoch=unit.epoch,
+        strict=_count_strict(unit, mode, similarity=similarity),
+        compat=_count_compat(unit, mode, similarity=similarity),
+    )
+
+
+def pool_strict(
+    mode: Mode, counts: Iterable[StrictStepCounts | StrictEndToEndCounts]
+) -> StrictStepScores | StrictEndToEndScores:
+    """The percentages of all units together, strict."""
+    kept = list(counts)
+    if mode == "step":
+        return strict_steps.pool(one for one in kept if isinstance(one, StrictStepCounts))
+    return strict_end_to_end.pool(one for one in kept if isinstance(one, StrictEndToEndCounts))
+
+
+def pool_compat(
+    mode: Mode, counts: Iterable[StepCounts | EndToEndCounts]
+) -> StepScores | EndToEndScores:
+    """The percentages of all units together, as upstream computes them."""
+    kept = list(counts)
+    if mode == "step":
+        return compat_steps.pool(one for one in kept if isinstance(one, StepCounts))
+    return compat_end_to_end.pool(one for one in kept if isinstance(one, EndToEndCounts))
+
+
+def _total_usage(used: Sequence[Usage]) -> Usage:
+    costs = [usage.cost_usd for usage in used if usage.cost_usd is not None]
+    return Usage(
+        model_calls=sum(usage.model_calls for usage in used),
+        input_tokens=sum(usage.input_tokens for usage in used),
+        output_tokens=sum(usage.output_tokens for usage in used),
+        retries=sum(usage.retries for usage in used),
+        seconds=total(usage.seconds for usage in used),
+        cost_usd=total(costs) if costs else None,
+    )
+
+
+def _count_strict(
+    unit: Unit, mode: Mode, *, similarity: Similarity
+) -> StrictStepCounts | StrictEndToEndCounts:
+    if mode == "step":
+        return strict_steps.count_task(unit.task, unit.trace, similarity=similarity)
+    return strict_end_to_end.count_task(unit.task, unit.trace, similarity=similarity)
+
+
+def _count_compat(
+    unit: Unit, mode: Mode, *, similarity: Similarity
+) -> StepCounts | EndToEndCounts | None:
+    """Upstream pairs predictions with references by position, so a missing one is not seen."""
+    if unit.trace is None:
+        return None
+    trace = unit.trace if unit.upstream is None else unit.upstream.trace
+    if mode == "step":
+        gold = reference_steps(unit.task) if unit.upstream is None else unit.upstream.gold
+        return compat_steps.count_task(trace, gold, unit.task.answer, similarity=similarity)
+    gold = reference_trace(unit.task) if unit.upstream is None else unit.upstream.gold
+    return compat_end_to_end.count_task(trace, gold, unit.task.answer, similarity=similarity)

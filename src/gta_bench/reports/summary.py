@@ -1,0 +1,133 @@
+"""Runs side by side: one row for each run and scoring, with what it took."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from gta_bench.records.run import Mode, RunManifest, Usage
+from gta_bench.records.scores import RunScores
+
+Scoring = Literal["strict", "compat"]
+SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
+
+COLUMNS: Mapping[Mode, Mapping[str, str]] = {
+    "step": {
+        "inst_acc": "InstAcc",
+        "tool_acc": "ToolAcc",
+        "arg_acc": "ArgAcc",
+        "summ_acc": "SummAcc",
+        "arg_typed": "typed",
+        "tool_call": "calls",
+        "tool_call_error": "errors",
+        "malformed": "malformed",
+    },
+    "end-to-end": {
+        "ans_acc": "AnsAcc",
+        "ans_acc_i": "AnsAcc+I",
+        "p_f1": "P-F1",
+        "o_f1": "O-F1",
+        "l_f1": "L-F1",
+        "c_f1": "C-F1",
+        "tool_call": "calls",
+        "tool_call_error": "errors",
+        "malformed": "malformed",
+    },
+}
+
+
+class RunSummary(NamedTuple):
+    """What a report says of one run."""
+
+    name: str
+    manifest: RunManifest
+    scores: RunScores
+
+
+class Table(NamedTuple):
+    """A heading row and its rows, all text."""
+
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
+    """Both scorings of every run of that mode."""
+    columns = COLUMNS[mode]
+    return Table(
+        ("run", "n/N", "scoring", *columns.values()),
+        tuple(
+            (
+                run.name,
+                f"{run.scores.n}/{run.scores.n_units}",
+                scoring,
+                *(_shown(metrics(run.scores, scoring).get(column)) for column in columns),
+            )
+            for run in runs
+            if run.scores.mode == mode
+            for scoring in SCORINGS
+        ),
+    )
+
+
+def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
+    """The numbers of one scoring by their names, unrounded."""
+    chosen = scores.strict if scoring == "strict" else scores.compat
+    numbers: dict[str, float | int | None] = chosen.model_dump(exclude={"n", "n_tasks"})
+    return numbers
+
+
+def system_name(manifest: RunManifest) -> str:
+    """The system in a few words."""
+    system = manifest.system
+    seen = " (images attached)" if system.images == "attached" else ""
+    return f"{system.model} · {system.agent}{seen}"
+
+
+def remarks(run: RunSummary) -> list[str]:
+    """The system, what it took, and what one must know before comparing its numbers."""
+    scores = run.scores
+    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage)}"]
+    if scores.n < scores.n_units:
+        missing = scores.n_units - scores.n
+        cause = scores.unscored[0].cause
+        said.append(
+            f"{missing} of {scores.n_units} units are unscored, so the run is not rankable "
+            f"({cause}); the same `gta run` command completes it."
+        )
+    if not scores.comparable:
+        said.append(
+            f"free-text similarity by {scores.similarity}: SummAcc, AnsAcc, AnsAcc+I and "
+            "typed args are not comparable with published ones (all-mpnet-base-v2)."
+        )
+    if run.manifest.system.images == "attached":
+        said.append("the model saw the images; published runs show paths only: not comparable.")
+    if len(run.manifest.tasks) != 229 and run.manifest.dataset == "atomic":
+        said.append(f"{len(run.manifest.tasks)} of GTA-Atomic's 229 tasks.")
+    return said
+
+
+def usage_text(usage: Usage) -> str:
+    """What a run took, in a few words."""
+    cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    return (
+        f"{usage.model_calls} model calls ({usage.retries} retries), "
+        f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens, {cost}, "
+        f"{usage.seconds:.1f} s of tasks."
+    )
+
+
+def markdown(table: Table) -> str:
+    """The table as Markdown."""
+    rule = "|".join("---" for _ in table.heading)
+    lines = [_row(table.heading), f"|{rule}|", *(_row(row) for row in table.rows)]
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _shown(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.2f}"

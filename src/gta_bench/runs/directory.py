@@ -1,0 +1,69 @@
+"""Where a run's files lie, and how its manifest is kept."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gta_bench.errors import RunError
+from gta_bench.records.run import RunManifest
+from gta_bench.records.scores import RunScores
+
+MANIFEST = "run.json"
+SCORES = "scores.json"
+LOGS = "logs"
+
+
+def log_folder(run: Path) -> Path:
+    """Where the evaluation engine keeps the run's logs."""
+    return run / LOGS
+
+
+def read_manifest(run: Path) -> RunManifest:
+    """What held while the run was made."""
+    file = run / MANIFEST
+    if not file.is_file():
+        raise RunError(f"{run} is not a run: there is no {MANIFEST} in it.")
+    try:
+        return RunManifest.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc
+
+
+def open_run(run: Path, manifest: RunManifest) -> RunManifest:
+    """Begin a run, or continue the one that is there; another run's folder is not touched."""
+    if (run / MANIFEST).is_file():
+        kept = read_manifest(run)
+        difference = kept.difference(manifest)
+        if difference is not None:
+            raise RunError(
+                f"{run} holds a run with another setting ({difference}); name another --out."
+            )
+        return kept
+    if run.exists() and any(run.iterdir()):
+        raise RunError(f"{run} is not empty and is not a run; name another --out.")
+    run.mkdir(parents=True, exist_ok=True)
+    _write(run / MANIFEST, manifest.model_dump_json(indent=2))
+    return manifest
+
+
+def write_scores(run: Path, scores: RunScores) -> None:
+    """Keep the run's scores."""
+    _write(run / SCORES, scores.model_dump_json(indent=2))
+
+
+def read_scores(run: Path) -> RunScores:
+    """The run's scores; `gta score` makes them."""
+    file = run / SCORES
+    if not file.is_file():
+        raise RunError(f"{run} has no scores yet: run `gta score {run}`.")
+    try:
+        return RunScores.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
+
+
+def _write(file: Path, text: str) -> None:
+    """All or nothing: a reader never sees half a file."""
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text + "\n", encoding="utf-8")
+    part.replace(file)

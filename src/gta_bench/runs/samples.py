@@ -1,0 +1,37 @@
+"""Where a sample keeps what scoring needs: the task, the steps, the upstream pair."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import UpstreamPair
+from gta_bench.records.steps import Trace
+
+TASK = "gta_task"
+STEPS = "gta_steps"
+UPSTREAM = "gta_upstream"
+
+_TRACE = TypeAdapter[Trace](Trace)
+
+
+def read_task(metadata: Mapping[str, Any]) -> AtomicTask:
+    """The task of a sample, from its metadata."""
+    return AtomicTask.model_validate(metadata[TASK])
+
+
+def read_steps(steps: Sequence[Any] | None) -> Trace | None:
+    """The predicted steps that a sample keeps; None where none were made."""
+    return None if steps is None else _TRACE.validate_python(tuple(steps))
+
+
+def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:
+    """The prediction and reference of an imported sample, as its file had them."""
+    pair = metadata.get(UPSTREAM)
+    return None if pair is None else UpstreamPair.model_validate(pair)
+
+
+def dumped(steps: Sequence[Any]) -> list[dict[str, Any]]:
+    """Steps in the form in which a sample keeps them."""
+    return [step.model_dump(mode="json") for step in steps]

@@ -1,0 +1,1 @@
+"""The Inspect tasks: datasets, solvers and scorers under the names `gta_bench/…`."""

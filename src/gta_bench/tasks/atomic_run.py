@@ -1,0 +1,134 @@
+"""A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from inspect_ai import eval_set
+from inspect_ai._util.error import PrerequisiteError
+
+from gta_bench.agents.catalog import load_agent
+from gta_bench.agents.prompts import digests
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.model import AtomicDataset
+from gta_bench.errors import RunError, UsageError
+from gta_bench.records.run import Images, Mode, RunManifest, System
+from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.logs import ReadUnits, finished_units, read_units
+from gta_bench.settings import BudgetSettings
+from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.models import ChosenModel, open_model
+
+Listener = Callable[[bool], None]
+PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
+
+
+@dataclass(frozen=True)
+class AtomicRun:
+    """What to run: one system on a selection of GTA-Atomic's tasks."""
+
+    data: Path
+    mode: Mode
+    model: ChosenModel
+    agent: str
+    images: Images
+    tasks: str | None
+    epochs: int
+    budget: BudgetSettings
+    similarity: str
+
+
+def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ...]:
+    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); all where None."""
+    ids = tuple(dataset.tasks)
+    if selection is None:
+        return ids
+    start, colon, stop = selection.partition(":")
+    if colon:
+        if not all(part == "" or part.isdecimal() for part in (start, stop)):
+            raise UsageError(f"--tasks {selection!r} is no range; write it as 0:10.")
+        chosen = ids[int(start or 0) : int(stop) if stop else None]
+    else:
+        chosen = tuple(part.strip() for part in selection.split(","))
+        unknown = [task for task in chosen if task not in dataset.tasks]
+        if unknown:
+            raise UsageError(f"--tasks names {unknown[0]!r}, which the dataset does not have.")
+    if not chosen:
+        raise UsageError(f"--tasks {selection!r} selects nothing.")
+    return chosen
+
+
+def plan(run: AtomicRun) -> RunManifest:
+    """The manifest of a run that has not begun."""
+    load_agent(run.agent)
+    dataset = load_atomic(run.data)
+    settings = run.model.settings
+    return RunManifest(
+        created=datetime.now(UTC),
+        dataset="atomic",
+        dataset_digest=dataset_digest(dataset),
+        mode=run.mode,
+        system=System(
+            model=run.model.name,
+            agent=run.agent,
+            images=run.images,
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            seed=settings.seed,
+        ),
+        tasks=select_tasks(dataset, run.tasks),
+        epochs=run.epochs,
+        prompts=digests(),
+        packages={name: version(name) for name in PACKAGES},
+        similarity=run.similarity,
+    )
+
+
+def finished(out: Path) -> int:
+    """How many units of a run need not be run again."""
+    return finished_units(log_folder(out))
+
+
+def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
+    """Run what is not finished yet, then read every unit back."""
+    manifest = open_run(out, plan(run))
+    model = open_model(run.model, run.budget)
+    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    from gta_bench.tasks.progress import sample_progress
+
+    task = atomic_step(
+        data=str(run.data),
+        agent=run.agent,
+        images=run.images,
+        # Another similarity is another scoring, not another run: the logs keep the first one.
+        similarity=manifest.similarity,
+    )
+    with sample_progress(listener):
+        try:
+            eval_set(
+                task,
+                log_dir=str(log_folder(out)),
+                model=model,
+                sample_id=list(manifest.tasks),
+                epochs=manifest.epochs,
+                display="none",
+                log_buffer=1,
+                log_realtime=False,
+                log_images=False,
+                retry_attempts=1,
+                fail_on_error=True,
+                continue_on_fail=True,
+                max_samples=run.budget.max_connections,
+                ctl_server=False,
+                score_display=False,
+                log_level="error",
+            )
+        except PrerequisiteError as exc:
+            raise RunError(
+                f"{out} cannot be continued: its logs were made by another command "
+                "(another --data path, or another version); name another --out."
+            ) from exc
+    return read_units(log_folder(out), manifest.tasks, manifest.epochs)

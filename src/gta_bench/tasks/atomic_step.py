@@ -1,0 +1,121 @@
+"""`gta_bench/atomic_step`: GTA-Atomic step by step, each turn predicted from the reference."""
+
+from functools import cache
+from pathlib import Path
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import collect
+
+from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
+from gta_bench.agents.contract import Decide, Decision, Images, Setup
+from gta_bench.agents.history import dataset_files, step_histories
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.model import AtomicDataset
+from gta_bench.metrics.reference import reference_steps
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.attachment import Attachment
+from gta_bench.records.tools import ToolSpec
+from gta_bench.runs.samples import STEPS, TASK, dumped, read_task
+from gta_bench.settings import read_settings
+from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.tasks.show import step_text
+from gta_bench.tasks.step_scorer import atomic_steps
+
+
+@task
+def atomic_step(
+    data: str | None = None,
+    agent: str = DEFAULT_AGENT,
+    images: Images = "path",
+    similarity: str = DEFAULT_SIMILARITY,
+) -> Task:
+    """GTA-Atomic step by step: InstAcc, ToolAcc, ArgAcc, SummAcc.
+
+    `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
+    toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
+    """
+    folder = data or read_settings().settings.data.atomic
+    return Task(
+        dataset=MemoryDataset(
+            [_sample(entry) for entry in _loaded(folder).tasks.values()], name="gta-atomic"
+        ),
+        solver=predict_steps(folder, agent, images),
+        scorer=atomic_steps(similarity),
+        # Errored samples stay unscored and the same command runs them again.
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@solver
+def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path") -> Solver:
+    """Ask the agent for every assistant turn of the reference, all turns at once."""
+    factory = load_agent(agent)
+    dataset = _loaded(data)
+    files = dataset_files(dataset.tasks.values())
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = read_task(state.metadata)
+        decide = factory(
+            Setup(
+                model=get_model(),
+                images=images,
+                image_source=lambda attachment: _host_file(dataset, attachment),
+                known_files=files,
+                references={entry.id: entry.steps},
+            )
+        )
+        decisions = await _decisions(decide, entry, offered_tools(dataset, entry, agent))
+        state.store.set(STEPS, dumped([decision.step for decision in decisions]))
+        state.messages = _shown(entry, decisions)
+        return state
+
+    return solve
+
+
+async def _decisions(decide: Decide, entry: AtomicTask, tools: list[ToolSpec]) -> list[Decision]:
+    histories = step_histories(entry)
+    return list(await collect(*(decide(history, tools) for history in histories)))
+
+
+def offered_tools(dataset: AtomicDataset, entry: AtomicTask, agent: str) -> list[ToolSpec]:
+    """The task's own definitions; upstream offers those of toolmeta.json under the same names."""
+    if agent == "react-upstream":
+        return [dataset.tools.get(name, tool) for name, tool in entry.offered.items()]
+    return list(entry.offered.values())
+
+
+def _shown(entry: AtomicTask, decisions: list[Decision]) -> list[ChatMessage]:
+    """The turns as a reader of the log wants them: what was expected, what came."""
+    messages: list[ChatMessage] = [ChatMessageUser(content=entry.request)]
+    count = len(decisions)
+    for number, (expected, decision) in enumerate(
+        zip(reference_steps(entry), decisions, strict=True), start=1
+    ):
+        heading = f"Turn {number} of {count}. Expected: {step_text(expected)}"
+        messages.append(ChatMessageUser(content=heading))
+        came = step_text(decision.step)
+        thought = f"{decision.thought}\n\n" if decision.thought else ""
+        messages.append(ChatMessageAssistant(content=f"{thought}{came}"))
+    return messages
+
+
+def _sample(entry: AtomicTask) -> Sample:
+    return Sample(
+        id=entry.id,
+        input=entry.request,
+        target=[step_text(step) for step in reference_steps(entry)],
+        metadata={TASK: entry.model_dump(mode="json")},
+    )
+
+
+def _host_file(dataset: AtomicDataset, attachment: Attachment) -> str:
+    return str(dataset.root / attachment.source)
+
+
+@cache
+def _loaded(folder: str) -> AtomicDataset:
+    return load_atomic(Path(folder))
