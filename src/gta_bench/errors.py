@@ -5,8 +5,17 @@ GtaError                 told to the user in one line: what, where, what next
 ├── ConfigError          exit 2: gta.toml has a wrong key, type or name
 ├── EnvironmentProblem   exit 3: something this machine lacks
 ├── DatasetError         exit 3: benchmark files that cannot become records
-└── FetchError           exit 3: a download or an archive that must not be used
+├── FetchError           exit 3: a download or an archive that must not be used
+├── ToolError            told to the agent and recorded; the run goes on (`gta tools call`: exit 1)
+│   └── ConfinedError    foreign code or a program that failed or was stopped in the jail
+└── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
 """
+
+from typing import Literal
+
+ConfinedCause = Literal[
+    "error", "timeout", "memory", "disk", "output", "killed", "crashed", "cancelled"
+]
 
 
 class GtaError(Exception):
@@ -57,3 +66,32 @@ class FetchError(GtaError):
     """A download that failed, or an archive that is not what it should be."""
 
     exit_code = 3
+
+
+class ToolError(GtaError):
+    """A tool call that failed for a reason the agent can act on; never posing as a result."""
+
+
+class ConfinedError(ToolError):
+    """Code or a program in the jail that failed or was stopped; `jail` says which jail it was.
+
+    `error`: the code raised. `timeout`, `memory`, `disk`, `output`: it hit that limit.
+    `killed`, `crashed`: it ended without a result. `cancelled`: nobody waited for it any more.
+    """
+
+    def __init__(self, message: str, *, cause: ConfinedCause, jail: str, seconds: float) -> None:
+        self.cause = cause
+        self.jail = jail
+        self.seconds = seconds
+        super().__init__(message)
+
+
+class ToolUnavailable(GtaError):
+    """Something a tool needs is missing here: `reason` says what, `mend` how to get it."""
+
+    exit_code = 3
+
+    def __init__(self, reason: str, *, mend: str) -> None:
+        self.reason = reason
+        self.mend = mend
+        super().__init__(f"{reason} {mend}")
