@@ -6,8 +6,17 @@ GtaError                 told to the user in one line: what, where, what next
 ├── EnvironmentProblem   exit 3: something this machine lacks
 ├── DatasetError         exit 3: benchmark files that cannot become records
 ├── FetchError           exit 3: a download or an archive that must not be used
-└── RunError             exit 2: a run directory that is not what the command needs
+├── RunError             exit 2: a run directory that is not what the command needs
+├── ToolError            exit 1: told to the agent and recorded; the run goes on
+│   └── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
+└── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
 """
+
+from typing import Literal
+
+ConfinedCause = Literal[
+    "error", "timeout", "memory", "disk", "output", "killed", "crashed", "cancelled"
+]
 
 
 class GtaError(Exception):
@@ -64,3 +73,32 @@ class RunError(GtaError):
     """A folder that is no run, another run's folder, or one that lacks a stage's result."""
 
     exit_code = 2
+
+
+class ToolError(GtaError):
+    """A tool call that failed for a reason the agent can act on; never posing as a result."""
+
+
+class ConfinedError(ToolError):
+    """Code or a program in the jail that failed or was stopped; `jail` says which jail it was.
+
+    `error`: the code raised. `timeout`, `memory`, `disk`, `output`: it hit that limit.
+    `killed`, `crashed`: it ended without a result. `cancelled`: nobody waited for it any more.
+    """
+
+    def __init__(self, message: str, *, cause: ConfinedCause, jail: str, seconds: float) -> None:
+        self.cause = cause
+        self.jail = jail
+        self.seconds = seconds
+        super().__init__(message)
+
+
+class ToolUnavailable(GtaError):
+    """Something a tool needs is missing here: `reason` says what, `mend` how to get it."""
+
+    exit_code = 3
+
+    def __init__(self, reason: str, *, mend: str) -> None:
+        self.reason = reason
+        self.mend = mend
+        super().__init__(f"{reason} {mend}")

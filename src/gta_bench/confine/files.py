@@ -1,0 +1,146 @@
+"""Touching files that something hostile may have made: nothing is followed, nothing blocks."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+CHUNK = 1 << 20
+
+
+class NotRegularError(OSError):
+    """A folder, link, pipe, socket or device where a file was expected."""
+
+
+class Usage(NamedTuple):
+    """What lies in a folder; counting ends early once it is more than was asked for."""
+
+    bytes: int
+    files: int
+
+
+@contextmanager
+def open_folder(path: Path | str, *, within: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder; a link in its place is an error."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(path, flags, dir_fd=within)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def open_regular(
+    path: Path | str, *, within: int | None = None, follow: bool = False
+) -> BufferedReader:
+    """Open a regular file for reading, or raise: never a link (unless told), never waiting.
+
+    Looked at before opening because opening a device can have effects, and again afterwards
+    because it may have been exchanged in between.
+    """
+    before = os.stat(path, dir_fd=within, follow_symlinks=follow)
+    _require_regular(before.st_mode, path)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW, dir_fd=within)
+    try:
+        _require_regular(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def _require_regular(mode: int, path: Path | str) -> None:
+    if not stat.S_ISREG(mode):
+        raise NotRegularError(errno.EINVAL, "not a regular file", str(path))
+
+
+def read_bounded(stream: BinaryIO, most: int) -> bytes | None:
+    """The whole content, or None if it is more than that many bytes, whatever its size claims."""
+    if os.fstat(stream.fileno()).st_size > most:
+        return None
+    data = stream.read(most + 1)
+    return None if len(data) > most else data
+
+
+def write_new(name: str, data: bytes, *, within: int) -> None:
+    """Create a file that must not exist; what was written is taken back on failure."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o644, dir_fd=within)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=within)
+        raise
+
+
+def walk(root: Path) -> Iterator[os.DirEntry[str]]:
+    """Every entry below a folder, no link followed; folders that vanish meanwhile are passed."""
+    waiting = [str(root)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+
+
+def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
+    """Bytes and entries below a folder, counted no further than past either bound."""
+    size = count = 0
+    for entry in walk(root):
+        count += 1
+        with suppress(OSError):
+            size += entry.stat(follow_symlinks=False).st_size
+        if size > most_bytes or count > most_files:
+            break
+    return Usage(size, count)
+
+
+def remove_tree(root: Path) -> None:
+    """Delete a folder however deep it is and whatever rights its folders have.
+
+    `shutil.rmtree` recurses, and a tree made by hostile code can be deeper than Python's stack
+    and than the longest path. So every nested folder is first moved up to the top.
+    """
+    with open_folder(root) as top:
+        counter = 0
+        names = _names(top)
+        while names:
+            name = names.pop()
+            if not _is_folder(name, top):
+                os.unlink(name, dir_fd=top)
+                continue
+            with suppress(PermissionError):
+                os.chmod(name, 0o700, dir_fd=top)
+            with open_folder(name, within=top) as folder:
+                for child in _names(folder):
+                    if _is_folder(child, folder):
+                        counter += 1
+                        with suppress(PermissionError):
+                            os.chmod(child, 0o700, dir_fd=folder)
+                        moved = f".moved-{counter}-{os.urandom(6).hex()}"
+                        os.rename(child, moved, src_dir_fd=folder, dst_dir_fd=top)
+                        names.append(moved)
+                    else:
+                        os.unlink(child, dir_fd=folder)
+            os.rmdir(name, dir_fd=top)
+    root.rmdir()
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def _is_folder(name: str, within: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)

@@ -1,0 +1,225 @@
+"""What stands where in each jail: paths, environment and the command that closes the door."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gta_bench
+from gta_bench.confine.inside.protocol import LandlockOrders, Orders, Profile
+from gta_bench.confine.limits import JailKind, Limits
+
+# Besides /usr: how programs find libraries, fonts and each other. No accounts, no host names.
+SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SYSTEM_FILES = (
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/var/cache/fontconfig",
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+NOBODY = "65534"
+
+# Without PYTHONHASHSEED the order of sets would make a snippet's answer change from run to run.
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PYTHONHASHSEED": "0",
+}
+BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from gta_bench.confine.inside.launch import main; "
+    "del sys.path[0]; main(sys.argv[2])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """The interpreter for snippets: where it lies and what must be visible for it to run."""
+
+    executable: str
+    roots: tuple[str, ...]
+
+    @classmethod
+    def current(cls) -> "Python":
+        """The interpreter that runs this program, in its virtual environment if it has one."""
+        prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+        return cls.at(sys.executable, prefixes)
+
+    @classmethod
+    def at(cls, executable: str, prefixes: Sequence[str]) -> "Python":
+        """An interpreter by its path and its prefixes (`sys.prefix`, `sys.base_prefix`, …)."""
+        roots = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in ("/", "/usr")]
+        for hop in _hops(Path(executable)):  # a chain of links may lead through other folders
+            if not any(hop.is_relative_to(root) for root in [*roots, "/usr"]):
+                roots.append(str(hop))
+        return cls(executable, tuple(roots))
+
+
+def _hops(file: Path) -> list[Path]:
+    hops = [file]
+    while hops[-1].is_symlink() and len(hops) < 10:
+        target = hops[-1].readlink()
+        hops.append(Path(os.path.normpath(hops[-1].parent / target)))
+    return hops
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a confined program finds its folders; the same words in every jail.
+
+    `inputs` can only be read. Files left in `work`, the current folder, are brought home.
+    `scratch` is home and temporary folder, and is thrown away.
+    """
+
+    inputs: str
+    work: str
+    scratch: str
+
+
+INSIDE_BUBBLEWRAP = Places(inputs="/job/inputs", work="/job/work", scratch="/tmp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One use of the jail. `folder` on the host holds inputs, work and scratch."""
+
+    folder: Path
+    limits: Limits
+    argv: Sequence[str] | None
+    environment: Mapping[str, str]
+    readable: Sequence[str]
+    forks: bool = True
+
+    @property
+    def on_host(self) -> Places:
+        """The job's folders as the host sees them."""
+        return Places(*(str(self.folder / part) for part in ("inputs", "work", "scratch")))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to start, with which environment, in which folder."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    cwd: str
+
+
+def places(kind: JailKind, job: Job) -> Places:
+    """Where the job's folders are for the code inside."""
+    return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
+
+
+def command(kind: JailKind, job: Job, python: Python) -> Command:
+    """How to start the job in that kind of jail."""
+    return _bubblewrap(job, python) if kind == "bubblewrap" else _bare(kind, job, python)
+
+
+def _environment(job: Job, where: Places) -> dict[str, str]:
+    home = {"HOME": where.scratch, "TMPDIR": where.scratch}
+    return {**ENVIRONMENT, **home, **job.environment}
+
+
+def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | None) -> Orders:
+    limits = job.limits
+    profile: Profile | None = "snippet" if job.argv is None else "program"
+    if kind == "landlock" and profile == "program":
+        profile = "program-unwalled"
+    return {
+        "parent": None if kind == "bubblewrap" else os.getpid(),
+        "limits": {
+            "cpu_seconds": limits.cpu_seconds,
+            "memory_bytes": limits.memory_bytes,
+            "file_bytes": limits.file_bytes,
+            "open_files": limits.open_files,
+            "processes": _process_limit(kind, limits),
+        },
+        "landlock": landlock,
+        "profile": None if kind == "none" else profile,
+        "forks": job.forks and job.argv is not None,
+        "argv": None if job.argv is None else list(job.argv),
+        "environment": _environment(job, where),
+        "scratch": where.scratch,
+        "reply_bytes": limits.reply_bytes,
+    }
+
+
+def _process_limit(kind: JailKind, limits: Limits) -> int | None:
+    """The limit counts the user's processes in the same user namespace, so add those outside."""
+    if kind == "bubblewrap":
+        return limits.processes
+    return _tasks_of(os.getuid()) + limits.processes if sys.platform == "linux" else None
+
+
+def _tasks_of(user: int) -> int:
+    """Threads of every process of a user, as the kernel counts them for its limit."""
+    count = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.stat().st_uid == user:
+                count += len(list((folder / "task").iterdir()))
+        except OSError:  # it ended meanwhile
+            continue
+    return count
+
+
+def _python(job: Job, python: Python, root: str, orders: Orders) -> list[str]:
+    # Not -I: it would drop PYTHONHASHSEED, and the environment is ours anyway. Unbuffered (-u),
+    # because a snippet's process ends without flushing.
+    return [python.executable, "-s", "-P", "-B", "-u", "-c", BOOT, root, json.dumps(orders)]
+
+
+def _bare(kind: JailKind, job: Job, python: Python) -> Command:
+    """Landlock or nothing: the launcher itself closes the door, if there is one."""
+    where = job.on_host
+    landlock: LandlockOrders | None = None
+    if kind == "landlock":
+        read = ["/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *python.roots, *job.readable, where.inputs]
+        landlock = {"read": read, "work": [where.work, where.scratch], "devices": list(DEVICES)}
+    root = str(Path(gta_bench.__file__).parent.parent)
+    argv = _python(job, python, root, _orders(kind, job, where, landlock))
+    return Command(argv, _environment(job, where), where.work)
+
+
+def _bubblewrap(job: Job, python: Python) -> Command:
+    """New namespaces of every kind, an own tree of files, no capability, no environment."""
+    where, host = INSIDE_BUBBLEWRAP, job.on_host
+    argv = [shutil.which("bwrap") or "bwrap"]
+    argv += ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+    argv += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "jail"]
+    argv += ["--uid", NOBODY, "--gid", NOBODY, *_system_tree()]
+    argv += ["--size", str(job.limits.disk_bytes), "--tmpfs", where.scratch]
+    for path in dict.fromkeys((*python.roots, *job.readable)):  # may lie below the scratch folder
+        argv += ["--ro-bind", path, path]
+    inside = "gta_bench/confine/inside"
+    argv += ["--ro-bind", str(Path(gta_bench.__file__).parent.parent / inside), f"/jail/{inside}"]
+    argv += ["--dev", "/dev"]
+    if job.argv is not None:  # a snippet has its scratch folder and replies with bytes
+        argv += ["--ro-bind", host.inputs, where.inputs, "--bind", host.work, where.work]
+        argv += ["--proc", "/proc", "--size", str(job.limits.disk_bytes), "--tmpfs", "/dev/shm"]
+    for name, value in _environment(job, where).items():
+        argv += ["--setenv", name, value]
+    argv += ["--chdir", where.scratch if job.argv is None else where.work, "--remount-ro", "/"]
+    argv += ["--remount-ro", "/dev"]  # memory that bubblewrap gives no size
+    orders = _orders("bubblewrap", job, where, None)
+    return Command([*argv, "--", *_python(job, python, "/jail", orders)], {}, "/")
+
+
+def _system_tree() -> list[str]:
+    argv = ["--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM_LINKS:
+        path = Path(name)
+        if path.is_symlink():
+            argv += ["--symlink", str(path.readlink()), name]
+        elif path.is_dir():
+            argv += ["--ro-bind", name, name]
+    for name in SYSTEM_FILES:
+        argv += ["--ro-bind-try", name, name]
+    return argv
