@@ -144,7 +144,15 @@ def test_the_schema_for_editors_describes_every_table() -> None:
     schema = settings_schema()
     properties = schema["properties"]
     assert isinstance(properties, dict)
-    assert sorted(properties) == ["budget", "data", "endpoints", "judge", "models", "scoring", "tools"]
+    assert sorted(properties) == [
+        "budget",
+        "data",
+        "endpoints",
+        "judge",
+        "models",
+        "scoring",
+        "tools",
+    ]
     assert schema["additionalProperties"] is False
 
 

@@ -1,0 +1,1 @@
+"""The toolbox: one module a tool, one contract, real backends."""

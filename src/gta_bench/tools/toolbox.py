@@ -1,0 +1,69 @@
+"""The tools of this machine as a ToolSource: made when first called, checked, timed."""
+
+from collections.abc import Iterable, Mapping
+from time import perf_counter
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.records.results import ToolResult
+from gta_bench.records.tools import ToolSpec
+from gta_bench.tools.catalog import load_tool, tool_names
+from gta_bench.tools.contract import Availability, Equipment, Tool, ToolInput, Unavailable
+
+
+class Toolbox:
+    """Tools that run in this process, each made once."""
+
+    def __init__(self, equipment: Equipment, names: Iterable[str] | None = None) -> None:
+        self._equipment = equipment
+        self._names = tuple(tool_names() if names is None else names)
+        self._made: dict[str, Tool[Any]] = {}
+
+    def specs(self) -> dict[str, ToolSpec]:
+        """Every tool of the box."""
+        return {name: load_tool(name).spec() for name in self._names}
+
+    def tool(self, name: str) -> Tool[Any]:
+        """The tool of that name, made at the first call."""
+        if name not in self._names:
+            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._names)}.")
+        if name not in self._made:
+            self._made[name] = load_tool(name)(self._equipment)
+        return self._made[name]
+
+    def availability(self, name: str) -> Availability:
+        """Whether a tool works here, and with which backend."""
+        return self.tool(name).check()
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        """Check the arguments, do the work, record what ran."""
+        tool = self.tool(name)
+        given = _read(tool.input_type, name, arguments)
+        state = tool.check()
+        if isinstance(state, Unavailable):
+            raise ToolUnavailable(f"{name} is not available here: {state.reason}", mend=state.mend)
+        start = perf_counter()
+        made = await tool.apply(workspace, given)
+        return ToolResult(
+            parts=made.parts,
+            tool=name,
+            tool_version=tool.version,
+            backend=made.backend,
+            jail=made.jail,
+            seconds=perf_counter() - start,
+        )
+
+
+def _read(kind: type[ToolInput], name: str, arguments: Mapping[str, JsonValue]) -> ToolInput:
+    try:
+        return kind.model_validate(arguments)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(kind.model_fields)
+        raise ToolError(f"{name}: argument {where!r}: {first['msg']}. It takes: {known}.") from exc
