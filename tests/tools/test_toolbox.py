@@ -113,7 +113,7 @@ def test_a_tool_that_cannot_run_here_says_why_and_how_to_mend_it(
     toolbox: Toolbox, workspace: Workspace
 ) -> None:
     arguments = {"image": "inputs/a.png", "words": "ha"}
-    with pytest.raises(ToolUnavailable, match="its key is not set. export ABSENT_KEY"):
+    with pytest.raises(ToolUnavailable, match=r"its key is not set\. export ABSENT_KEY"):
         asyncio.run(toolbox.call(workspace, "Absent", arguments))
     assert isinstance(toolbox.availability("Absent"), Unavailable)
 

@@ -1,0 +1,141 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.model import AtomicDataset
+from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.errors import DatasetError
+from gta_bench.records.steps import CallStep
+from tests.builders import atomic_task, write_atomic, write_json
+from tests.upstream_files import reference_predictions
+
+ANSWER = {"role": "assistant", "content": "It costs 7."}
+
+
+def call(path: str) -> dict[str, Any]:
+    function = {"name": "OCR", "arguments": {"image": path}}
+    return {"role": "assistant", "tool_calls": [{"type": "function", "function": function}]}
+
+
+def entry(path: str = "/data/image/menu.jpg", **changes: Any) -> dict[str, Any]:
+    steps = [call(path), ANSWER]
+    return {"prediction": steps, "gold": steps, "origin_prompt": [], **changes}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> AtomicDataset:
+    tasks = {name: atomic_task() for name in ("a", "b", "c")}
+    return load_atomic(write_atomic(tmp_path / "data", tasks))
+
+
+def test_entries_meet_the_tasks_at_their_position(tmp_path: Path, dataset: AtomicDataset) -> None:
+    write_json(tmp_path / "p.json", {"2": entry(), "0": entry()})
+    found = read_predictions(tmp_path / "p.json", dataset, "step")
+    assert [(unit.task.id, unit.trace is None) for unit in found.units] == [
+        ("a", False),
+        ("b", True),
+        ("c", False),
+    ]
+    assert found.findings == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["/data/image/menu.jpg", "image/menu.jpg", "C:/x/image/menu.jpg", "./image/menu.jpg"]
+)
+def test_a_file_of_the_dataset_is_known_by_whatever_folder_it_lay_in(
+    tmp_path: Path, dataset: AtomicDataset, path: str
+) -> None:
+    write_json(tmp_path / "p.json", {"0": entry(path)})
+    unit = read_predictions(tmp_path / "p.json", dataset, "step").units[0]
+    assert unit.trace is not None
+    assert unit.trace[0] == CallStep(name="OCR", arguments={"image": "inputs/menu.jpg"})
+    assert unit.upstream is not None
+    assert unit.upstream.trace[0] == CallStep(name="OCR", arguments={"image": path})
+
+
+def test_other_arguments_stay_as_they_are(tmp_path: Path, dataset: AtomicDataset) -> None:
+    step = call("x")
+    step["tool_calls"][0]["function"]["arguments"] = {"k": 3, "image": "elsewhere/menu.png"}
+    raw = call("x")
+    raw["tool_calls"][0]["function"]["arguments"] = "not an object"
+    write_json(tmp_path / "p.json", {"0": entry(prediction=[step, raw])})
+    unit = read_predictions(tmp_path / "p.json", dataset, "step").units[0]
+    assert [item.arguments for item in unit.trace or () if isinstance(item, CallStep)] == [
+        {"k": 3, "image": "elsewhere/menu.png"},
+        "not an object",
+    ]
+
+
+def test_parts_follow_each_other(tmp_path: Path, dataset: AtomicDataset) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write_json(folder / "gta_bench_1.json", {"0": entry()})
+    write_json(folder / "gta_bench_0.json", {"0": entry(), "1": entry()})
+    found = read_predictions(folder, dataset, "step")
+    assert all(unit.trace is not None for unit in found.units)
+
+
+def test_a_missing_part_is_refused(tmp_path: Path, dataset: AtomicDataset) -> None:
+    """The published pipeline stops at the gap in silence and scores what came before it."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write_json(folder / "gta_bench_0.json", {"0": entry()})
+    write_json(folder / "gta_bench_2.json", {"0": entry()})
+    with pytest.raises(DatasetError, match="part 1 of 2 is missing"):
+        read_predictions(folder, dataset, "step")
+
+
+def test_a_folder_without_parts_is_refused(tmp_path: Path, dataset: AtomicDataset) -> None:
+    with pytest.raises(DatasetError, match="no prediction file or part"):
+        read_predictions(tmp_path, dataset, "step")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"x": entry()}, "task 'x', field '.key.': the key is not a position"),
+        ({"7": entry()}, "there is no task at position 7; the dataset has 3 tasks"),
+        ({"0": 5}, "field 'prediction': A trace is a list of steps, not null"),
+        ({"0": {"prediction": []}}, "field 'gold': A trace is a list"),
+        ({"0": entry(prediction=[[ANSWER]])}, "Is it a file of the other --mode?"),
+        ({"0": entry(gold=[{"role": "assistant", "tool_calls": 5}])}, "field 'gold'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(
+    tmp_path: Path, dataset: AtomicDataset, content: Any, problem: str
+) -> None:
+    write_json(tmp_path / "p.json", content)
+    with pytest.raises(DatasetError, match=problem):
+        read_predictions(tmp_path / "p.json", dataset, "step")
+
+
+def test_an_end_to_end_file_holds_the_steps_of_the_one_user_turn(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    steps = [[call("image/menu.jpg"), {"role": "tool", "content": None}, ANSWER]]
+    write_json(tmp_path / "p.json", {"0": {"prediction": steps, "gold": steps}})
+    found = read_predictions(tmp_path / "p.json", dataset, "end-to-end")
+    assert [step.step for step in found.units[0].trace or ()] == ["call", "reply", "answer"]
+    assert found.findings == ()
+
+
+def test_references_that_are_not_the_datasets_are_findings(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    other = [call("image/menu.jpg"), {"role": "assistant", "content": "It costs 8."}]
+    content = {"0": entry(gold=other), "1": entry(gold=other[:1])}
+    write_json(tmp_path / "p.json", content)
+    found = read_predictions(tmp_path / "p.json", dataset, "step").findings
+    assert [(finding.task, finding.field) for finding in found] == [("a", "gold.1"), ("b", "gold")]
+
+
+@pytest.mark.parametrize("mode", ["step", "end-to-end"])
+def test_the_release_fed_back_has_no_finding(tmp_path: Path, atomic_dir: Path, mode: Any) -> None:
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(reference_predictions(atomic_dir, mode)), encoding="utf-8")
+    found = read_predictions(file, load_atomic(atomic_dir), mode)
+    assert found.findings == ()
+    assert all(unit.trace for unit in found.units)
