@@ -47,7 +47,7 @@ class Results(TypedDict):
 
 def marked_limits() -> Limits:
     """Limits with a number that no other process on this machine has in its arguments."""
-    odd = 512 * MIB + random.randrange(1, 1000) * 4096
+    odd = 256 * MIB + random.randrange(1, 1000) * 4096
     return Limits(
         wall_seconds=3.0,
         cpu_seconds=1,

@@ -14,7 +14,7 @@ from gta_bench.errors import ToolError
 
 MIB = 1 << 20
 CHUNK = 1 << 16
-LOCAL_HEADER = struct.Struct("<4s2xHHxx4x4x4x4xHH")
+LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")
 END_RECORD = struct.Struct("<4s4H2LH")
 END_RECORD_64 = struct.Struct("<4sQ2H2L4Q")
 LOCATOR_64 = struct.Struct("<4sLQL")
@@ -154,7 +154,11 @@ def _check_infos(infos: list[zipfile.ZipInfo], size: int) -> None:
 def _data_start(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
     stream.seek(max(0, info.header_offset))
     header = stream.read(LOCAL_HEADER.size)
-    if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+    if (
+        info.header_offset < 0
+        or len(header) < LOCAL_HEADER.size
+        or not header.startswith(b"PK\x03\x04")
+    ):
         raise ToolError(f"The archive's member {info.orig_filename!r} is broken.")
     _, flags, method, name_size, extra_size = LOCAL_HEADER.unpack(header)
     if method != info.compress_type or flags & ENCRYPTED:

@@ -18,7 +18,7 @@ from gta_bench.confine.inside.protocol import Request
 from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.confine.walls import Job, Places, Python
-from gta_bench.errors import ToolError
+from gta_bench.errors import ToolError, ToolUnavailable
 
 Result = TypeVar("Result")
 Argv = Sequence[str] | Callable[[Places], Sequence[str]]
@@ -150,13 +150,19 @@ class Jail:
             disk_is_full=None if own_disk else lambda: _is_full(job),
             cancelled=cancelled,
         )
-        return process.run(
-            command.argv,
-            stdin=stdin,
-            environment=command.environment,
-            cwd=command.cwd,
-            bounds=bounds,
-        )
+        try:
+            return process.run(
+                command.argv,
+                stdin=stdin,
+                environment=command.environment,
+                cwd=command.cwd,
+                bounds=bounds,
+            )
+        except OSError as exc:
+            raise ToolUnavailable(
+                f"The jail cannot start {command.argv[0]!r}: {exc.strerror}.",
+                mend="`gta doctor` shows what the jail needs.",
+            ) from exc
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:

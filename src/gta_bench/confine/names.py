@@ -76,8 +76,7 @@ def _split(name: str, suffix: str | None) -> tuple[str, str]:
     """Stem and ending; a forced suffix replaces nothing but itself."""
     name = name.rstrip(" .")
     if suffix is not None:
-        folded = name.casefold()
-        if folded.endswith(suffix.casefold()) and len(folded) == len(name):
+        if name[-len(suffix) :].lower() == suffix.lower():
             name = name[: -len(suffix)]
         return name, suffix
     stem, dot, ending = name.rpartition(".")

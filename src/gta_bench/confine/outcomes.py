@@ -161,6 +161,9 @@ def _refuse_signals(case: _Case) -> None:
     if name == "SIGXCPU":
         seconds = case.limits.cpu_seconds
         case.fail("timeout", f"was stopped after {seconds} seconds of processor time.")
+    if name == "SIGXFSZ":
+        most = _size(case.limits.file_bytes)
+        case.fail("disk", f"was stopped because it wrote a file larger than {most}.")
     if name in CRASHES:
         case.fail("crashed", f"crashed ({name}).")
     case.fail("killed", f"was killed ({name}); it may have used too much time or memory.")

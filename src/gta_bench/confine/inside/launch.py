@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from typing import cast
 
@@ -43,6 +44,8 @@ def close_doors(orders: Orders) -> None:
 
 def become(argv: list[str], environment: dict[str, str]) -> None:
     """Replace this process by the program."""
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and a program would inherit it
+        signal.signal(ignored, signal.SIG_DFL)
     os.write(2, READY)
     try:
         os.execvpe(argv[0], argv, environment)
