@@ -66,7 +66,7 @@ def _usage(sample: EvalSample, calls: Sequence[ModelEvent]) -> Usage:
     used = list(sample.model_usage.values())
     costs = [usage.total_cost for usage in used if usage.total_cost is not None]
     return Usage(
-        model_calls=len(calls),
+        model_calls=sum(event.error is None for event in calls),
         input_tokens=sum(usage.input_tokens for usage in used),
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(event.retries or 0 for event in calls),
