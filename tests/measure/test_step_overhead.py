@@ -34,11 +34,8 @@ def instant() -> Model:
 @solver
 def bare(prompts: dict[str, list[Prompt]]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        model = get_model()
-        calls = [
-            model.generate(messages, tools=tools) for messages, tools in prompts[state.sample_id]
-        ]
-        await collect(*calls)
+        model, wanted = get_model(), prompts[str(state.sample_id)]
+        await collect(*(model.generate(messages, tools=tools) for messages, tools in wanted))
         return state
 
     return solve
