@@ -1,5 +1,6 @@
 import pytest
 
+from gta_bench.records.atomic import WhitelistAnswer
 from gta_bench.records.steps import (
     AnswerStep,
     CallStep,
@@ -54,12 +55,19 @@ def test_a_verdict_says_why_a_step_counts(
 
 def test_an_explanation_is_a_table_with_a_row_for_every_turn() -> None:
     task = make_task(CALL, ANSWER)
-    rows = explanation(task, (AnswerStep(content="a | b\n<b>c</b>"),)).splitlines()
+    rows = explanation(task, (AnswerStep(content="a | b\n<b>c</b>"),), 0.0).splitlines()
     assert len(rows) == 4
     assert "answer: a \\| b &lt;b>c&lt;/b>" in rows[2]
     assert rows[3].endswith("| nothing | no hit: nothing instead of answer |")
 
 
 def test_long_texts_are_cut_in_the_table() -> None:
-    rows = explanation(make_task(ANSWER), (AnswerStep(content="x" * 5000),)).splitlines()
+    rows = explanation(make_task(ANSWER), (AnswerStep(content="x" * 5000),), 0.0).splitlines()
     assert len(rows[2]) < 400
+
+
+def test_the_last_answer_is_told_with_its_worth() -> None:
+    task = make_task(CALL, ANSWER, answer=WhitelistAnswer(whitelist=(("7",),)))
+    rows = explanation(task, (CALL, ANSWER), 1.0).splitlines()
+    assert rows[3].endswith("| type right; the answer is worth 1.00 of 1 |")
+    assert "worth" not in rows[2]

@@ -17,11 +17,11 @@ from gta_bench.reports.summary import (
     metrics,
     remarks,
     score_table,
+    tool_table,
 )
 from gta_bench.runs.directory import read_manifest, read_scores
 
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
-WORDS = 3  # columns of words before those of numbers
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
 
@@ -51,7 +51,10 @@ def write_reports(folders: Sequence[Path]) -> None:
     for mode in MODES:
         table = score_table(summaries, mode)
         if table.rows:
-            _write_table(TITLES[mode], table)
+            _write_table(TITLES[mode], table, words=3)
+    for summary in summaries:
+        if summary.scores.tools:
+            _write_table(f"\nTool calls of {summary.name}", tool_table(summary), words=2)
     for summary in summaries:
         for remark in remarks(summary):
             say(f"{summary.name}: {remark}")
@@ -61,15 +64,16 @@ def _summaries(folders: Sequence[Path]) -> list[RunSummary]:
     return [RunSummary(str(run), read_manifest(run), read_scores(run)) for run in folders]
 
 
-def _write_table(title: str, table: Table) -> None:
+def _write_table(title: str, table: Table, *, words: int) -> None:
+    """Columns of words to the left, columns of numbers to the right."""
     click.echo(title)
     widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
     for row in (table.heading, *table.rows):
-        words = [cell.ljust(width) for cell, width in zip(row[:WORDS], widths, strict=False)]
-        numbers = [
-            cell.rjust(width) for cell, width in zip(row[WORDS:], widths[WORDS:], strict=True)
+        cells = [
+            cell.ljust(width) if column < words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo("  ".join([*words, *numbers]))
+        click.echo("  ".join(cells).rstrip())
 
 
 def _as_markdown(summaries: Sequence[RunSummary]) -> str:
@@ -78,6 +82,9 @@ def _as_markdown(summaries: Sequence[RunSummary]) -> str:
         table = score_table(summaries, mode)
         if table.rows:
             parts += [f"## {TITLES[mode]}", "", markdown(table), ""]
+    for summary in summaries:
+        if summary.scores.tools:
+            parts += [f"## Tool calls of {summary.name}", "", markdown(tool_table(summary)), ""]
     parts += ["## What it took, and what to know", ""]
     for summary in summaries:
         parts += [f"- `{summary.name}`: {remark}" for remark in remarks(summary)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, WITHOUT_MODEL
+from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
@@ -28,9 +29,9 @@ def run() -> None:
 @run.command("atomic")
 @click.option(
     "--mode",
-    type=click.Choice(["step"]),
+    type=click.Choice(["step", "end-to-end"]),
     required=True,
-    help="step: every turn predicted from the reference.",
+    help="step: every turn predicted from the reference; end-to-end: the loop with real tools.",
 )
 @click.option("--model", "models", multiple=True, help="provider/model or a name of gta.toml.")
 @click.option(
@@ -48,6 +49,13 @@ def run() -> None:
     default="path",
     show_default=True,
     help="What the model is shown of images; published runs show paths.",
+)
+@click.option(
+    "--max-turns",
+    type=click.IntRange(1),
+    default=MAX_TURNS,
+    show_default=True,
+    help="Decisions in a task, end-to-end.",
 )
 @click.option("--max-connections", type=click.IntRange(1), help="Model calls at once.")
 @click.option("--max-retries", type=click.IntRange(0), help="Retries of a failed model call.")
@@ -71,6 +79,7 @@ def atomic_command(
     tasks: str | None,
     epochs: int,
     images: Images,
+    max_turns: int,
     max_connections: int | None,
     max_retries: int | None,
     timeout: int | None,
@@ -104,12 +113,15 @@ def atomic_command(
                 images=images,
                 tasks=tasks,
                 epochs=epochs,
-                budget=settings.budget,
+                settings=settings,
+                max_turns=max_turns,
                 similarity=settings.scoring.similarity,
             ),
         )
         for target, model in _targets(Path(out), models, agent, settings)
     ]
+    if only_estimate and mode != "step":
+        raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:
         for _, one in runs:
             say(estimate(one))

@@ -1,5 +1,6 @@
 """The scores of a whole run, both scorings; unscored is not zero and not dropped in silence."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
@@ -9,6 +10,7 @@ from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import Similarity
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
+from gta_bench.records.calls import CallRecord
 from gta_bench.records.run import Mode, Unit, Usage
 from gta_bench.records.scores import (
     EndToEndCounts,
@@ -20,6 +22,7 @@ from gta_bench.records.scores import (
     StrictEndToEndScores,
     StrictStepCounts,
     StrictStepScores,
+    ToolUse,
     UnitScore,
     Unscored,
 )
@@ -54,6 +57,7 @@ def score_run(
         compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
         usage=_total_usage([unit.usage for unit in units]),
         models=tuple(sorted({name for unit in units for name in unit.models})),
+        tools=_tool_uses([call for unit in units for call in unit.calls]),
         units=tuple(scored),
         unscored=(
             *(
@@ -94,6 +98,26 @@ def pool_compat(
     if mode == "step":
         return compat_steps.pool(one for one in kept if isinstance(one, StepCounts))
     return compat_end_to_end.pool(one for one in kept if isinstance(one, EndToEndCounts))
+
+
+def _tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
+    """The most called tool first."""
+    counts = Counter(call.tool for call in calls)
+    uses = []
+    for tool, _ in counts.most_common():
+        own = [call for call in calls if call.tool == tool]
+        states = Counter(call.status for call in own)
+        uses.append(
+            ToolUse(
+                tool=tool,
+                done=states["done"],
+                error=states["error"],
+                unavailable=states["unavailable"],
+                seconds=total(call.seconds for call in own),
+                backends=tuple(sorted({call.backend for call in own if call.backend})),
+            )
+        )
+    return tuple(uses)
 
 
 def _total_usage(used: Sequence[Usage]) -> Usage:

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime
 
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
+from gta_bench.records.calls import CallRecord
 from gta_bench.records.steps import Trace
 
 DatasetName = Literal["atomic", "workflow"]
@@ -43,6 +44,7 @@ class RunManifest(Record):
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
     imported_from: str | None = None
+    notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
@@ -85,4 +87,5 @@ class Unit(Record):
     failure: str | None = None
     upstream: UpstreamPair | None = None
     usage: Usage = Usage()
+    calls: tuple[CallRecord, ...] = ()
     models: tuple[str, ...] = ()

@@ -121,6 +121,17 @@ class UnitScore(Record):
     compat: StepCounts | EndToEndCounts | None
 
 
+class ToolUse(Record):
+    """What became of the calls of one tool over a whole run."""
+
+    tool: str
+    done: int
+    error: int
+    unavailable: int
+    seconds: float
+    backends: tuple[str, ...]
+
+
 class RunScores(Record):
     """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
 
@@ -137,5 +148,6 @@ class RunScores(Record):
     compat: StepScores | EndToEndScores
     usage: Usage
     models: tuple[str, ...]
+    tools: tuple[ToolUse, ...] = ()
     units: tuple[UnitScore, ...]
     unscored: tuple[Unscored, ...]

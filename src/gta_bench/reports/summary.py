@@ -68,6 +68,24 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
     )
 
 
+def tool_table(run: RunSummary) -> Table:
+    """What became of the tool calls of a run."""
+    return Table(
+        ("tool", "backend", "done", "error", "unavailable", "s in all"),
+        tuple(
+            (
+                use.tool,
+                ", ".join(use.backends) or "-",
+                str(use.done),
+                str(use.error),
+                str(use.unavailable),
+                f"{use.seconds:.1f}",
+            )
+            for use in run.scores.tools
+        ),
+    )
+
+
 def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
     """The numbers of one scoring by their names, unrounded."""
     chosen = scores.strict if scoring == "strict" else scores.compat
@@ -98,6 +116,7 @@ def remarks(run: RunSummary) -> list[str]:
             f"free-text similarity by {scores.similarity}: SummAcc, AnsAcc, AnsAcc+I and "
             "typed args are not comparable with published ones (all-mpnet-base-v2)."
         )
+    said += run.manifest.notes
     if run.manifest.system.images == "attached":
         said.append("the model saw the images; published runs show paths only: not comparable.")
     if len(run.manifest.tasks) != 229 and run.manifest.dataset == "atomic":

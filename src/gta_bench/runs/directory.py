@@ -11,11 +11,17 @@ from gta_bench.records.scores import RunScores
 MANIFEST = "run.json"
 SCORES = "scores.json"
 LOGS = "logs"
+FILES = "files"
 
 
 def log_folder(run: Path) -> Path:
     """Where the evaluation engine keeps the run's logs."""
     return run / LOGS
+
+
+def files_folder(run: Path) -> Path:
+    """Where each task's workspace lies, with its deliverables."""
+    return run / FILES
 
 
 def read_manifest(run: Path) -> RunManifest:

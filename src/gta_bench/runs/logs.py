@@ -8,7 +8,14 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
 from gta_bench.records.run import Unit, Usage
-from gta_bench.runs.samples import STEPS, read_steps, read_task, read_upstream
+from gta_bench.runs.samples import (
+    CALLS,
+    STEPS,
+    read_calls,
+    read_steps,
+    read_task,
+    read_upstream,
+)
 
 
 class ReadUnits(NamedTuple):
@@ -58,6 +65,7 @@ def _unit(sample: EvalSample) -> Unit:
         failure=failure,
         upstream=read_upstream(sample.metadata),
         usage=_usage(sample, calls),
+        calls=read_calls(sample.store.get(CALLS)),
         models=tuple(sorted({event.output.model for event in calls if event.output.model})),
     )
 

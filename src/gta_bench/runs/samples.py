@@ -6,11 +6,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.calls import CallRecord
 from gta_bench.records.run import UpstreamPair
 from gta_bench.records.steps import Trace
 
 TASK = "gta_task"
 STEPS = "gta_steps"
+CALLS = "gta_calls"
 UPSTREAM = "gta_upstream"
 
 _TRACE = TypeAdapter[Trace](Trace)
@@ -24,6 +26,11 @@ def read_task(metadata: Mapping[str, Any]) -> AtomicTask:
 def read_steps(steps: Sequence[Any] | None) -> Trace | None:
     """The predicted steps that a sample keeps; None where none were made."""
     return None if steps is None else _TRACE.validate_python(tuple(steps))
+
+
+def read_calls(calls: Sequence[Any] | None) -> tuple[CallRecord, ...]:
+    """What became of a sample's tool calls."""
+    return tuple(CallRecord.model_validate(call) for call in calls or ())
 
 
 def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:

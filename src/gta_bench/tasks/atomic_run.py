@@ -6,20 +6,24 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from inspect_ai import eval_set
+from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
 
-from gta_bench.agents.catalog import load_agent
+from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
+from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.agents.prompts import digests
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import RunError, UsageError
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Images, Mode, RunManifest, System
-from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, finished_units, read_units
-from gta_bench.settings import BudgetSettings
+from gta_bench.settings import Settings
+from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.models import ChosenModel, open_model
 
 Listener = Callable[[bool], None]
@@ -37,8 +41,9 @@ class AtomicRun:
     images: Images
     tasks: str | None
     epochs: int
-    budget: BudgetSettings
+    settings: Settings
     similarity: str
+    max_turns: int = MAX_TURNS
 
 
 def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ...]:
@@ -84,7 +89,14 @@ def plan(run: AtomicRun) -> RunManifest:
         prompts=digests(),
         packages={name: version(name) for name in PACKAGES},
         similarity=run.similarity,
+        notes=_notes(run),
     )
+
+
+def _notes(run: AtomicRun) -> tuple[str, ...]:
+    if run.mode == "end-to-end" and run.agent in NEED_REFERENCES:
+        return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
+    return ()
 
 
 def finished(out: Path) -> int:
@@ -95,21 +107,15 @@ def finished(out: Path) -> int:
 def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
     """Run what is not finished yet, then read every unit back."""
     manifest = open_run(out, plan(run))
-    model = open_model(run.model, run.budget)
+    model = open_model(run.model, run.settings.budget)
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
 
-    task = atomic_step(
-        data=str(run.data),
-        agent=run.agent,
-        images=run.images,
-        # Another similarity is another scoring, not another run: the logs keep the first one.
-        similarity=manifest.similarity,
-    )
-    with sample_progress(listener):
+    context = RunContext(files=files_folder(out), settings=run.settings)
+    with sample_progress(listener), run_context(context):
         try:
             eval_set(
-                task,
+                _task(run, manifest.similarity),
                 log_dir=str(log_folder(out)),
                 model=model,
                 sample_id=list(manifest.tasks),
@@ -121,7 +127,7 @@ def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
                 retry_attempts=1,
                 fail_on_error=True,
                 continue_on_fail=True,
-                max_samples=run.budget.max_connections,
+                max_samples=run.settings.budget.max_connections,
                 ctl_server=False,
                 score_display=False,
                 log_level="error",
@@ -132,3 +138,17 @@ def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
                 "(another --data path, or another version); name another --out."
             ) from exc
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)
+
+
+def _task(run: AtomicRun, similarity: str) -> Task:
+    """The Inspect task; another similarity is another scoring, so the logs keep the first one."""
+    data = str(run.data)
+    if run.mode == "step":
+        return atomic_step(data=data, agent=run.agent, images=run.images, similarity=similarity)
+    return atomic(
+        data=data,
+        agent=run.agent,
+        images=run.images,
+        similarity=similarity,
+        max_turns=run.max_turns,
+    )

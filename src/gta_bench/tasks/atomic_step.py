@@ -19,10 +19,10 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import STEPS, TASK, dumped, read_task
-from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.tasks.context import current_settings
+from gta_bench.tasks.scorers import atomic_steps
 from gta_bench.tasks.show import step_text
-from gta_bench.tasks.step_scorer import atomic_steps
 
 
 @task
@@ -37,10 +37,11 @@ def atomic_step(
     `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
     """
-    folder = data or read_settings().settings.data.atomic
+    folder = data or current_settings().data.atomic
     return Task(
         dataset=MemoryDataset(
-            [_sample(entry) for entry in _loaded(folder).tasks.values()], name="gta-atomic"
+            [atomic_sample(entry) for entry in loaded_dataset(folder).tasks.values()],
+            name="gta-atomic",
         ),
         solver=predict_steps(folder, agent, images),
         scorer=atomic_steps(similarity),
@@ -54,7 +55,7 @@ def atomic_step(
 def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path") -> Solver:
     """Ask the agent for every assistant turn of the reference, all turns at once."""
     factory = load_agent(agent)
-    dataset = _loaded(data)
+    dataset = loaded_dataset(data)
     files = dataset_files(dataset.tasks.values())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -63,7 +64,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
             Setup(
                 model=get_model(),
                 images=images,
-                image_source=lambda attachment: _host_file(dataset, attachment),
+                image_source=lambda attachment: host_file(dataset, attachment),
                 known_files=files,
                 references={entry.id: entry.steps},
             )
@@ -103,7 +104,8 @@ def _shown(entry: AtomicTask, decisions: list[Decision]) -> list[ChatMessage]:
     return messages
 
 
-def _sample(entry: AtomicTask) -> Sample:
+def atomic_sample(entry: AtomicTask) -> Sample:
+    """A task as Inspect's sample; its record travels along, so scoring needs no dataset."""
     return Sample(
         id=entry.id,
         input=entry.request,
@@ -112,10 +114,12 @@ def _sample(entry: AtomicTask) -> Sample:
     )
 
 
-def _host_file(dataset: AtomicDataset, attachment: Attachment) -> str:
+def host_file(dataset: AtomicDataset, attachment: Attachment) -> str:
+    """Where an attachment lies on this machine."""
     return str(dataset.root / attachment.source)
 
 
 @cache
-def _loaded(folder: str) -> AtomicDataset:
+def loaded_dataset(folder: str) -> AtomicDataset:
+    """The dataset in that folder, read once."""
     return load_atomic(Path(folder))

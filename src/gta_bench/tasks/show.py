@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import outcome
-from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, Trace
+from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    ReplyStep,
+    Trace,
+)
 
 LONGEST = 300
 
@@ -22,6 +29,9 @@ def step_text(step: PredictedStep | None) -> str:
             return f"answer: {step.content}"
         case MalformedStep():
             return f"malformed ({step.reason}): {step.content}"
+        case ReplyStep():
+            parts = (f"{part.type}: {part.content}" for part in step.parts)
+            return f"reply {'; '.join(parts) or 'none'}"
         case None:
             return "nothing"
         case _:
@@ -42,13 +52,36 @@ def verdict(predicted: PredictedStep | None, expected: CallStep | AnswerStep) ->
     return "type right"
 
 
-def explanation(task: AtomicTask, trace: Trace | None) -> str:
-    """All turns of a task as a Markdown table."""
-    rows = ["| turn | expected | came | counts (strict) |", "|---|---|---|---|"]
-    for number, (expected, came) in enumerate(_paired(task, trace), start=1):
-        cells = (str(number), step_text(expected), step_text(came), verdict(came, expected))
+def explanation(task: AtomicTask, trace: Trace | None, answer_score: float) -> str:
+    """All turns of a task as a Markdown table; the last answer with what it is worth."""
+    pairs = list(_paired(task, trace))
+    answers = [index for index, (expected, _) in enumerate(pairs) if expected.step == "answer"]
+    last = answers[-1] if answers else None
+    rows = ["| # | expected | came | counts (strict) |", "|---|---|---|---|"]
+    for index, (expected, came) in enumerate(pairs):
+        said = verdict(came, expected)
+        if task.answer is not None and index == last:
+            said = f"{said}; the answer is worth {answer_score:.2f} of 1"
+        cells = (str(index + 1), step_text(expected), step_text(came), said)
         rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     return "\n".join(rows)
+
+
+def trace_text(task: AtomicTask, trace: Trace | None) -> str:
+    """What a system did beside what the reference does, as Markdown."""
+    came = [step_text(step) for step in trace or () if step.step != "thought"]
+    wanted = [step_text(step) for step in reference_steps(task)]
+    lines = ["**Came**", "", *(f"1. {_cell(text)}" for text in came), ""]
+    lines += ["**Reference**", "", *(f"1. {_cell(text)}" for text in wanted), ""]
+    return "\n".join([*lines, f"**Accepted**: {_cell(_accepted(task))}"])
+
+
+def _accepted(task: AtomicTask) -> str:
+    if task.answer is None:
+        return "the reference's calls that make an image"
+    if isinstance(task.answer, WhitelistAnswer):
+        return " and ".join(" or ".join(group) for group in task.answer.whitelist)
+    return " / ".join(task.answer.references)
 
 
 def _paired(

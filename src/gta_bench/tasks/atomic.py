@@ -1,0 +1,135 @@
+"""`gta_bench/atomic`: GTA-Atomic end to end, the agent's loop with real tools."""
+
+import asyncio
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    get_model,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.contract import Images, Setup
+from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.confine.files import remove_tree
+from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.model import AtomicDataset
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.steps import ReplyStep
+from gta_bench.records.tools import ToolSpec
+from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
+from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
+from gta_bench.tasks.context import current_settings, workspace_folder
+from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.show import step_text
+from gta_bench.tools.equipment import open_equipment
+from gta_bench.tools.placeholders import PlaceholderImages
+from gta_bench.tools.source import ToolSource
+from gta_bench.tools.toolbox import Toolbox
+
+
+@task
+def atomic(
+    data: str | None = None,
+    agent: str = DEFAULT_AGENT,
+    images: Images = "path",
+    similarity: str = DEFAULT_SIMILARITY,
+    max_turns: int = MAX_TURNS,
+) -> Task:
+    """GTA-Atomic end to end: AnsAcc, AnsAcc+I and F1 by tool category, with real tools.
+
+    `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
+    toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
+    """
+    folder = data or current_settings().data.atomic
+    return Task(
+        dataset=MemoryDataset(
+            [atomic_sample(entry) for entry in loaded_dataset(folder).tasks.values()],
+            name="gta-atomic",
+        ),
+        solver=use_tools(folder, agent, images, max_turns),
+        scorer=atomic_answers(similarity),
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@solver
+def use_tools(
+    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
+) -> Solver:
+    """Let the agent work with the toolbox of this machine until it answers."""
+    factory = load_agent(agent)
+    dataset = loaded_dataset(data)
+    local = _LocalTools()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = read_task(state.metadata)
+        source: ToolSource = await local.open()
+        if agent in NEED_REFERENCES:
+            source = PlaceholderImages(source)
+        decide = factory(
+            Setup(
+                model=get_model(),
+                images=images,
+                image_source=lambda attachment: host_file(dataset, attachment),
+                references={entry.id: entry.steps},
+            )
+        )
+        workspace = open_workspace(dataset, entry, state.epoch)
+        tools = _offered(entry, source)
+        # A reference may need more turns than an agent is given.
+        turns = max(max_turns, len(entry.steps)) if agent in NEED_REFERENCES else max_turns
+        work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
+        state.store.set(STEPS, dumped(work.trace))
+        state.store.set(CALLS, dumped(work.calls))
+        state.messages = _shown(entry, work)
+        return state
+
+    return solve
+
+
+def open_workspace(dataset: AtomicDataset, entry: AtomicTask, epoch: int) -> Workspace:
+    """A fresh workspace with the task's files; what an interrupted attempt left is removed."""
+    folder = workspace_folder(entry.id, epoch)
+    if folder.exists():
+        remove_tree(folder)
+    files = {item.path: dataset.root / item.source for item in entry.attachments}
+    return Workspace.create(folder, files, follow_links=True)
+
+
+def _offered(entry: AtomicTask, source: ToolSource) -> list[ToolSpec]:
+    """The task's tools as the source defines them."""
+    known = source.specs()
+    return [known.get(name, own) for name, own in entry.offered.items()]
+
+
+class _LocalTools:
+    """The toolbox of this machine, opened by the first sample that needs it."""
+
+    def __init__(self) -> None:
+        self._opening = asyncio.Lock()
+        self._source: ToolSource | None = None
+
+    async def open(self) -> ToolSource:
+        async with self._opening:
+            if self._source is None:
+                self._source = Toolbox(await open_equipment(current_settings()))
+            return self._source
+
+
+def _shown(entry: AtomicTask, work: Work) -> list[ChatMessage]:
+    """The trace as a reader of the log wants it."""
+    messages: list[ChatMessage] = [ChatMessageUser(content=entry.request)]
+    for step in work.trace:
+        if isinstance(step, ReplyStep):
+            messages.append(ChatMessageTool(content=step_text(step)))
+        else:
+            messages.append(ChatMessageAssistant(content=step_text(step)))
+    return messages
