@@ -8,7 +8,12 @@ from typing import Any, cast
 from gta_bench.errors import UsageError
 from gta_bench.tools.contract import Tool
 
-CATALOG: Mapping[str, str] = {}
+CATALOG: Mapping[str, str] = {
+    "Calculator": "gta_bench.tools.logic.calculator:Calculator",
+    "Solver": "gta_bench.tools.logic.solver:Solver",
+    "Plot": "gta_bench.tools.logic.plot:Plot",
+    "Prover": "gta_bench.tools.logic.prover:Prover",
+}
 ENTRY_POINTS = "gta_bench.tools"
 
 

@@ -1,0 +1,1 @@
+"""Services and models that tools call."""

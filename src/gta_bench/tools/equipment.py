@@ -1,0 +1,50 @@
+"""Opening and closing what tools work with: the jail that works here, and threads."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from gta_bench.confine.probe import find_jail
+from gta_bench.errors import ToolUnavailable
+from gta_bench.settings import Settings
+from gta_bench.tools.contract import Equipment, Unavailable
+
+
+async def open_equipment(settings: Settings, *, unsafe_no_jail: bool = False) -> Equipment:
+    """Equipment for this machine; without a jail it says why, and other tools work all the same.
+
+    `unsafe_no_jail` is the user's explicit wish to run foreign code unconfined where no jail works.
+    Close it with `close_equipment`, or use `equipped`.
+    """
+    cores = os.cpu_count() or 1
+    threads = ThreadPoolExecutor(max_workers=cores + 2, thread_name_prefix="tools")
+    try:
+        # Each jailed process keeps a core busy: more of them only slow each other down.
+        jail = await find_jail(unconfined=unsafe_no_jail, slots=max(2, cores))
+    except ToolUnavailable as exc:
+        reason = Unavailable(exc.reason, exc.mend)
+        return Equipment(settings, no_jail=reason, threads=threads)
+    except BaseException:
+        threads.shutdown(wait=False)
+        raise
+    return Equipment(settings, jail=jail, threads=threads)
+
+
+def close_equipment(equipment: Equipment) -> None:
+    """Wait for what still runs, and end the threads; blocks."""
+    if equipment.jail is not None:
+        equipment.jail.close()
+    if equipment.threads is not None:
+        equipment.threads.shutdown(cancel_futures=True)
+
+
+@asynccontextmanager
+async def equipped(settings: Settings, *, unsafe_no_jail: bool = False) -> AsyncIterator[Equipment]:
+    """Equipment that is closed at the end."""
+    equipment = await open_equipment(settings, unsafe_no_jail=unsafe_no_jail)
+    try:
+        yield equipment
+    finally:
+        await asyncio.to_thread(close_equipment, equipment)

@@ -1,0 +1,1 @@
+"""Tools that compute, solve, plot and prove."""

@@ -1,0 +1,27 @@
+"""What Solver, Plot and Prover share: drivers, and whether jailed code can run here."""
+
+from functools import cache
+from importlib.resources import files
+
+from gta_bench.confine.limits import MIB, Limits
+from gta_bench.tools.contract import Availability, Available, Equipment
+from gta_bench.tools.packages import missing, name_and_version
+
+LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB)
+
+
+@cache
+def driver(name: str) -> str:
+    """The source of a driver."""
+    folder = files("gta_bench.tools.logic.inside")
+    return folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
+
+
+def jailed(equipment: Equipment, distribution: str, module: str) -> Availability:
+    """A package that is used in the jail: both must be here."""
+    absent = missing(distribution, module)
+    if absent is not None:
+        return absent
+    if equipment.jail is None:
+        return equipment.no_jail
+    return Available(name_and_version(distribution))

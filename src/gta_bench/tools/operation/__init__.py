@@ -1,0 +1,1 @@
+"""Tools that act: search, draw, write."""

@@ -1,0 +1,1 @@
+"""Tools that look and listen."""
