@@ -84,8 +84,8 @@ def use_tools(
         )
         workspace = open_workspace(dataset, entry, state.epoch)
         tools = _offered(entry, source)
-        # A reference may need more turns than an agent is given.
-        turns = max(max_turns, len(entry.steps)) if agent in NEED_REFERENCES else max_turns
+        # A replay has exactly the turns of its reference.
+        turns = len(entry.steps) if agent in NEED_REFERENCES else max_turns
         work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
         state.store.set(STEPS, dumped(work.trace))
         state.store.set(CALLS, dumped(work.calls))
