@@ -2,7 +2,8 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
-PURE = src/gta_bench/records/*,src/gta_bench/datasets/*
+PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*
+EXTRAS = similarity-light,tools
 
 .PHONY: help setup check fix test test-slow test-core measure docs golden
 
@@ -12,7 +13,7 @@ help: ## print this list
 setup: ## .venv with everything a developer needs
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]' --group dev
 
 check: ## format, lint, types, layers, generated pages; changes nothing
 	$(BIN)/ruff format --check .
@@ -40,7 +41,7 @@ test-core: ## the core installed without extras, in its own environment
 	$(PYTHON) -m venv $(VENV)-core
 	$(VENV)-core/bin/pip install --quiet --upgrade pip
 	$(VENV)-core/bin/pip install --quiet --constraint constraints.txt . pytest pytest-socket hypothesis
-	$(VENV)-core/bin/pytest tests/records tests/datasets tests/test_settings.py
+	$(VENV)-core/bin/pytest tests/records tests/metrics tests/datasets tests/test_settings.py
 
 measure: ## ratios, scale, long simulations; by hand, figures go to docs/measurements.md
 	$(BIN)/pytest -m measure --durations=0 -rP
