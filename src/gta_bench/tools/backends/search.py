@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from gta_bench.errors import ToolError, ToolUnavailable
 
 ATTEMPTS = 3
-TIMEOUT = httpx.Timeout(10.0)
+TIMEOUT = 10.0  # seconds
 FIRST_PAUSE = 0.5  # seconds; doubled for every further attempt
 LONGEST_PAUSE = 8.0
 MOST_BYTES = 4 << 20
@@ -101,7 +101,7 @@ class SearchService(ABC):
     url: str
     key: str | None = None
     first_pause: float = FIRST_PAUSE
-    timeout: httpx.Timeout = TIMEOUT
+    timeout: float = TIMEOUT
 
     @property
     def name(self) -> str:

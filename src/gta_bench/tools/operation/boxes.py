@@ -25,7 +25,7 @@ def draw_box(image: Image.Image, box: Box, label: str) -> Image.Image:
 def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: Box, label: str) -> None:
     letters = upstream_size(size.height)
     margin = max(1, letters // 5)
-    # Half of the picture at most, so that the label does not hide what it is about.
+    # Above the box or in a third of the picture if it fits there, so that it hides little.
     rooms = tuple(
         Size(size.width - 2 * margin, height - 2 * margin)
         for height in (max(box.top, size.height // 3), size.height)

@@ -95,7 +95,7 @@ def _set(text: str, size: int, room: Size) -> Lettering | None:
     lines: list[str] = []
     for paragraph in text.split("\n"):
         for line in _wrapped(paragraph.rstrip(), font, room.width):
-            if line is None or len(lines) == most:
+            if line is None or len(lines) >= most:
                 return None
             lines.append(line)
     width = max(round(font.getlength(line) + 0.5) for line in lines)
