@@ -21,14 +21,14 @@ _boxes: dict[int, Toolbox] = {}  # as in a run, where tools are made once
 
 
 def call(
-    name: str, workspace: Workspace, equipment: Equipment = PLAIN, **arguments: JsonValue
+    name: str, workspace: Workspace, equipment: Equipment = PLAIN, /, **arguments: JsonValue
 ) -> ToolResult:
     box = _boxes.setdefault(id(equipment), Toolbox(equipment))
     return asyncio.run(box.call(workspace, name, arguments))
 
 
 def error(
-    name: str, workspace: Workspace, equipment: Equipment = PLAIN, **arguments: JsonValue
+    name: str, workspace: Workspace, equipment: Equipment = PLAIN, /, **arguments: JsonValue
 ) -> str:
     """The words of the ToolError that the call comes to."""
     with pytest.raises(ToolError) as caught:

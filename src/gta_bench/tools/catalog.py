@@ -13,6 +13,10 @@ CATALOG: Mapping[str, str] = {
     "Solver": "gta_bench.tools.logic.solver:Solver",
     "Plot": "gta_bench.tools.logic.plot:Plot",
     "Prover": "gta_bench.tools.logic.prover:Prover",
+    "GoogleSearch": "gta_bench.tools.operation.google_search:GoogleSearch",
+    "DrawBox": "gta_bench.tools.operation.draw_box:DrawBox",
+    "AddText": "gta_bench.tools.operation.add_text:AddText",
+    "ImageQualityTest": "gta_bench.tools.perception.image_quality:ImageQualityTest",
 }
 ENTRY_POINTS = "gta_bench.tools"
 

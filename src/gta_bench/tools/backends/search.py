@@ -1,0 +1,280 @@
+"""Web search services: Serper, SearXNG and Tavily, asked over HTTP and read into one form."""
+
+import asyncio
+import json
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import httpx
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from gta_bench.errors import ToolError, ToolUnavailable
+
+ATTEMPTS = 3
+TIMEOUT = 10.0  # seconds
+FIRST_PAUSE = 0.5  # seconds; doubled for every further attempt
+LONGEST_PAUSE = 8.0
+MOST_BYTES = 4 << 20
+SHOWN_REPLY = 200
+
+BUSY = frozenset({408, 425, 429, *range(500, 600)})
+NOT_ALLOWED = frozenset({401, 402, 403})
+UNFIT = frozenset({400, 413, 414, 422})
+LATER = "Try again later, or choose another backend in `[tools.GoogleSearch]` of gta.toml."
+
+
+class Hit(NamedTuple):
+    """One result: a title and what is said of it."""
+
+    title: str
+    text: str
+
+
+class Reply(BaseModel):
+    """A part of a service's reply; services add fields as they like."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SerperAnswer(Reply):
+    """The box above the results."""
+
+    answer: str | None = None
+    snippet: str | None = None
+    snippetHighlighted: str | list[str] | None = None
+
+
+class SerperGraph(Reply):
+    """What is known of a person, place or thing."""
+
+    title: str | None = None
+    type: str | None = None
+    description: str | None = None
+    attributes: Mapping[str, JsonValue] = {}
+
+
+class SerperHit(Reply):
+    """One result."""
+
+    title: str | None = None
+    snippet: str | None = None
+    attributes: Mapping[str, JsonValue] = {}
+
+
+class SerperReply(Reply):
+    """What Serper replies."""
+
+    answerBox: SerperAnswer | None = None
+    knowledgeGraph: SerperGraph | None = None
+    organic: tuple[SerperHit, ...] = ()
+
+
+class PlainHit(Reply):
+    """One result of SearXNG or Tavily."""
+
+    title: str | None = None
+    content: str | None = None
+
+
+class SearxngReply(Reply):
+    """What SearXNG replies; `answers` are texts, or objects in newer versions."""
+
+    answers: tuple[str | Mapping[str, JsonValue], ...] = ()
+    results: tuple[PlainHit, ...]
+
+
+class TavilyReply(Reply):
+    """What Tavily replies."""
+
+    answer: str | None = None
+    results: tuple[PlainHit, ...]
+
+
+@dataclass(frozen=True)
+class SearchService(ABC):
+    """A service at an address; `first_pause` is the wait before a second attempt."""
+
+    url: str
+    key: str | None = None
+    first_pause: float = FIRST_PAUSE
+    timeout: float = TIMEOUT
+
+    @property
+    def name(self) -> str:
+        """The name for results and messages."""
+        return type(self).__name__.lower()
+
+    @abstractmethod
+    def request(self, query: str, count: int) -> dict[str, Any]:
+        """Keyword arguments of httpx for that search."""
+
+    @abstractmethod
+    def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
+        """Boxes first, then at most `count` results."""
+
+    async def search(self, query: str, count: int) -> tuple[Hit, ...]:
+        """Ask, a few times if the service is busy, and read what it replies."""
+        body = await self._ask(self.request(query, count))
+        try:
+            return self.read(body, count)
+        except ValidationError as exc:
+            shown = body[:SHOWN_REPLY].decode("utf-8", "replace")
+            raise ToolUnavailable(
+                f"{self.name} gave a reply that cannot be read: {shown!r}.",
+                mend="Check the backend's address in gta.toml.",
+            ) from exc
+
+    async def _ask(self, request: dict[str, Any]) -> bytes:
+        verify = await asyncio.to_thread(_certificates)
+        trouble, pause = "", self.first_pause
+        async with httpx.AsyncClient(timeout=self.timeout, verify=verify) as client:
+            for attempt in range(ATTEMPTS):
+                if attempt:
+                    await asyncio.sleep(min(pause, LONGEST_PAUSE))
+                    pause *= 2
+                try:
+                    async with client.stream(**request) as response:
+                        if response.status_code not in BUSY:
+                            return await self._body(response)
+                        trouble = f"answered {response.status_code}"
+                        pause = max(pause, _wished_pause(response))
+                except httpx.TimeoutException:
+                    trouble = "did not answer in time"
+                except httpx.TransportError as exc:
+                    trouble = f"could not be reached ({type(exc).__name__})"
+        raise ToolUnavailable(f"{self.name} {trouble}, {ATTEMPTS} times.", mend=LATER)
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        status = response.status_code
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                raise ToolUnavailable(f"{self.name} replied more than 4 MiB.", mend=LATER)
+        if status == httpx.codes.OK:
+            return bytes(body)
+        if status in UNFIT:
+            raise ToolError(f"{self.name} refused the query ({status}).")
+        if status in NOT_ALLOWED:
+            raise ToolUnavailable(
+                f"{self.name} does not accept the key ({status}).",
+                mend="Check the key and the account's credit.",
+            )
+        raise ToolUnavailable(
+            f"{self.name} answered {status}.", mend="Check the backend's address in gta.toml."
+        )
+
+
+class Serper(SearchService):
+    """google.serper.dev, the service of upstream's tool."""
+
+    def request(self, query: str, count: int) -> dict[str, Any]:
+        """A POST; Serper's name for the number of results is `num`."""
+        return {
+            "method": "POST",
+            "url": f"{self.url}/search",
+            "json": {"q": query, "num": count},
+            "headers": {"X-API-KEY": self.key or ""},
+        }
+
+    def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
+        """Answer box, knowledge graph, results: in upstream's order and words."""
+        reply = SerperReply.model_validate_json(body)
+        hits = [_answer(reply.answerBox), _graph(reply.knowledgeGraph)]
+        for hit in reply.organic[:count]:
+            words = (hit.snippet or "") + _attributes(hit.attributes)
+            hits.append(Hit(hit.title or "", words))
+        return tuple(hit for hit in hits if hit is not None)
+
+
+class Searxng(SearchService):
+    """A SearXNG instance whose settings allow the format `json`."""
+
+    def request(self, query: str, count: int) -> dict[str, Any]:
+        """A GET; the number of results cannot be asked for."""
+        return {
+            "method": "GET",
+            "url": f"{self.url}/search",
+            "params": {"q": query, "format": "json"},
+            "headers": _bearer(self.key),
+        }
+
+    def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
+        """Answers, then results."""
+        reply = SearxngReply.model_validate_json(body)
+        texts = [a if isinstance(a, str) else str(a.get("answer", "")) for a in reply.answers]
+        answers = [Hit("Answer box", words) for words in texts if words]
+        return (*answers, *_plain(reply.results, count))
+
+
+class Tavily(SearchService):
+    """api.tavily.com, or a service of the same form."""
+
+    def request(self, query: str, count: int) -> dict[str, Any]:
+        """A POST."""
+        return {
+            "method": "POST",
+            "url": f"{self.url}/search",
+            "json": {"query": query, "max_results": min(count, 20)},
+            "headers": _bearer(self.key),
+        }
+
+    def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
+        """The answer if there is one, then results."""
+        reply = TavilyReply.model_validate_json(body)
+        answers = [Hit("Answer box", reply.answer)] if reply.answer else []
+        return (*answers, *_plain(reply.results, count))
+
+
+def _answer(box: SerperAnswer | None) -> Hit | None:
+    if box is None:
+        return None
+    marked = box.snippetHighlighted
+    words = (
+        box.answer
+        or box.snippet
+        or (marked if isinstance(marked, str) else "; ".join(marked or ()))
+    )
+    return Hit("Answer box", words.replace("\n", " ")) if words else None
+
+
+def _graph(graph: SerperGraph | None) -> Hit | None:
+    if graph is None:
+        return None
+    title = f"{graph.title} knowledge graph" if graph.title else "knowledge graph"
+    words = ". ".join(part for part in (graph.type, graph.description) if part)
+    return Hit(title, words + _attributes(graph.attributes))
+
+
+def _attributes(attributes: Mapping[str, JsonValue]) -> str:
+    pairs = [
+        f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in attributes.items()
+    ]
+    return f"({', '.join(pairs)})" if pairs else ""
+
+
+def _plain(results: tuple[PlainHit, ...], count: int) -> tuple[Hit, ...]:
+    return tuple(Hit(hit.title or "", hit.content or "") for hit in results[:count])
+
+
+def _bearer(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"Authorization": f"Bearer {key}"}
+
+
+def _wished_pause(response: httpx.Response) -> float:
+    """Seconds of a Retry-After header; dates and nonsense count as none."""
+    try:
+        return max(0.0, float(response.headers.get("retry-after", "0")))
+    except ValueError:
+        return 0.0
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Reading the authorities takes long enough to be done once, and not on the event loop."""
+    return httpx.create_ssl_context()
