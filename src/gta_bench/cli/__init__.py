@@ -9,7 +9,9 @@ from gta_bench.errors import GtaError
 
 # Importing a command imports what it needs, so each is imported only when it is called.
 COMMANDS = {
+    "demo": ("gta_bench.cli.demo:demo", "The whole pipeline on three bundled tasks."),
     "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
+    "tools": ("gta_bench.cli.tools:tools", "List, call and equip the tools."),
     "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),

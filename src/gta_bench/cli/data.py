@@ -1,6 +1,7 @@
 """`gta data`: fetch, verify and describe the datasets."""
 
 from collections import Counter
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import click
 from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.checks import Verified, verify
+from gta_bench.datasets.checks import Check, Verified, verify
 from gta_bench.datasets.fetch import SourceName, fetch
+from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.pins import DatasetName
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.datasets.workflow import load_workflow
@@ -73,7 +75,10 @@ def verify_command(
 ) -> None:
     """List what is odd or broken in a dataset; exit 1 if a task cannot be measured."""
     root = Path(getattr(_data_settings(config_file, dataset, folder), dataset))
-    verified = verify(load_atomic(root) if dataset == "atomic" else load_workflow(root))
+    if dataset == "atomic":
+        verified = verify(load_atomic(root), _checks_with_tools())
+    else:
+        verified = verify(load_workflow(root))
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in verified.findings])
     else:
@@ -108,6 +113,16 @@ def _data_settings(
     return read_settings(
         config_path(config_file), overrides={f"data.{dataset}": folder}
     ).settings.data
+
+
+def _checks_with_tools() -> dict[str, Check[AtomicDataset]]:
+    """Checks that run a tool, where it is installed."""
+    if find_spec("pydantic_monty") is None:
+        say("Recorded replies of Calculator are not checked: pip install 'gta-bench[tools]'.")
+        return {}
+    from gta_bench.tools.checks import calculator_replies
+
+    return {"reply-not-computed": Check("note", calculator_replies)}
 
 
 def _shown(value: object) -> str:

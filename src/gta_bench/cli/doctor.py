@@ -1,5 +1,6 @@
 """`gta doctor`: what works on this machine, what is missing, how to mend each."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -10,10 +11,15 @@ import click
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import write_json
+from gta_bench.confine.probe import probe
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import GtaError
 from gta_bench.settings import Settings, key_variables, read_key, read_settings
+from gta_bench.tools.catalog import tool_names
+from gta_bench.tools.contract import Availability, Available
+from gta_bench.tools.equipment import equipped
+from gta_bench.tools.toolbox import Toolbox
 
 State = Literal["ok", "missing", "broken"]
 COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -60,6 +66,8 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
         return
     yield Diagnosis("settings", "ok", "gta.toml and defaults can be used")
     yield from _keys(settings)
+    yield from _jails()
+    yield from _tools(settings)
     yield _dataset("atomic", Path(settings.data.atomic), _count_atomic)
     yield _dataset("workflow", Path(settings.data.workflow), _count_workflow)
 
@@ -76,6 +84,32 @@ def _keys(settings: Settings) -> Iterator[Diagnosis]:
         else:
             mend = f"export {variable}=… in the shell that runs gta"
             yield Diagnosis(variable, "missing", f"not set, {user} needs it", mend)
+
+
+def _jails() -> Iterator[Diagnosis]:
+    """Code of a model runs in the first jail that works; without one those tools are refused."""
+    found = asyncio.run(probe())
+    works = any(jail.works for jail in found)
+    for jail in found:
+        if jail.works:
+            yield Diagnosis(f"jail {jail.kind}", "ok", "works")
+        else:
+            mend = "" if works else jail.mend
+            yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, mend)
+
+
+def _tools(settings: Settings) -> Iterator[Diagnosis]:
+    for name, state in asyncio.run(_states(settings)).items():
+        if isinstance(state, Available):
+            yield Diagnosis(f"tool {name}", "ok", state.backend)
+        else:
+            yield Diagnosis(f"tool {name}", "missing", state.reason, state.mend)
+
+
+async def _states(settings: Settings) -> dict[str, Availability]:
+    async with equipped(settings) as equipment:
+        toolbox = Toolbox(equipment)
+        return {name: toolbox.availability(name) for name in tool_names()}
 
 
 def _dataset(name: str, root: Path, count: Callable[[Path], int]) -> Diagnosis:

@@ -40,7 +40,7 @@ def report(runs: tuple[str, ...], shape: Literal["table", "markdown", "json"]) -
     if shape == "json":
         write_json([_as_json(summary) for summary in _summaries(folders)])
     elif shape == "markdown":
-        click.echo(_as_markdown(_summaries(folders)))
+        click.echo(report_markdown(folders))
     else:
         write_reports(folders)
 
@@ -58,6 +58,11 @@ def write_reports(folders: Sequence[Path]) -> None:
     for summary in summaries:
         for remark in remarks(summary):
             say(f"{summary.name}: {remark}")
+
+
+def report_markdown(folders: Sequence[Path]) -> str:
+    """The runs as a Markdown page."""
+    return _as_markdown(_summaries(folders))
 
 
 def _summaries(folders: Sequence[Path]) -> list[RunSummary]:

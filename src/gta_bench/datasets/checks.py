@@ -70,11 +70,11 @@ class Verified(NamedTuple):
         return all(finding.severity != "error" for finding in self.findings)
 
 
-def verify(dataset: Dataset) -> Verified:
-    """Run every check of the dataset's table."""
+def verify(dataset: Dataset, more: Mapping[str, Check[AtomicDataset]] | None = None) -> Verified:
+    """Run every check of the dataset's table, and more that need what lies above this layer."""
     found = list(dataset.findings)
     if isinstance(dataset, AtomicDataset):
-        found += _run(ATOMIC_CHECKS, dataset, dataset.file)
+        found += _run({**ATOMIC_CHECKS, **(more or {})}, dataset, dataset.file)
     else:
         found += _run(WORKFLOW_CHECKS, dataset, dataset.file)
     return Verified(tuple(found))

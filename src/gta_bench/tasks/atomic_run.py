@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import Model
 
 from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
 from gta_bench.agents.loop import MAX_TURNS
@@ -104,10 +105,15 @@ def finished(out: Path) -> int:
     return finished_units(log_folder(out))
 
 
-def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
-    """Run what is not finished yet, then read every unit back."""
+def execute(
+    run: AtomicRun, out: Path, listener: Listener, *, model: Model | None = None
+) -> ReadUnits:
+    """Run what is not finished yet, then read every unit back.
+
+    `model` is asked instead of opening the one that the run names.
+    """
     manifest = open_run(out, plan(run))
-    model = open_model(run.model, run.settings.budget)
+    asked = model or open_model(run.model, run.settings.budget)
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
 
@@ -117,7 +123,7 @@ def execute(run: AtomicRun, out: Path, listener: Listener) -> ReadUnits:
             eval_set(
                 _task(run, manifest.similarity),
                 log_dir=str(log_folder(out)),
-                model=model,
+                model=asked,
                 sample_id=list(manifest.tasks),
                 epochs=manifest.epochs,
                 display="none",
