@@ -1,0 +1,1 @@
+"""Backends of tools: one client for endpoints, worker processes for local models, weights."""
