@@ -1,0 +1,1 @@
+"""Tools that count, compute and conclude."""

@@ -1,0 +1,1 @@
+"""Tools that look at what is there."""
