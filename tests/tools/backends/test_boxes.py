@@ -57,4 +57,14 @@ def test_overlap_is_intersection_over_union() -> None:
     assert Box(0, 0, 10, 10).overlap(Box(5, 0, 15, 10)) == pytest.approx(50 / 150)
     assert Box(0, 0, 10, 10).overlap(Box(10, 0, 20, 10)) == 0
     assert str(Box(1, 2, 3, 4)) == "(1, 2, 3, 4)"
-    assert Box(0, 0, 10, 20).center == (5, 10)
+
+
+def test_a_box_has_its_left_top_corner_and_not_its_right_bottom_one() -> None:
+    box = Box(0, 0, 10, 20)
+    assert box.center == (5, 10)
+    assert [box.has(point) for point in (box.center, (0, 0), (10, 20), (-1, 5))] == [
+        True,
+        True,
+        False,
+        False,
+    ]

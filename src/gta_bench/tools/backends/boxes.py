@@ -31,6 +31,10 @@ class Box(NamedTuple):
         """Its middle."""
         return (self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2
 
+    def has(self, point: tuple[float, float]) -> bool:
+        """Whether a point lies inside."""
+        return self.x1 <= point[0] < self.x2 and self.y1 <= point[1] < self.y2
+
     def common(self, other: "Box") -> "Box":
         """What both cover; may be empty."""
         return Box(

@@ -8,10 +8,11 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.boxes import parse_box
 from gta_bench.tools.backends.choice import BackedTool, Backend
-from gta_bench.tools.backends.detection import SURE, class_of, cut, cut_bytes, objects_like
+from gta_bench.tools.backends.detection import SURE, cut, objects_like
 from gta_bench.tools.backends.local import check_objects
-from gta_bench.tools.backends.pictures import open_picture, read
+from gta_bench.tools.backends.pictures import decode, open_picture, read
 from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
 from gta_bench.tools.prompts import render
@@ -62,15 +63,16 @@ class DetectorBackend(Backend[CountInput]):
         return check_objects(self.equipment)
 
     async def run(self, workspace: Workspace, given: CountInput) -> Made:
-        """Count the objects of the described class."""
-        class_of(given.text)  # before the work
-        if given.bbox is None:
-            path, data = await read(self.equipment, workspace, given.image)
-        else:
-            picture = await open_picture(self.equipment, workspace, given.image)
-            path = "the region"
-            data = await self.equipment.in_thread(cut_bytes, picture, given.bbox)
+        """Count the objects of the described class, with a box those whose middle is in it.
+
+        The detector looks at the whole image: it misses more in a part of it.
+        """
+        path, data = await read(self.equipment, workspace, given.image)
         found = await objects_like(self.equipment, data, path, given.text, floor=SURE)
+        if given.bbox is not None:
+            picture = await self.equipment.in_thread(decode, data, path)
+            region = parse_box(given.bbox, picture.size)
+            found = [one for one in found if region.has(one.box.center)]
         return Made((text(str(len(found))),), backend=self.label)
 
 

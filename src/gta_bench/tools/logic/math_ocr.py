@@ -89,10 +89,9 @@ class MathpixBackend(Backend[MathOCRInput]):
 
     def _keys(self) -> tuple[str, str]:
         app_id, app_key = ((self.equipment.key(name) or "").strip() for name in KEYS)
-        if not (app_id + app_key).isascii() or not (app_id + app_key).isprintable():
-            raise ToolUnavailable(
-                "The Mathpix keys are no keys.", mend=f"Set {' and '.join(KEYS)}."
-            )
+        if not ((app_id + app_key).isascii() and (app_id + app_key).isprintable()):
+            mend = f"Check {' and '.join(KEYS)}."
+            raise ToolUnavailable("A key of Mathpix has characters that no key has.", mend=mend)
         return app_id, app_key
 
     def _address(self) -> str:
