@@ -17,6 +17,14 @@ CATALOG: Mapping[str, str] = {
     "DrawBox": "gta_bench.tools.operation.draw_box:DrawBox",
     "AddText": "gta_bench.tools.operation.add_text:AddText",
     "ImageQualityTest": "gta_bench.tools.perception.image_quality:ImageQualityTest",
+    "OCR": "gta_bench.tools.perception.ocr:OCR",
+    "ImageDescription": "gta_bench.tools.perception.image_description:ImageDescription",
+    "RegionAttributeDescription": "gta_bench.tools.perception.region:RegionAttributeDescription",
+    "TextToBbox": "gta_bench.tools.perception.text_to_bbox:TextToBbox",
+    "CountGivenObject": "gta_bench.tools.logic.count_given_object:CountGivenObject",
+    "MathOCR": "gta_bench.tools.logic.math_ocr:MathOCR",
+    "TextToImage": "gta_bench.tools.creativity.text_to_image:TextToImage",
+    "ImageStylization": "gta_bench.tools.creativity.image_stylization:ImageStylization",
 }
 ENTRY_POINTS = "gta_bench.tools"
 

@@ -1,1 +1,1 @@
-"""Services and models that tools call."""
+"""Backends of tools: one client for endpoints, worker processes for local models, weights."""

