@@ -55,7 +55,8 @@ def test_call_takes_a_file_of_this_machine_and_keeps_what_was_produced(tmp_path:
     assert part["type"] == "image"
     produced = list(Path("made").iterdir())
     assert len(produced) == 1
-    assert Image.open(produced[0]).size == (200, 100)
+    with Image.open(produced[0]) as picture:
+        assert picture.size == (200, 100)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def remarks(run: RunSummary) -> list[str]:
     if run.manifest.system.images == "attached":
         said.append("the model saw the images; published runs show paths only: not comparable.")
     if len(run.manifest.tasks) != 229 and run.manifest.dataset == "atomic":
-        said.append(f"{len(run.manifest.tasks)} of GTA-Atomic's 229 tasks.")
+        said.append(f"{len(run.manifest.tasks)} tasks; GTA-Atomic has 229.")
     return said
 
 
