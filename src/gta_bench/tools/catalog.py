@@ -8,7 +8,13 @@ from typing import Any, cast
 from gta_bench.errors import UsageError
 from gta_bench.tools.contract import Tool
 
-CATALOG: Mapping[str, str] = {}
+CATALOG: Mapping[str, str] = {
+    "ReadCSV": "gta_bench.tools.operation.read_csv:ReadCSV",
+    "ReadDOCX": "gta_bench.tools.operation.read_docx:ReadDOCX",
+    "ReadPDF": "gta_bench.tools.operation.read_pdf:ReadPDF",
+    "ReadPPTX": "gta_bench.tools.operation.read_pptx:ReadPPTX",
+    "ReadXLSX": "gta_bench.tools.operation.read_xlsx:ReadXLSX",
+}
 ENTRY_POINTS = "gta_bench.tools"
 
 

@@ -1,0 +1,1 @@
+"""Tools that read, change and make files."""
