@@ -5,6 +5,7 @@ import random
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
 import openpyxl
 import xlsxwriter
@@ -26,6 +27,8 @@ PACKAGE = """<?xml version="1.0"?>
 <Relationship Id="rId1" Target="word/document.xml" Type=
 "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/>
 </Relationships>"""
+CATEGORIES: Any = CategoryChartData  # python-pptx types its charts in part only
+POINTS: Any = XyChartData
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
@@ -69,7 +72,7 @@ def workbook() -> bytes:
     first.append(["item", "price", "count", "total"])
     first.append(["tea", 2.5, 4, "=B2*C2"])
     first.append(["007", 1, 3.0, "=B3*C3"])
-    first.append([True, date(2026, 5, 19), datetime(2026, 5, 19, 13, 30), "#DIV/0!"])
+    first.append([True, date(2026, 5, 19), datetime.fromisoformat("2026-05-19 13:30"), "#DIV/0!"])
     first.merge_cells("A6:C6")
     first["A6"] = "merged, with a comma"
     hidden = book.create_sheet("Notes")
@@ -113,14 +116,14 @@ def deck() -> bytes:
     table.cell(1, 1).merge(table.cell(1, 2))
     group = two.shapes.add_group_shape()
     group.shapes.add_textbox(0, Inches(3), Inches(1), Inches(1)).text_frame.text = "in a group"
-    data = CategoryChartData()
+    data = CATEGORIES()
     data.categories = ["Q1", "Q2"]
     data.add_series("North", (1.5, 2))
     box = (Inches(1), Inches(4), Inches(3), Inches(2))
     column = two.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, data).chart
     column.has_title = True
     column.chart_title.text_frame.text = "Revenue"
-    points = XyChartData()
+    points = POINTS()
     series = points.add_series("Line")
     series.add_data_point(0.5, 7)
     two.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, Inches(5), *box[1:], points)

@@ -56,10 +56,17 @@ def _likely_separator(text: str) -> str:
 
 
 def _evenness(sample: str, separator: str) -> float:
-    rows = islice(_reader(sample, separator), SAMPLE_ROWS)
-    widths = Counter(len(row) for row in rows if row)
+    """The share of rows that have the same number of cells; half of it where quotes do not fit."""
+    widths: Counter[int] = Counter()
+    fits = True
+    try:
+        for row in islice(_reader(sample, separator, strict=True), SAMPLE_ROWS):
+            widths[len(row)] += 1
+    except csv.Error as exc:
+        fits = "expected after" not in str(exc)  # otherwise the sample ends within a cell
+    del widths[0]
     several = [count for width, count in widths.items() if width > 1]
-    return max(several, default=0) / max(widths.total(), 1)
+    return max(several, default=0) / max(widths.total(), 1) / (1 if fits else 2)
 
 
 def _rows(text: str, separator: str) -> Rows:
@@ -67,6 +74,6 @@ def _rows(text: str, separator: str) -> Rows:
     return tuple(rows)
 
 
-def _reader(text: str, separator: str) -> Iterator[list[str]]:
+def _reader(text: str, separator: str, *, strict: bool = False) -> Iterator[list[str]]:
     csv.field_size_limit(LONGEST_CELL)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)

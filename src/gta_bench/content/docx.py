@@ -13,6 +13,8 @@ HEAP = ["+RTS", "-M1024M", "-RTS"]
 LIMITS = Limits(wall_seconds=28.0, cpu_seconds=28, output_bytes=64 * MIB)
 HEAP_EXHAUSTED = 251
 SHOWN_ERROR = 300
+# GitHub's Markdown, but formulas between dollars, as everybody writes them.
+FORMAT = "gfm-tex_math_gfm+tex_math_dollars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,9 @@ async def read_docx(data: bytes, jail: Jail) -> DocxContent:
     """Read a Word document; ToolError if it is none, broken, or too much."""
     require(missing_pandoc())
     parts = await open_office(data, "docx")
-    argv = [str(pandoc_program()), "--from=docx", "--to=gfm", "--wrap=none", "--sandbox", *HEAP]
-    result = await jail.run_program(
-        [*argv, "../inputs/document.docx"], inputs={"document.docx": data}, limits=LIMITS
-    )
+    argv = [str(pandoc_program()), "--from=docx", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
+    argv += [*HEAP, "../inputs/document.docx"]
+    result = await jail.run_program(argv, inputs={"document.docx": data}, limits=LIMITS)
     if result.report.exit_status == HEAP_EXHAUSTED:
         raise ToolError("The document needs more memory to read than is allowed.")
     if not result.succeeded:

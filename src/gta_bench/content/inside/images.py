@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 # No format that starts another program.
-FORMATS = ("PNG", "JPEG", "MPO", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
 MOST_FRAMES = 10_000
 
 
@@ -27,7 +27,8 @@ def finish(names: dict[str, Any]) -> str:
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     Image.MAX_IMAGE_PIXELS = None
     try:
-        with Image.open("file", formats=FORMATS) as image:
+        known = [name for name in FORMATS if name in Image.OPEN]
+        with Image.open("file", formats=known) as image:
             if image.width * image.height > options["most_pixels"]:
                 most = options["most_pixels"]
                 return f"It has {image.width} x {image.height} pixels; at most {most} are read."
