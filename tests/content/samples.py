@@ -92,6 +92,7 @@ def calculated_workbook() -> bytes:
     sheet.write_formula(0, 3, "=SUM(A1:C1)", value=6.5)
     sheet.write_array_formula("E1:E1", "{=SUM(A1:C1*2)}", value=13)
     sheet.write_formula(1, 0, "=1/0", value="#DIV/0!")
+    sheet.write_string(2, 0, "shared")
     chart = book.add_chart({"type": "column"})
     chart.add_series({"values": "=Sum!$A$1:$C$1"})
     sheet.insert_chart("G1", chart)

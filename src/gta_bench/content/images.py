@@ -46,7 +46,8 @@ async def read_image(
 ) -> ImageContent:
     """Read a picture; ToolError if it is none, broken, or too large.
 
-    `previews` frames of a moving picture are shown, the first and the last among them.
+    `previews` frames of a moving picture are shown, the first and the last among them. Of one
+    that is too long and large to decode whole, they come from its beginning.
     """
     check_size(data, label=DRIVER.label)
     return await DRIVER.read(

@@ -3,7 +3,6 @@
 import asyncio
 import io
 import wave
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, Limits, ProgramResult
 from gta_bench.content.ffprobe import MediaInfo, Probed, parse_probe, parse_times
+from gta_bench.content.frames import Choice, even_choice, one_pass, one_seek_each, pictures_of
 from gta_bench.content.needs import missing_ffmpeg, require
 from gta_bench.errors import ToolError
 
@@ -30,6 +30,7 @@ FORMATS = (
     "mpegts,ogg,w64,wav,h264,hevc,ivf,obu"
 )
 SAFE = ["-protocol_whitelist", "file", "-format_whitelist", FORMATS]
+FROM_SOURCE = [*SAFE, "-i", SOURCE]
 LIMITS = Limits(
     wall_seconds=28.0,
     cpu_seconds=56,
@@ -45,8 +46,9 @@ Source = bytes | Path
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame of a film, at its own time."""
+    """A frame of a film: its number, counted from 0, and its time after the first frame."""
 
+    number: int
     seconds: float
     png: bytes = field(repr=False)
 
@@ -110,14 +112,25 @@ async def read_video(
     probed = await _probe(source, jail)
     if probed.info.video is None:
         raise ToolError("The file has no pictures, only sound.")
+    stream = probed.info.video
     times = await _frame_times(source, jail)
-    chosen = even_choice(times, min(frames, MOST_FRAMES))
-    pictures = await _frames(source, jail, times, chosen, probed.start, longest_side)
-    found = [
-        Frame(times[at] - times[0], png) for at, png in zip(chosen, pictures, strict=True) if png
-    ]
-    lost = [times[at] - times[0] for at, png in zip(chosen, pictures, strict=True) if not png]
-    return VideoContent(probed.info, len(times), tuple(found), tuple(lost))
+    choice = Choice(times, even_choice(times, min(frames, MOST_FRAMES)), probed.start)
+    pictures: list[bytes] = []
+    if choice.is_dense(pixels=stream.width * stream.height):
+        result = await _run(one_pass(choice, FROM_SOURCE, longest_side), source, jail)
+        pictures = pictures_of(result, choice)
+    if choice.places and len(pictures) < len(choice.places):
+        result = await _run(one_seek_each(choice, FROM_SOURCE, longest_side), source, jail)
+        pictures = pictures_of(result, choice, gaps=True)
+        if not any(pictures):
+            raise ToolError(f"No frame can be decoded: {_words(result)}")
+    pairs = list(zip(choice.places, pictures, strict=True))
+    return VideoContent(
+        info=probed.info,
+        frame_count=len(times),
+        frames=tuple(Frame(at, choice.seconds(at), png) for at, png in pairs if png),
+        missing=tuple(choice.seconds(at) for at, png in pairs if not png),
+    )
 
 
 async def sound_track(
@@ -134,23 +147,6 @@ async def sound_track(
     if not seconds:
         raise ToolError(f"The sound cannot be decoded: {_words(result)}")
     return SoundTrack(wav, seconds, cut=info.seconds is None or info.seconds > most + 0.5)
-
-
-def even_choice(times: Sequence[float], wanted: int) -> list[int]:
-    """Places in an ordered list of times, at even times, the first and the last included."""
-    if wanted < 1 or not times:
-        return []
-    if wanted == 1 or len(times) == 1:
-        return [0]
-    start, step = times[0], (times[-1] - times[0]) / (wanted - 1)
-    nearest = (_nearest(times, start + step * number) for number in range(wanted))
-    return list(dict.fromkeys(nearest))
-
-
-def _nearest(times: Sequence[float], wanted: float) -> int:
-    after = min(bisect_left(times, wanted), len(times) - 1)
-    before = max(after - 1, 0)
-    return before if wanted - times[before] <= times[after] - wanted else after
 
 
 async def _probe(source: Source, jail: Jail) -> Probed:
@@ -170,35 +166,6 @@ async def _frame_times(source: Source, jail: Jail) -> tuple[float, ...]:
     argv = ["ffprobe", "-v", "error", *SAFE, "-select_streams", "V:0"]
     argv += ["-show_entries", "packet=pts_time,flags", "-of", "csv=p=0", SOURCE]
     return parse_times((await _run(argv, source, jail)).stdout)
-
-
-async def _frames(
-    source: Source,
-    jail: Jail,
-    times: Sequence[float],
-    chosen: Sequence[int],
-    start: float,
-    longest_side: int,
-) -> list[bytes]:
-    """The chosen frames as PNG in one run, the file opened once for each; empty where it failed."""
-    if not chosen:
-        return []
-    argv = ["ffmpeg", "-v", "error", "-nostdin"]
-    for at in chosen:
-        before = times[at - 1] if at else times[0]
-        # Between the frame before and the wanted one: what comes next is exactly that one.
-        seek = ["-ss", f"{max(0.0, (before + times[at]) / 2 - start):.6f}"] if at else []
-        argv += ["-threads", "1", *SAFE, *seek, "-i", SOURCE]
-    fit = f"scale='min(iw,{longest_side})':'min(ih,{longest_side})'"
-    fit += ":force_original_aspect_ratio=decrease"
-    for number in range(len(chosen)):
-        argv += ["-map", f"{number}:V:0", "-frames:v", "1", "-vf", fit, "-update", "1"]
-        argv += ["-threads", "1", f"{number}.png"]
-    result = await _run(argv, source, jail)
-    pictures = [result.files.get(f"{number}.png", b"") for number in range(len(chosen))]
-    if not any(pictures):
-        raise ToolError(f"No frame can be decoded: {_words(result)}")
-    return pictures
 
 
 async def _run(argv: Sequence[str], source: Source, jail: Jail) -> ProgramResult:
