@@ -26,7 +26,6 @@ NAMESPACES = " ".join(
         ("presentation", "presentation"),
         ("svg", "svg-compatible"),
         ("number", "datastyle"),
-        ("of", "of"),
     ]
 )
 
@@ -36,7 +35,8 @@ def flat(kind: str, body: str, extra: str = "") -> str:
     tag = {"text": "text", "spreadsheet": "spreadsheet", "presentation": "presentation"}[kind]
     return (
         f'<?xml version="1.0" encoding="UTF-8"?><office:document {NAMESPACES} '
-        f'office:version="1.2" office:mimetype="{mime}">{extra}<office:body>'
+        f'xmlns:of="urn:oasis:names:tc:opendocument:xmlns:of:1.2" office:version="1.2" '
+        f'office:mimetype="{mime}">{extra}<office:body>'
         f"<office:{tag}>{body}</office:{tag}></office:body></office:document>"
     )
 
@@ -67,7 +67,8 @@ def converted(folder: Path, source: str, suffix: str, target: str) -> bytes:
 
 DOCUMENT = flat(
     "text",
-    '<text:h text:outline-level="1">Bericht 报告</text:h><text:p>Plain &lt;text&gt; &amp; more.</text:p>'
+    '<text:h text:outline-level="1">Bericht 报告</text:h>'
+    "<text:p>Plain &lt;text&gt; &amp; more.</text:p>"
     "<text:list><text:list-item><text:p>outer</text:p><text:list><text:list-item><text:p>inner"
     "</text:p></text:list-item></text:list></text:list-item></text:list>"
     + table([["name", "value"], ["tea", "7"], ["茶", "007"]]),
@@ -97,18 +98,24 @@ def test_a_pdf_file_of_libreoffice(tmp_path: Path, jail: Jail) -> None:
 SHEETS = flat(
     "spreadsheet",
     """<table:table table:name="First"><table:table-row>
-    <table:table-cell table:number-columns-spanned="2" office:value-type="string"><text:p>wide</text:p>
-    </table:table-cell><table:covered-table-cell/></table:table-row><table:table-row>
+    <table:table-cell table:number-columns-spanned="2" office:value-type="string">
+    <text:p>wide</text:p></table:table-cell><table:covered-table-cell/></table:table-row><table:table-row>
     <table:table-cell office:value-type="float" office:value="2.5"/>
     <table:table-cell office:value-type="float" office:value="4"/>
     <table:table-cell table:formula="of:=[.A2]*[.B2]" office:value-type="float" office:value="10"/>
     <table:table-cell table:formula="of:=1/0"/>
     <table:table-cell office:value-type="string"><text:p>007</text:p></table:table-cell>
     <table:table-cell office:value-type="boolean" office:boolean-value="true"/>
-    <table:table-cell office:value-type="date" office:date-value="2026-05-19"/>
+    <table:table-cell table:style-name="day" office:value-type="date"
+    office:date-value="2026-05-19"/>
     </table:table-row></table:table><table:table table:name="第二"><table:table-row>
     <table:table-cell office:value-type="string"><text:p>second</text:p></table:table-cell>
     </table:table-row></table:table>""",
+    """<office:automatic-styles><number:date-style style:name="iso">
+    <number:year number:style="long"/>
+    <number:text>-</number:text><number:month number:style="long"/><number:text>-</number:text>
+    <number:day number:style="long"/></number:date-style><style:style style:name="day"
+    style:family="table-cell" style:data-style-name="iso"/></office:automatic-styles>""",
 )
 
 

@@ -110,7 +110,8 @@ class XlsxContent:
     def as_text(self) -> str:
         """Every sheet as CSV under a heading."""
         text = "\n".join(sheet.as_text() for sheet in self.sheets)
-        return f"{text}\n[Only the first {MOST_CELLS} cells were read.]\n" if self.cut else text
+        count = sum(len(sheet.cells) for sheet in self.sheets)
+        return f"{text}\n[Only the first {count} cells were read.]\n" if self.cut else text
 
 
 DRIVER = Driver("xlsx", "The xlsx reader", ("openpyxl",), TypeAdapter(Workbook))

@@ -17,7 +17,7 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 MOST_POINTS = 5000
 TITLES = (PP_PLACEHOLDER.TITLE, PP_PLACEHOLDER.CENTER_TITLE, PP_PLACEHOLDER.VERTICAL_TITLE)
 # Repeated on every slide and no content of it.
-FURNITURE = (PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE)
+FURNITURE = (PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.HEADER)
 SEEN = (MSO_SHAPE_TYPE.PICTURE, MSO_SHAPE_TYPE.LINKED_PICTURE, MSO_SHAPE_TYPE.MEDIA)
 
 
@@ -45,14 +45,19 @@ def read(file: Path, *, most_slides: int) -> dict[str, Any]:
 
 def _slide(number: int, slide: Any) -> dict[str, Any]:
     title = slide.shapes.title
-    notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     return {
         "number": number,
         "title": " ".join(_text(title.text_frame).split()) if title is not None else "",
         "hidden": slide._element.get("show") in ("0", "false"),
         "parts": list(_parts(slide.shapes)),
-        "notes": _text(notes).strip() if notes is not None else "",
+        "notes": _notes(slide),
     }
+
+
+def _notes(slide: Any) -> str:
+    """All texts of the notes page: not every program uses the placeholder that is for them."""
+    parts = _parts(slide.notes_slide.shapes) if slide.has_notes_slide else ()
+    return "\n".join(part["text"] for part in parts if part["kind"] == "text").strip()
 
 
 def _parts(shapes: Iterable[Any]) -> Iterator[dict[str, Any]]:

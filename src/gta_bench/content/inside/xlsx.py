@@ -3,12 +3,14 @@
 import datetime
 import json
 import re
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 MERGED = re.compile(
@@ -17,10 +19,17 @@ MERGED = re.compile(
 MOST_MERGED = 5000
 LARGEST_INTEGER = 10**15
 MIDNIGHT = datetime.time()
+SECONDS = 15.0  # of the processor, so that a large sheet is read in part and not in vain
+OVER: list[Any] = []
 
 
 def prepare() -> dict[str, Any]:
-    """Nothing to prepare: the imports above are all that needs freedom."""
+    """Make openpyxl ask no sheet for its size.
+
+    What a file says of it pads every row, and where it says nothing the whole sheet is searched.
+    """
+    worksheet: Any = ReadOnlyWorksheet
+    worksheet._get_size = lambda sheet: None
     return {}
 
 
@@ -36,14 +45,15 @@ def read(file: Path, *, most_cells: int) -> dict[str, Any]:
         values = openpyxl.load_workbook(one, read_only=True, data_only=True, keep_links=False)
         formulas = openpyxl.load_workbook(two, read_only=True, keep_links=False)
         sheets: list[dict[str, Any]] = []
-        left = most_cells
+        left, cut = most_cells, False
         for sheet, calculated in zip(values.worksheets, formulas.worksheets, strict=True):
-            cells = list(_cells(sheet, calculated, left + 1))
+            cells = list(_cells(sheet, calculated, left))
+            cut = cells[-1:] == [OVER]
+            sheets.append(_sheet(sheet, cells[:-1] if cut else cells, archive))
             left -= len(cells)
-            sheets.append(_sheet(sheet, cells[:most_cells], archive))
-            if left < 0:
+            if cut:
                 break
-        return {"sheets": sheets, "cut": left < 0}
+        return {"sheets": sheets, "cut": cut}
 
 
 def _sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -66,16 +76,16 @@ def _merged(sheet: Any, archive: zipfile.ZipFile) -> list[str]:
 
 def _cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:
     """Row, column, value, type and formula of each cell that holds something."""
-    for sheet in (values, formulas):
-        sheet.reset_dimensions()  # what a file says of its size pads every row
     count = 0
     for pair in zip(values.iter_rows(), formulas.iter_rows(), strict=True):
+        late = time.process_time() > SECONDS
         for value_cell, formula_cell in zip(*pair, strict=True):
-            if count >= most:
-                return
             formula = _formula(formula_cell)
             if value_cell.value is None and formula is None:
                 continue
+            if count >= most or late:
+                yield OVER
+                return
             text, kind = _shown(value_cell.value, value_cell.data_type)
             count += 1
             yield [formula_cell.row, formula_cell.column, text, kind, formula]
