@@ -25,6 +25,11 @@ CATALOG: Mapping[str, str] = {
     "MathOCR": "gta_bench.tools.logic.math_ocr:MathOCR",
     "TextToImage": "gta_bench.tools.creativity.text_to_image:TextToImage",
     "ImageStylization": "gta_bench.tools.creativity.image_stylization:ImageStylization",
+    "ReadCSV": "gta_bench.tools.operation.read_csv:ReadCSV",
+    "ReadDOCX": "gta_bench.tools.operation.read_docx:ReadDOCX",
+    "ReadPDF": "gta_bench.tools.operation.read_pdf:ReadPDF",
+    "ReadPPTX": "gta_bench.tools.operation.read_pptx:ReadPPTX",
+    "ReadXLSX": "gta_bench.tools.operation.read_xlsx:ReadXLSX",
 }
 ENTRY_POINTS = "gta_bench.tools"
 

@@ -1,0 +1,163 @@
+"""What a file claims to be, by its name, and what it is, by its bytes."""
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from gta_bench.content.kinds import KIND_OF_FORM, KIND_OF_SUFFIX, KINDS, Kind
+from gta_bench.content.text import read_text
+from gta_bench.datasets.files import KINDS as FORMS_OF_DATASETS
+from gta_bench.errors import ToolError
+
+LEADING_BYTES = (
+    (re.compile(rb"....ftypavi[fs]", re.DOTALL), "avif"),  # before mp4, whose relative it is
+    *FORMS_OF_DATASETS,
+    (re.compile(rb"BM.{12}[\x0c\x28\x38\x6c\x7c]\0\0\0", re.DOTALL), "bmp"),
+    (re.compile(rb"(II\*\0|MM\0\*)"), "tiff"),
+    (re.compile(rb"fLaC"), "flac"),
+    (re.compile(rb"OggS"), "ogg"),
+    (re.compile(rb"\x1a\x45\xdf\xa3"), "matroska"),
+    (re.compile(rb"RIFF....AVI ", re.DOTALL), "avi"),
+    (re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "ole"),
+    (re.compile(rb"\{\\rtf"), "rtf"),
+    (re.compile(rb"\x1f\x8b"), "gzip"),
+    (re.compile(rb"PK\x05\x06"), "zip"),
+)
+OFFICE = {
+    b"word": "docx",
+    b"excel": "xlsx",
+    b"spreadsheet": "xlsx",
+    b"powerpoint": "pptx",
+    b"presentation": "pptx",
+}
+MAIN_TYPE = re.compile(rb'"application/vnd\.([\w.+-]{1,120}?main\+xml)"')
+OPEN_DOCUMENT = {
+    b"application/vnd.oasis.opendocument.text": "odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": "ods",
+    b"application/vnd.oasis.opendocument.presentation": "odp",
+    b"application/epub+zip": "epub",
+}
+HTML = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
+SVG = re.compile(rb"<svg\b", re.IGNORECASE)
+HEAD = 4096
+# Each of these is how the standard library says that an archive is broken or not for it.
+BROKEN_ZIP = (
+    zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, struct.error, OSError, EOFError,
+)  # fmt: skip
+CONTENT_TYPES_BYTES = 1 << 20
+END_RECORD = struct.Struct("<4s4H2LH")
+END_RECORD_AREA = END_RECORD.size + 0xFFFF
+LARGEST_DIRECTORY = 5 << 20  # bytes; beyond it a zip is not looked into here
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A file's kind. `claims` is what its name says, None where the ending is unknown.
+
+    `form` is what the bytes show; several kinds share a form, and within it the name decides: a
+    text named `.md` is Markdown. So `kind` differs from `claims` only where the name is wrong.
+    """
+
+    name: str
+    claims: Kind | None
+    form: str
+    kind: Kind
+
+    @property
+    def honest(self) -> bool:
+        """Whether the file is what its name says."""
+        return self.claims is not None and self.claims == self.kind
+
+
+def identify(name: str, data: bytes) -> Identity:
+    """What a file claims to be and is. Never raises; what nothing is known of is `unknown`."""
+    claims = KIND_OF_SUFFIX.get(PurePosixPath(name).suffix.lower())
+    form = find_form(data)
+    if claims is not None and KINDS[claims].form == form:
+        return Identity(name, claims, form, claims)
+    return Identity(name, claims, form, _kind(form, data))
+
+
+def require_form(data: bytes, form: str) -> None:
+    """Refuse a file that is something else, and say what it is."""
+    found = find_form(data)
+    if found == form:
+        return
+    if found == "ole":
+        found = "encrypted, or an Office file of the time before 2007"
+    raise ToolError(f"The file is not {form}; it is {found}.")
+
+
+def find_form(data: bytes) -> str:
+    """The form that a file's bytes have: `png`, `docx`, `text`, `empty`, `binary` and so on."""
+    if not data:
+        return "empty"
+    head = data[:HEAD]
+    for pattern, form in LEADING_BYTES:
+        if pattern.match(head):
+            return _form_of_zip(data) if form == "zip" else form
+    if b"%PDF-" in head[:1024]:  # readers accept some bytes before it
+        return "pdf"
+    return "text" if _is_text(data) else "binary"
+
+
+def _kind(form: str, data: bytes) -> Kind:
+    """The kind of a form whose name says nothing, or something wrong."""
+    head = data[:HEAD].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if form == "text" and head.startswith(b"<"):
+        if HTML.search(head):
+            return "html"
+        if SVG.search(head):
+            return "svg"
+    return KIND_OF_FORM.get(form, "unknown")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        text = read_text(data).text
+    except ToolError:
+        return False
+    control = sum(char < " " and char not in "\t\n\r\f\x1b" for char in text[:HEAD])
+    return control <= len(text[:HEAD]) // 100
+
+
+def _form_of_zip(data: bytes) -> str:
+    """Office files are zips with a list of their parts' types; others name theirs in a member."""
+    if not _is_small_directory(data):
+        return "zip"
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = set(archive.namelist())
+            if "[Content_Types].xml" in names:
+                return _office(_start(archive, "[Content_Types].xml", CONTENT_TYPES_BYTES))
+            if "mimetype" in names:
+                return OPEN_DOCUMENT.get(_start(archive, "mimetype", 100).strip(), "zip")
+    except BROKEN_ZIP:
+        return "zip"
+    return "zip"
+
+
+def _office(types: bytes) -> str:
+    for found in MAIN_TYPE.findall(types):
+        for word, form in OFFICE.items():
+            if word in found.lower():
+                return form
+    return "zip"
+
+
+def _start(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    with archive.open(name) as member:
+        return member.read(most)
+
+
+def _is_small_directory(data: bytes) -> bool:
+    """Whether the list of members can be read at little cost; zipfile reads all of it at once."""
+    tail = data[-END_RECORD_AREA:]
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < END_RECORD.size or b"PK\x06\x07" in tail[max(0, at - 20) : at]:
+        return False
+    return bool(END_RECORD.unpack_from(tail, at)[5] <= LARGEST_DIRECTORY)

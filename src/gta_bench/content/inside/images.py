@@ -1,0 +1,85 @@
+"""Inside the jail: a picture measured, and some of its frames as PNG."""
+
+import base64
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+
+# No format that starts another program.
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
+MOST_FRAMES = 10_000
+MOST_DECODED = 200_000_000  # pixels; of a larger film only the beginning is shown
+
+
+def prepare() -> dict[str, Any]:
+    """The plugins are imported here; a bomb's warning is not needed beside our own bound."""
+    Image.init()
+    warnings.simplefilter("ignore")
+    return {}
+
+
+def finish(names: dict[str, Any]) -> str:
+    """The picture as JSON, or why not."""
+    options = json.loads(Path("options.json").read_text(encoding="utf-8"))
+    Image.MAX_IMAGE_PIXELS = None
+    try:
+        known = [name for name in FORMATS if name in Image.OPEN]
+        with Image.open("file", formats=known) as image:
+            if image.width * image.height > options["most_pixels"]:
+                most = options["most_pixels"]
+                return f"It has {image.width} x {image.height} pixels; at most {most} are read."
+            return json.dumps(_content(image, options))
+    except UnidentifiedImageError:
+        return "It is not a picture of a known format."
+
+
+def _content(image: Image.Image, options: dict[str, Any]) -> dict[str, Any]:
+    frames = min(getattr(image, "n_frames", 1), MOST_FRAMES)
+    name, mode = image.format, image.mode
+    decoded = min(frames, max(1, MOST_DECODED // (image.width * image.height)))
+    wanted = _even(decoded, options["previews"])
+    previews = list(_previews(image, wanted, options["longest_side"]))
+    image.seek(0)
+    shown = ImageOps.exif_transpose(image)
+    return {
+        "format": name,
+        "mode": mode,
+        "width": shown.width,
+        "height": shown.height,
+        "frames": frames,
+        "previews": previews,
+    }
+
+
+def _even(frames: int, wanted: int) -> list[int]:
+    """Numbers of frames at even distances, the first and the last included."""
+    count = min(frames, wanted)
+    if count < 2:
+        return [0][:count]
+    return [round(place * (frames - 1) / (count - 1)) for place in range(count)]
+
+
+def _previews(image: Image.Image, wanted: list[int], longest: int) -> Iterator[dict[str, Any]]:
+    for number, frame in enumerate(ImageSequence.Iterator(image)):
+        if not wanted or number > wanted[-1]:
+            return
+        frame.load()
+        if number not in wanted:
+            continue
+        shown = ImageOps.exif_transpose(frame)
+        clear = shown.has_transparency_data
+        shown = shown.convert("RGBA" if clear else "RGB")
+        shown.thumbnail((longest, longest))
+        stream = io.BytesIO()
+        shown.save(stream, "PNG")
+        yield {
+            "frame": number,
+            "width": shown.width,
+            "height": shown.height,
+            "png": base64.b64encode(stream.getvalue()).decode("ascii"),
+        }

@@ -1,0 +1,138 @@
+"""Inside the jail: a PDF file's text, tables and pictures of pages."""
+
+import base64
+import io
+import json
+import logging
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+
+# Readers of broken files complain at length; what counts is what they find.
+logging.disable()
+warnings.simplefilter("ignore")
+
+FEW_CHARACTERS = 16  # below it a page is a picture with a stamp or a page number on it
+TEXT_SECONDS = 12.0  # of the processor, so that a long file is read in part and not in vain
+TABLE_SECONDS = 18.0
+PICTURE_SECONDS = 24.0
+LOCKED = "It is encrypted and needs a password."
+POINTS_PER_INCH = 72
+
+
+def prepare() -> dict[str, Any]:
+    """The packages for reading, which rendering does without."""
+    options = json.loads(Path("options.json").read_text(encoding="utf-8"))
+    if options["work"] == "read":
+        import pdfplumber  # noqa: F401
+        import pypdf  # noqa: F401
+    return {"options": options}
+
+
+def finish(names: dict[str, Any]) -> str:
+    """The pages as JSON, or why not."""
+    options = names["options"]
+    file = Path("file")
+    try:
+        with pypdfium2.PdfDocument(file.read_bytes()) as document:
+            pages = len(document)
+            if options["work"] == "render":
+                wanted = [number for number in options["pages"] if 1 <= number <= pages]
+                images = list(_images(document, wanted, options))
+                return json.dumps({"pages": images, "page_count": pages})
+            return json.dumps(_content(file, document, options))
+    except pypdfium2.PdfiumError as exc:
+        return LOCKED if "password" in str(exc).lower() else f"It is broken ({exc})."
+
+
+def _content(
+    file: Path, document: pypdfium2.PdfDocument, options: dict[str, Any]
+) -> dict[str, Any]:
+    texts = list(_texts(file, options["most_pages"]))
+    tables = list(_tables(file, len(texts)))
+    poor = [
+        number
+        for number, text in enumerate(texts, 1)
+        if len("".join(text.split())) < FEW_CHARACTERS
+    ]
+    images = {
+        image["number"]: image["png"]
+        for image in _images(document, poor[: options["most_images"]], options)
+    }
+    return {
+        "pages": [
+            {
+                "number": number,
+                "text": text,
+                "tables": tables[number - 1] if number <= len(tables) else [],
+                "origin": "text" if text.strip() else "none",
+                "image": images.get(number),
+            }
+            for number, text in enumerate(texts, 1)
+        ],
+        "page_count": len(document),
+        "pages_searched_for_tables": len(tables),
+    }
+
+
+def _texts(file: Path, most: int) -> Iterator[str]:
+    """The text of each page; `file` was opened by the renderer, so it needs no password."""
+    import pypdf
+
+    reader = pypdf.PdfReader(file)
+    if reader.is_encrypted:
+        reader.decrypt("")
+    for number, page in enumerate(reader.pages):
+        if number >= most or (number and time.process_time() > TEXT_SECONDS):
+            return
+        yield _clean(page.extract_text())
+
+
+def _tables(file: Path, pages: int) -> Iterator[list[list[list[str]]]]:
+    """The tables of each page, while there is time."""
+    import pdfplumber
+
+    with pdfplumber.open(file) as document:
+        for page in document.pages[:pages]:
+            if time.process_time() > TABLE_SECONDS:
+                return
+            yield [table for table in map(_table, page.extract_tables()) if _is_table(table)]
+            page.close()
+
+
+def _table(table: Iterable[Iterable[str | None]]) -> list[list[str]]:
+    return [[_clean(cell or "") for cell in row] for row in table]
+
+
+def _is_table(rows: list[list[str]]) -> bool:
+    """Whether it is more than a frame around something: two columns, some text."""
+    return max(map(len, rows), default=0) > 1 and any(any(row) for row in rows)
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def _images(
+    document: pypdfium2.PdfDocument, numbers: Iterable[int], options: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    for number in numbers:
+        if time.process_time() > PICTURE_SECONDS:
+            return
+        page = document[number - 1]
+        longest = max(page.get_size(), default=0.0) or 1.0
+        scale = min(options["dpi"] / POINTS_PER_INCH, options["longest_side"] / longest)
+        picture = page.render(scale=scale).to_pil()
+        stream = io.BytesIO()
+        picture.save(stream, "PNG")
+        page.close()
+        yield {
+            "number": number,
+            "width": picture.width,
+            "height": picture.height,
+            "png": base64.b64encode(stream.getvalue()).decode("ascii"),
+        }

@@ -1,0 +1,130 @@
+"""Inside the jail: a workbook's cells, streamed sheet by sheet until there are enough."""
+
+import datetime
+import json
+import re
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
+
+MERGED = re.compile(
+    rb"<(?:\w+:)?mergeCell\s[^>]{0,200}?ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\""
+)
+MOST_MERGED = 5000
+LARGEST_INTEGER = 10**15
+MIDNIGHT = datetime.time()
+SECONDS = 15.0  # of the processor, so that a large sheet is read in part and not in vain
+OVER: list[Any] = []
+
+
+def prepare() -> dict[str, Any]:
+    """Make openpyxl ask no sheet for its size.
+
+    What a file says of it pads every row, and where it says nothing the whole sheet is searched.
+    """
+    worksheet: Any = ReadOnlyWorksheet
+    worksheet._get_size = lambda sheet: None
+    return {}
+
+
+def finish(names: dict[str, Any]) -> str:
+    """The workbook as JSON."""
+    options = json.loads(Path("options.json").read_text(encoding="utf-8"))
+    return json.dumps(read(Path("file"), most_cells=options["most_cells"]))
+
+
+def read(file: Path, *, most_cells: int) -> dict[str, Any]:
+    """Every sheet; values come from one pass over the file, formulas from another."""
+    with file.open("rb") as one, file.open("rb") as two, zipfile.ZipFile(file) as archive:
+        values = openpyxl.load_workbook(one, read_only=True, data_only=True, keep_links=False)
+        formulas = openpyxl.load_workbook(two, read_only=True, keep_links=False)
+        sheets: list[dict[str, Any]] = []
+        left, cut = most_cells, False
+        for sheet, calculated in zip(values.worksheets, formulas.worksheets, strict=True):
+            cells = list(_cells(sheet, calculated, left))
+            cut = cells[-1:] == [OVER]
+            sheets.append(_sheet(sheet, cells[:-1] if cut else cells, archive))
+            left -= len(cells)
+            if cut:
+                break
+        return {"sheets": sheets, "cut": cut}
+
+
+def _sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:
+    return {
+        "name": sheet.title,
+        "hidden": sheet.sheet_state != "visible",
+        "rows": max((cell[0] for cell in cells), default=0),
+        "columns": max((cell[1] for cell in cells), default=0),
+        "cells": cells,
+        "merged": _merged(sheet, archive),
+    }
+
+
+def _merged(sheet: Any, archive: zipfile.ZipFile) -> list[str]:
+    """A streamed sheet does not know its merged cells, so they are looked for in its XML."""
+    content = archive.read(sheet._worksheet_path)
+    found = MERGED.finditer(content)
+    return [match[1].decode() for match, _ in zip(found, range(MOST_MERGED), strict=False)]
+
+
+def _cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:
+    """Row, column, value, type and formula of each cell that holds something."""
+    count = 0
+    for pair in zip(values.iter_rows(), formulas.iter_rows(), strict=True):
+        late = time.process_time() > SECONDS
+        for value_cell, formula_cell in zip(*pair, strict=True):
+            formula = _formula(formula_cell)
+            if value_cell.value is None and formula is None:
+                continue
+            if count >= most or late:
+                yield OVER
+                return
+            text, kind = _shown(value_cell.value, value_cell.data_type)
+            count += 1
+            yield [formula_cell.row, formula_cell.column, text, kind, formula]
+
+
+def _formula(cell: Any) -> str | None:
+    if cell.data_type != "f":
+        return None
+    value = cell.value
+    if isinstance(value, ArrayFormula):
+        value = value.text
+    if isinstance(value, DataTableFormula):
+        return "=TABLE()"
+    text = str(value)
+    return text if text.startswith("=") else f"={text}"
+
+
+def _shown(value: Any, data_type: str) -> tuple[str, str]:
+    """A value as text, and its type."""
+    if value is None:
+        return "", "empty"
+    if data_type == "e":
+        return str(value), "error"
+    if isinstance(value, bool):
+        return str(value).upper(), "truth"
+    if isinstance(value, int | float):
+        return _number(value), "number"
+    if isinstance(value, datetime.datetime):
+        whole = value.time() == MIDNIGHT
+        return (value.date().isoformat() if whole else value.isoformat(" ")), "date"
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat(), "date"
+    if isinstance(value, datetime.timedelta):
+        return str(value), "date"
+    return str(value), "text"
+
+
+def _number(value: float) -> str:
+    """As short as it can be without loss: Excel knows no difference between 3 and 3.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER:
+        return str(int(value))
+    return repr(value)

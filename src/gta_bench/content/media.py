@@ -1,0 +1,195 @@
+"""Sound and film: length, streams, frames at even times, the sound track."""
+
+import asyncio
+import io
+import wave
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.content.ffprobe import MediaInfo, Probed, parse_probe, parse_times
+from gta_bench.content.frames import Choice, even_choice, one_pass, one_seek_each, pictures_of
+from gta_bench.content.needs import missing_ffmpeg, require
+from gta_bench.errors import ToolError
+
+MOST_BYTES = 512 * MIB
+MOST_FRAMES = 32
+LONGEST_SIDE = 1568
+MOST_SOUND_SECONDS = 3600.0
+SAMPLE_RATE = 16_000
+SHOWN_ERROR = 300
+INPUT = "media"  # without an ending, so that the content alone decides
+SOURCE = f"../inputs/{INPUT}"
+
+# Containers that hold their content themselves; playlists would name other files.
+FORMATS = (
+    "aac,aiff,amr,asf,au,avi,caf,flac,flv,gif,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,"
+    "mpegts,ogg,w64,wav,h264,hevc,ivf,obu"
+)
+SAFE = ["-protocol_whitelist", "file", "-format_whitelist", FORMATS]
+FROM_SOURCE = [*SAFE, "-i", SOURCE]
+LIMITS = Limits(
+    wall_seconds=28.0,
+    cpu_seconds=56,
+    memory_bytes=4096 * MIB,
+    file_bytes=256 * MIB,
+    disk_bytes=256 * MIB,
+    processes=256,
+    output_bytes=32 * MIB,
+)
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}  # else each thread reserves address space of its own
+Source = bytes | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of a film: its number, counted from 0, and its time after the first frame."""
+
+    number: int
+    seconds: float
+    png: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VideoContent:
+    """A film and some of its frames; `missing` are times whose frame could not be decoded."""
+
+    info: MediaInfo
+    frame_count: int
+    frames: tuple[Frame, ...]
+    missing: tuple[float, ...]
+
+    def as_text(self) -> str:
+        """What is known of the film without looking at it."""
+        return f"{self.info.as_text()}\n{self.frame_count} frames"
+
+
+@dataclass(frozen=True, slots=True)
+class AudioContent:
+    """A sound file."""
+
+    info: MediaInfo
+
+    def as_text(self) -> str:
+        """What is known of the sound without listening to it."""
+        return self.info.as_text()
+
+
+class SoundTrack(NamedTuple):
+    """Sound as WAV: 16 kHz, one channel, 16 bits; `cut` where the track goes on."""
+
+    wav: bytes
+    seconds: float
+    cut: bool
+
+
+async def probe_media(source: Source, jail: Jail) -> MediaInfo:
+    """Length and streams of a sound or film; ToolError if it is neither."""
+    return (await _probe(source, jail)).info
+
+
+async def read_media(source: Source, jail: Jail) -> AudioContent | VideoContent:
+    """A sound or a film, by what is in it: a film without pictures is a sound."""
+    info = await probe_media(source, jail)
+    return AudioContent(info) if info.video is None else await read_video(source, jail)
+
+
+async def read_audio(source: Source, jail: Jail) -> AudioContent:
+    """Read a sound file, or the sound of a film; ToolError if there is none."""
+    info = await probe_media(source, jail)
+    if info.audio is None:
+        raise ToolError("The file has no sound.")
+    return AudioContent(info)
+
+
+async def read_video(
+    source: Source, jail: Jail, *, frames: int = 8, longest_side: int = LONGEST_SIDE
+) -> VideoContent:
+    """Read a film: frames at even times, the first and the last included, scaled into a bound."""
+    probed = await _probe(source, jail)
+    if probed.info.video is None:
+        raise ToolError("The file has no pictures, only sound.")
+    stream = probed.info.video
+    times = await _frame_times(source, jail)
+    choice = Choice(times, even_choice(times, min(frames, MOST_FRAMES)), probed.start)
+    pictures: list[bytes] = []
+    if choice.is_dense(pixels=stream.width * stream.height):
+        result = await _run(one_pass(choice, FROM_SOURCE, longest_side), source, jail)
+        pictures = pictures_of(result, choice)
+    if choice.places and len(pictures) < len(choice.places):
+        result = await _run(one_seek_each(choice, FROM_SOURCE, longest_side), source, jail)
+        pictures = pictures_of(result, choice, gaps=True)
+        if not any(pictures):
+            raise ToolError(f"No frame can be decoded: {_words(result)}")
+    pairs = list(zip(choice.places, pictures, strict=True))
+    return VideoContent(
+        info=probed.info,
+        frame_count=len(times),
+        frames=tuple(Frame(at, choice.seconds(at), png) for at, png in pairs if png),
+        missing=tuple(choice.seconds(at) for at, png in pairs if not png),
+    )
+
+
+async def sound_track(
+    source: Source, jail: Jail, *, most_seconds: float = MOST_SOUND_SECONDS
+) -> SoundTrack:
+    """The first sound track, mixed to one channel at 16 kHz; ToolError if there is none."""
+    most = min(most_seconds, MOST_SOUND_SECONDS)
+    info = (await read_audio(source, jail)).info
+    argv = ["ffmpeg", "-v", "error", "-nostdin", *SAFE, "-i", SOURCE, "-map", "0:a:0", "-vn"]
+    argv += ["-ac", "1", "-ar", str(SAMPLE_RATE), "-c:a", "pcm_s16le", "-t", f"{most:.3f}"]
+    result = await _run([*argv, "-bitexact", "-f", "wav", "sound.wav"], source, jail)
+    wav = result.files.get("sound.wav", b"")
+    seconds = await asyncio.to_thread(_wav_seconds, wav)
+    if not seconds:
+        raise ToolError(f"The sound cannot be decoded: {_words(result)}")
+    return SoundTrack(wav, seconds, cut=info.seconds is None or info.seconds > most + 0.5)
+
+
+async def _probe(source: Source, jail: Jail) -> Probed:
+    entries = (
+        "format=format_name,duration,start_time:stream=codec_type,codec_name,width,height,"
+        "avg_frame_rate,duration,sample_rate,channels:stream_disposition=attached_pic"
+    )
+    argv = ["ffprobe", "-v", "error", *SAFE, "-show_entries", entries, "-of", "json", SOURCE]
+    result = await _run(argv, source, jail)
+    if not result.succeeded:
+        raise ToolError(f"The file is not a sound or film that can be read: {_words(result)}")
+    return parse_probe(result.stdout)
+
+
+async def _frame_times(source: Source, jail: Jail) -> tuple[float, ...]:
+    """When each frame is shown, from the container alone: nothing is decoded for it."""
+    argv = ["ffprobe", "-v", "error", *SAFE, "-select_streams", "V:0"]
+    argv += ["-show_entries", "packet=pts_time,flags", "-of", "csv=p=0", SOURCE]
+    return parse_times((await _run(argv, source, jail)).stdout)
+
+
+async def _run(argv: Sequence[str], source: Source, jail: Jail) -> ProgramResult:
+    require(missing_ffmpeg())
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    if size == 0:
+        raise ToolError("The file is empty.")
+    if size > MOST_BYTES:
+        raise ToolError(f"The file has {size} bytes; at most {MOST_BYTES} are read.")
+    return await jail.run_program(
+        argv, inputs={INPUT: source}, limits=LIMITS, environment=ENVIRONMENT
+    )
+
+
+def _words(result: ProgramResult) -> str:
+    """The last lines of what a program said, without the places of our files."""
+    words = result.stderr.decode("utf-8", "replace").replace(SOURCE, "the file").strip()
+    return words[-SHOWN_ERROR:] or "no reason given"
+
+
+def _wav_seconds(wav: bytes) -> float:
+    try:
+        with wave.open(io.BytesIO(wav)) as sound:
+            seconds: float = sound.getnframes() / sound.getframerate()
+            return seconds
+    except (wave.Error, EOFError):
+        return 0.0

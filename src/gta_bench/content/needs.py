@@ -1,0 +1,68 @@
+"""What reading needs on this machine: packages of an extra, and programs."""
+
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from gta_bench.errors import ToolUnavailable
+
+INSTALL_DOCUMENTS = "Install them: `pip install 'gta-bench[documents]'`."
+INSTALL_FFMPEG = "Install it: `apt install ffmpeg` (or `dnf install ffmpeg-free`)."
+
+
+class Missing(NamedTuple):
+    """What is not there, and the line that mends it."""
+
+    reason: str
+    mend: str
+
+
+def missing_modules(*names: str) -> Missing | None:
+    """The Python modules that are not installed; nothing is imported to find out."""
+    absent = [name for name in names if find_spec(name) is None]
+    if not absent:
+        return None
+    return Missing(f"Python packages are missing: {', '.join(absent)}.", INSTALL_DOCUMENTS)
+
+
+def missing_pandoc() -> Missing | None:
+    """Whether there is no pandoc of the version that was tested, inside its Python package."""
+    if pandoc_program() is not None:
+        return None
+    return Missing("pandoc is missing (the package pypandoc-binary).", INSTALL_DOCUMENTS)
+
+
+def pandoc_program() -> Path | None:
+    """The pandoc that pypandoc-binary brings; distributions' own ones are often years older."""
+    package = find_spec("pypandoc")
+    for folder in (package and package.submodule_search_locations) or ():
+        program = Path(folder) / "files" / "pandoc"
+        if program.is_file():
+            return program
+    return None
+
+
+def missing_ffmpeg() -> Missing | None:
+    """Whether ffmpeg or its companion ffprobe is missing."""
+    absent = [name for name in ("ffmpeg", "ffprobe") if shutil.which(name) is None]
+    return Missing(f"{' and '.join(absent)} not found.", INSTALL_FFMPEG) if absent else None
+
+
+def require(missing: Missing | None) -> None:
+    """Raise ToolUnavailable for what is missing."""
+    if missing is not None:
+        raise ToolUnavailable(missing.reason, mend=missing.mend)
+
+
+def versions(*packages: str) -> str:
+    """Distributions with their versions, for the record of what ran."""
+    return " + ".join(f"{package} {_version(package)}" for package in packages)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,167 @@
+import asyncio
+import io
+from pathlib import Path
+
+import pypdf
+import pytest
+from PIL import Image
+
+from gta_bench.confine.jail import Jail
+from gta_bench.content import pdf
+from gta_bench.content.pdf import PdfContent, read_pdf, render_pdf
+from gta_bench.errors import ToolError
+from tests.content import samples
+
+TABLE = [["item", "price"], ["tea", "2.50"], ["", "7"]]
+THREE = samples.pdf([samples.words("Hello, this is page one."), samples.ruled_table(TABLE), ""])
+
+
+def read(data: bytes, jail: Jail) -> PdfContent:
+    return asyncio.run(read_pdf(data, jail))
+
+
+def encrypted(data: bytes, *, user: str, owner: str, algorithm: str) -> bytes:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
+    writer.encrypt(user_password=user, owner_password=owner, algorithm=algorithm)
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def test_text_and_tables_of_each_page_come_back(jail: Jail) -> None:
+    content = read(THREE, jail)
+    one, two, three = content.pages
+    assert (one.text, one.origin, one.tables, one.image) == (
+        "Hello, this is page one.",
+        "text",
+        (),
+        None,
+    )
+    assert two.tables == (tuple(tuple(row) for row in TABLE),)
+    assert (three.text, three.origin) == ("", "none")
+    assert (content.page_count, content.pages_searched_for_tables) == (3, 3)
+
+
+def test_the_text_marks_pages_and_shows_tables_as_markdown(jail: Jail) -> None:
+    text = read(THREE, jail).as_text()
+    assert text.startswith("[Page 1]\nHello, this is page one.\n\n[Page 2]\n")
+    assert "[Table]\n| item | price |\n| --- | --- |\n| tea | 2.50 |\n|  | 7 |" in text
+    assert text.endswith("[Page 3]\n[This page has no text; it is a picture or empty.]")
+
+
+def test_a_scanned_page_is_given_as_a_picture_to_whoever_can_read_it(jail: Jail) -> None:
+    seen: list[Image.Image] = []
+
+    async def ocr(png: bytes) -> str:
+        seen.append(Image.open(io.BytesIO(png)))
+        return "HELLO 42"
+
+    content = asyncio.run(read_pdf(samples.scan("HELLO 42"), jail, ocr=ocr))
+    assert (content.pages[0].text, content.pages[0].origin) == ("HELLO 42", "ocr")
+    assert "[Text recognized in a picture of this page:]\nHELLO 42" in content.as_text()
+    picture = seen[0].convert("L")
+    assert picture.size == (1200, 600)  # 8 x 4 inches at 150 dots an inch
+    low, high = picture.getextrema()
+    assert low == 0
+    assert high == 255
+
+
+def test_pages_with_text_are_not_recognized(jail: Jail) -> None:
+    async def ocr(png: bytes) -> str:
+        raise AssertionError("nothing to recognize here")
+
+    content = asyncio.run(
+        read_pdf(samples.pdf([samples.words("Long enough to be text.")]), jail, ocr=ocr)
+    )
+    assert content.pages[0].origin == "text"
+
+
+def test_a_page_on_which_nothing_is_recognized_stays_without_text(jail: Jail) -> None:
+    async def ocr(png: bytes) -> str:
+        return "  "
+
+    content = asyncio.run(read_pdf(samples.pdf([""]), jail, ocr=ocr))
+    assert content.pages[0].origin == "none"
+
+
+def test_a_stamp_on_a_scan_is_kept_beside_what_is_recognized(jail: Jail) -> None:
+    async def ocr(png: bytes) -> str:
+        return "the scan"
+
+    content = asyncio.run(read_pdf(samples.pdf([samples.words("Seite 1")]), jail, ocr=ocr))
+    assert (content.pages[0].text, content.pages[0].origin) == ("Seite 1\nthe scan", "ocr")
+
+
+def test_pages_are_rendered_within_a_bound(jail: Jail) -> None:
+    images = asyncio.run(render_pdf(THREE, jail, [2, 1, 9], longest_side=200))
+    assert [(page.number, page.width, page.height) for page in images.pages] == [
+        (2, 200, 150),
+        (1, 200, 150),
+    ]
+    assert images.page_count == 3
+    assert Image.open(io.BytesIO(images.pages[0].png)).size == (200, 150)
+
+
+def test_a_page_of_a_huge_size_is_rendered_small(jail: Jail) -> None:
+    data = samples.pdf([samples.words("x")]).replace(b"[0 0 400 300]", b"[0 0 1e6 1e6]")
+    images = asyncio.run(render_pdf(data, jail, [1]))
+    assert max(images.pages[0].width, images.pages[0].height) <= pdf.LONGEST_SIDE + 1
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
+def test_a_file_that_is_only_protected_against_changes_is_read(algorithm: str, jail: Jail) -> None:
+    data = encrypted(THREE, user="", owner="boss", algorithm=algorithm)
+    assert read(data, jail).pages[0].text == "Hello, this is page one."
+    assert read(data, jail).pages[1].tables
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
+def test_a_file_with_a_password_is_refused_and_says_so(algorithm: str, jail: Jail) -> None:
+    data = encrypted(THREE, user="secret", owner="boss", algorithm=algorithm)
+    with pytest.raises(ToolError, match="encrypted and needs a password"):
+        read(data, jail)
+
+
+def test_a_file_longer_than_is_read_says_so(jail: Jail, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "MOST_PAGES", 2)
+    content = read(THREE, jail)
+    assert (len(content.pages), content.page_count) == (2, 3)
+    assert "[2 of 3 pages were read.]" in content.as_text()
+
+
+def test_pages_that_were_not_searched_for_tables_are_told() -> None:
+    page = pdf.PdfPage(1, "x", (), "text", None)
+    assert "[Tables were looked for on the first 0 pages.]" in PdfContent((page,), 1, 0).as_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is empty"),
+        (b"hello", "not pdf; it is text"),
+        (b"%PDF-1.7\nnothing else", "broken"),
+        (b"%PDF-1.7\n" + bytes(1000), "broken"),
+    ],
+)
+def test_what_is_no_pdf_is_refused_with_the_reason(data: bytes, said: str, jail: Jail) -> None:
+    with pytest.raises(ToolError, match=said):
+        read(data, jail)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_truncated_file_is_read_in_part_or_refused(share: float, jail: Jail) -> None:
+    data = THREE[: int(len(THREE) * share)]
+    try:
+        content = read(data, jail)
+    except ToolError:
+        return
+    assert content.page_count <= 3
+
+
+def test_real_files_of_other_makers_are_read_whole(data_dir: Path, jail: Jail) -> None:
+    files = sorted((data_dir / "predictions").rglob("*.pdf"))[:8]
+    assert files
+    for file in files:
+        content = read(file.read_bytes(), jail)
+        assert len(content.pages) == content.page_count > 0, file.name
+        assert all(page.origin == "text" for page in content.pages), file.name

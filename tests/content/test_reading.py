@@ -1,0 +1,167 @@
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import Limits
+from gta_bench.content import driver, needs
+from gta_bench.content.driver import Driver
+from gta_bench.content.kinds import KINDS
+from gta_bench.content.reading import JAILED, PLAIN, read, read_kind
+from gta_bench.content.tables import csv_text, markdown_table
+from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
+from tests.content import samples
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown"),
+    [
+        ("a.docx", samples.docx(samples.paragraph("hello")), "hello"),
+        ("a.pptx", samples.deck(), "## Slide 1: Results 2026"),
+        ("a.xlsx", samples.workbook(), "# Sheet 'Sales 销售'"),
+        ("a.pdf", samples.pdf([samples.words("Hello PDF file.")]), "[Page 1]\nHello PDF file."),
+        ("a.csv", b"a;b\n1;2\n", "a,b\n1,2\n"),
+        ("a.md", b"# hi", "# hi"),
+        ("a.svg", b"<svg/>", "<svg/>"),
+        ("a.png", samples.image(3, 4), "PNG picture, 3 x 4 pixels"),
+        ("a.zip", samples.zipped({"a.txt": "1"}), "1 files, 1 bytes"),
+        ("liar.docx", samples.image(3, 4), "PNG picture, 3 x 4 pixels"),
+    ],
+)
+def test_a_file_is_read_by_what_it_is(name: str, data: bytes, shown: str, jail: Jail) -> None:
+    assert asyncio.run(read(name, data, jail)).as_text().startswith(shown)
+
+
+def test_a_kind_without_a_reader_is_refused_by_its_name(jail: Jail) -> None:
+    with pytest.raises(ToolError, match="kind 'office-97' are not read"):
+        asyncio.run(read_kind("office-97", b"x", jail))
+
+
+def test_every_reader_of_the_table_exists() -> None:
+    wanted = {facts.reader for facts in KINDS.values() if facts.reader is not None}
+    assert wanted == {*JAILED, *PLAIN, "pdf", "zip"}
+
+
+def test_several_files_are_read_at_the_same_time(jail: Jail) -> None:
+    async def both() -> list[str]:
+        data = samples.workbook()
+        contents = await asyncio.gather(*(read("a.xlsx", data, jail) for _ in range(4)))
+        return [content.as_text() for content in contents]
+
+    assert len(set(asyncio.run(both()))) == 1
+
+
+def test_a_cancelled_reading_ends_its_process(jail: Jail) -> None:
+    async def cancel() -> None:
+        task = asyncio.create_task(read("a.xlsx", samples.workbook(), jail))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    before = threading.active_count()
+    asyncio.run(cancel())
+    assert threading.active_count() <= before + 2
+
+
+class TestDrivers:
+    """What comes from the jail is checked, whoever wrote it."""
+
+    def run(self, jail: Jail, source: str, monkeypatch: pytest.MonkeyPatch) -> object:
+        monkeypatch.setattr(driver, "_source", lambda module: source)
+        limits = Limits(wall_seconds=5.0, cpu_seconds=2, memory_bytes=256 << 20)
+        made = Driver("none", "The reader", (), TypeAdapter(dict[str, int]), limits)
+        return asyncio.run(made.read(jail, b"data", most=3))
+
+    def source(self, body: str) -> str:
+        return f"def prepare(): return {{}}\ndef finish(names):\n    {body}\n"
+
+    def test_a_reply_is_checked_against_its_type(
+        self, jail: Jail, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        body = "import json; return json.dumps({'n': json.load(open('options.json'))['most']})"
+        assert self.run(jail, self.source(body), monkeypatch) == {"n": 3}
+        with pytest.raises(ToolError, match="cannot be read"):
+            self.run(jail, self.source('return \'{"n": "many"}\''), monkeypatch)
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            ("return 'It is locked.'", "refused the file: It is locked"),
+            ("return b'bytes'", "refused the file"),
+            ("raise ValueError('odd')", "failed: ValueError: odd"),
+            ("return '{' + 'x' * 10", "cannot be read"),
+        ],
+    )
+    def test_every_other_reply_is_a_typed_error(
+        self, body: str, said: str, jail: Jail, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(ToolError, match=said):
+            self.run(jail, self.source(body), monkeypatch)
+
+    @pytest.mark.parametrize(
+        ("body", "cause"),
+        [
+            ("while True: pass", "timeout|killed"),
+            ("x = bytearray(1 << 30)", "memory"),
+            ("import os; os.abort()", "crashed"),
+        ],
+    )
+    def test_a_parser_that_runs_away_is_stopped(
+        self, body: str, cause: str, jail: Jail, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(ConfinedError) as caught:
+            self.run(jail, self.source(body), monkeypatch)
+        assert caught.value.cause in cause
+
+    def test_a_file_that_is_too_large_is_refused_at_once(
+        self, jail: Jail, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(driver, "MOST_BYTES", 3)
+        with pytest.raises(ToolError, match="has 4 bytes; The reader reads at most 3"):
+            self.run(jail, "", monkeypatch)
+
+
+class TestNeeds:
+    def test_a_missing_package_is_named_with_the_line_that_mends_it(self) -> None:
+        missing = needs.missing_modules("json", "no_such_package_here")
+        assert missing is not None
+        assert missing.reason == "Python packages are missing: no_such_package_here."
+        assert "pip install 'gta-bench[documents]'" in missing.mend
+        with pytest.raises(ToolUnavailable, match="no_such_package_here"):
+            needs.require(missing)
+
+    def test_nothing_is_missing_where_all_is_there(self) -> None:
+        assert needs.missing_modules("json", "csv") is None
+        needs.require(None)
+
+    def test_without_ffmpeg_its_package_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        missing = needs.missing_ffmpeg()
+        assert missing is not None
+        assert missing.reason == "ffmpeg and ffprobe not found."
+        assert "apt install ffmpeg" in missing.mend
+
+    def test_versions_name_what_ran(self) -> None:
+        assert needs.versions("pydantic").startswith("pydantic 2.")
+        assert needs.versions("no-such-thing") == "no-such-thing (not installed)"
+
+
+def test_a_markdown_table_survives_bars_lines_and_ragged_rows() -> None:
+    rows = [["a|b", "c"], ["one\ntwo"], ["\\", "3", "4"]]
+    assert markdown_table(rows).splitlines() == [
+        "| a\\|b | c |  |",
+        "| --- | --- | --- |",
+        "| one<br>two |  |  |",
+        "| \\\\ | 3 | 4 |",
+    ]
+    assert markdown_table([]) == ""
+
+
+def test_csv_quotes_only_where_it_must() -> None:
+    assert csv_text([["a", "b,c", 'd"', "e\nf"], []]) == 'a,"b,c","d""","e\nf"\n\n'

@@ -1,0 +1,143 @@
+import asyncio
+import io
+
+import openpyxl
+import pytest
+
+from gta_bench.confine.jail import Jail
+from gta_bench.content import xlsx
+from gta_bench.content.tables import csv_text
+from gta_bench.content.xlsx import Cell, XlsxContent, read_xlsx
+from gta_bench.errors import ToolError
+from tests.content import samples
+
+
+def read(data: bytes, jail: Jail) -> XlsxContent:
+    return asyncio.run(read_xlsx(data, jail))
+
+
+def saved(book: openpyxl.Workbook) -> bytes:
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_every_sheet_comes_with_values_formulas_and_merged_cells(jail: Jail) -> None:
+    first, second = read(samples.workbook(), jail).sheets
+    assert (first.name, first.hidden, first.rows, first.columns) == ("Sales 销售", False, 6, 4)
+    assert list(first.lines()) == [
+        ["item", "price", "count", "total"],
+        ["tea", "2.5", "4", "=B2*C2"],
+        ["007", "1", "3", "=B3*C3"],
+        ["TRUE", "2026-05-19", "2026-05-19 13:30:00", "#DIV/0!"],
+        ["", "", "", ""],
+        ["merged, with a comma", "", "", ""],
+    ]
+    assert first.merged == ("A6:C6",)
+    assert [(cell.address, cell.formula, cell.type) for cell in first.formulas] == [
+        ("D2", "=B2*C2", "empty"),
+        ("D3", "=B3*C3", "empty"),
+    ]
+    assert [cell.address for cell in first.errors] == ["D4"]
+    assert (second.name, second.hidden) == ("Notes", True)
+    assert second.cells == (Cell(3, 3, "far", "text", None),)
+
+
+def test_a_calculated_formula_has_both_value_and_formula(jail: Jail) -> None:
+    content = read(samples.calculated_workbook(), jail)
+    cells = {cell.address: cell for cell in content.sheets[0].cells}
+    assert cells["D1"] == Cell(1, 4, "6.5", "number", "=SUM(A1:C1)")
+    assert cells["E1"] == Cell(1, 5, "13", "number", "=SUM(A1:C1*2)")
+    assert cells["A2"] == Cell(2, 1, "#DIV/0!", "error", "=1/0")
+    assert (content.charts, content.pictures) == (1, 0)
+
+
+def test_the_text_names_sheets_and_lists_formulas(jail: Jail) -> None:
+    text = read(samples.workbook(), jail).as_text()
+    assert text.startswith("# Sheet 'Sales 销售' (6 rows, 4 columns)\nitem,price,count,total\n")
+    assert '"merged, with a comma",,,\n\nFormulas:\nD2 =B2*C2\n' in text
+    assert "Merged cells: A6:C6" in text
+    assert "# Sheet 'Notes' (3 rows, 3 columns, hidden)" in text
+
+
+def test_texts_and_numbers_come_back_exactly(jail: Jail) -> None:
+    rows: list[list[str | float]] = [
+        ["a,b", 'say "x"', "two\nlines", "=", "'"],
+        [0.1, 1e300, -5, 12345678901234, 0],
+        ["é 中 😀", " blanks ", "<&>", "1e5", "TRUE"],
+    ]
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in rows:
+        book.active.append(row)
+    sheet = read(saved(book), jail).sheets[0]
+    expected = [[value if isinstance(value, str) else repr(value) for value in row] for row in rows]
+    assert list(sheet.lines()) == expected
+    assert csv_text(sheet.lines()).startswith('"a,b","say ""x""","two\nlines",=,\'\n')
+
+
+def test_cells_far_apart_cost_no_grid(jail: Jail) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active["A1"] = "first"
+    book.active["XFD1048576"] = "last"
+    sheet = read(saved(book), jail).sheets[0]
+    assert (sheet.rows, sheet.columns) == (1048576, 16384)
+    lines = list(sheet.lines())
+    assert lines[0] == ["first"]
+    assert (len(lines), len(lines[1]), lines[1][-1]) == (2, 16384, "last")
+    assert sheet.cells[-1].address == "XFD1048576"
+
+
+def test_a_sheet_that_claims_a_huge_size_is_read_by_what_it_holds(jail: Jail) -> None:
+    parts = samples.unzipped(samples.workbook())
+    name = "xl/worksheets/sheet1.xml"
+    parts[name] = parts[name].replace(b'ref="A1:D6"', b'ref="A1:XFD1048576"')
+    assert b"XFD1048576" in parts[name]
+    assert read(samples.zipped(parts), jail).sheets[0].columns == 4
+
+
+def test_more_cells_than_are_read_are_said_to_be_cut(
+    jail: Jail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx, "MOST_CELLS", 9)
+    content = read(samples.workbook(), jail)
+    assert content.cut
+    assert sum(len(sheet.cells) for sheet in content.sheets) == 9
+    assert content.as_text().endswith("[Only the first 9 cells were read.]\n")
+
+
+def test_exactly_as_many_cells_as_are_read_are_not_cut(
+    jail: Jail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx, "MOST_CELLS", 18)
+    content = read(samples.workbook(), jail)
+    assert sum(len(sheet.cells) for sheet in content.sheets) == 18
+    assert not content.cut
+
+
+def test_a_workbook_without_cells_is_read(jail: Jail) -> None:
+    sheet = read(saved(openpyxl.Workbook()), jail).sheets[0]
+    assert (sheet.rows, sheet.columns, sheet.cells, list(sheet.lines())) == (0, 0, (), [])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is empty"),
+        (b"a,b\n1,2\n", "not xlsx; it is text"),
+        (samples.docx(""), "not xlsx; it is docx"),
+        (samples.workbook()[:2000], "zip archive|broken"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
+    ],
+)
+def test_what_is_no_workbook_is_refused_with_the_reason(data: bytes, said: str, jail: Jail) -> None:
+    with pytest.raises(ToolError, match=said):
+        read(data, jail)
+
+
+@pytest.mark.parametrize(
+    ("column", "address"), [(1, "A9"), (26, "Z9"), (27, "AA9"), (702, "ZZ9"), (703, "AAA9")]
+)
+def test_a_cell_knows_its_address(column: int, address: str) -> None:
+    assert Cell(9, column, "", "empty", None).address == address
