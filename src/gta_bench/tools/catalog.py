@@ -8,7 +8,14 @@ from typing import Any, cast
 from gta_bench.errors import UsageError
 from gta_bench.tools.contract import Tool
 
-CATALOG: Mapping[str, str] = {}
+CATALOG: Mapping[str, str] = {
+    "DocxFileGenerator": "gta_bench.tools.operation.docx_file:DocxFileGenerator",
+    "PdfFileGenerator": "gta_bench.tools.operation.pdf_file:PdfFileGenerator",
+    "HtmlFileGenerator": "gta_bench.tools.operation.html_file:HtmlFileGenerator",
+    "PptxFileGenerator": "gta_bench.tools.operation.pptx_file:PptxFileGenerator",
+    "XlsxFileGenerator": "gta_bench.tools.operation.xlsx_file:XlsxFileGenerator",
+    "CsvFileGenerator": "gta_bench.tools.operation.csv_file:CsvFileGenerator",
+}
 ENTRY_POINTS = "gta_bench.tools"
 
 
