@@ -17,26 +17,29 @@ from gta_bench.confine.limits import ProgramResult
 from gta_bench.confine.names import shown
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
+from gta_bench.tools.documents.fences import pieces
 from gta_bench.tools.documents.pandoc import READER
 from gta_bench.tools.documents.pictures import Picture, read_pictures
+from gta_bench.tools.documents.text import clean_text
 
 MOST_BYTES: Final = 200_000
 MOST_PICTURES: Final = 100
 WIDEST_INCHES: Final = 6.0
 TALLEST_INCHES: Final = 7.5
 
-PLACEHOLDER: Final = re.compile(r"\{\{\s*image_(\d{1,6})\s*\}\}")
+# Every repetition has a bound: a hostile text must not take longer than its length.
+PLACEHOLDER: Final = re.compile(r"\{\{\s{0,8}image_(\d{1,6})\s{0,8}\}\}")
 TARGET: Final = re.compile(
-    r"!\[[^\]\n]*\]\(\s*(?:<([^<>\n]+)>|([^\s()]+))|<img\b[^>]*?\ssrc\s*=\s*[\"']([^\"'\n]+)[\"']",
+    r"!\[[^\[\]\n]{0,500}\]\(\s{0,8}(?:<([^<>\n]{1,1024})>|([^\s()]{1,1024}))"
+    r"|<img\b[^<>]{0,500}?\ssrc\s{0,8}=\s{0,8}[\"']([^\"'\n]{1,1024})[\"']",
     re.IGNORECASE,
 )
 # Between these two stands a picture's number; both are private, and taken out of the text before.
 OPEN, CLOSE = "\ue000", "\ue001"
-CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ue000\ue001\ufffe\uffff]")
 
-CODE: Final = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*\s*$|`+[^`\n]+`+", re.MULTILINE | re.DOTALL)
-TEX_DISPLAY: Final = re.compile(r"\\\[(.+?)\\\]", re.DOTALL)
-TEX_INLINE: Final = re.compile(r"\\\((.+?)\\\)")
+INLINE_CODE: Final = re.compile(r"(`[^`\n]+`)")
+TEX_DISPLAY: Final = re.compile(r"\\\[([^$]{1,1000}?)\\\]")
+TEX_INLINE: Final = re.compile(r"\\\(([^$\n]{1,300}?)\\\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,7 @@ def check_size(name: str, content: str, most: int) -> None:
 
 def marked(content: str) -> str:
     """Without control characters, and with each `{{image_n}}` as a mark that no syntax touches."""
-    clean = CONTROL.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
-    clean = clean.encode("utf-8", "replace").decode("utf-8")
+    clean = clean_text(content).replace(OPEN, "").replace(CLOSE, "")
     return PLACEHOLDER.sub(lambda found: f"{OPEN}{int(found[1])}{CLOSE}", clean)
 
 
@@ -137,16 +139,17 @@ def with_dollars(text: str) -> str:
     r"""Formulas as models also write them, `\(…\)` and `\[…\]`, between dollars; code is kept."""
     if "\\(" not in text and "\\[" not in text:
         return text
-    pieces, end = [], 0
-    for code in CODE.finditer(text):
-        pieces += [_dollars(text[end : code.start()]), code[0]]
-        end = code.end()
-    return "".join([*pieces, _dollars(text[end:])])
+    return "".join(
+        _dollars(piece.text) if piece.language is None else piece.text for piece in pieces(text)
+    )
 
 
 def _dollars(text: str) -> str:
     text = TEX_DISPLAY.sub(lambda found: f"$${found[1].strip()}$$", text)
-    return TEX_INLINE.sub(lambda found: f"${found[1].strip()}$", text)
+    parts = INLINE_CODE.split(text)  # every second one is code
+    for number in range(0, len(parts), 2):
+        parts[number] = TEX_INLINE.sub(lambda found: f"${found[1].strip()}$", parts[number])
+    return "".join(parts)
 
 
 def _as_written(text: str) -> bytes:

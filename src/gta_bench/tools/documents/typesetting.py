@@ -30,8 +30,8 @@ except typst.TypstError as error:
 STYLE: Final = """\
 #set document(title: none)
 #set page(paper: "a4", margin: 2cm, numbering: "1")
-#set text(font: ("Libertinus Serif", "Noto Serif CJK {cjk}", "Noto Color Emoji"), size: 11pt,
-  lang: "{language}")
+#set text(font: ("Libertinus Serif", "Noto Serif CJK {cjk}", "Noto Color Emoji",
+  "DejaVu Sans Mono"), size: 11pt, lang: "{language}")
 #set smartquote(enabled: false)
 #set par(justify: false, leading: 0.75em)
 #set list(indent: 0.6em)
@@ -45,8 +45,8 @@ STYLE: Final = """\
 #show link: set text(fill: rgb("#0563c1"))
 #show raw: set text(font: ("DejaVu Sans Mono", "Noto Sans Mono CJK {cjk}", "Noto Color Emoji"))
 #show raw.where(block: true): block.with(fill: luma(242), inset: 8pt, radius: 2pt, width: 100%)
-#show quote.where(block: true): block.with(
-  stroke: (left: 2pt + luma(190)), inset: (left: 10pt, y: 4pt))
+#show quote.where(block: true): it => block(
+  stroke: (left: 2pt + luma(190)), inset: (left: 10pt, y: 4pt), text(fill: luma(60), it.body))
 #let horizontalrule = line(length: 100%, stroke: 0.5pt + luma(140))
 """
 
