@@ -76,7 +76,10 @@ SLIDES = [
         "can hold 很长的标题",
         "content": "很长的文字 long text with <b>&amp; marks. " * 60,
     },
-    {"title": "Code", "content": "```python\ndef f(x):\n    return x < 3 and '<b>'\n```\n> quoted 引用"},
+    {
+        "title": "Code",
+        "content": "```python\ndef f(x):\n    return x < 3 and '<b>'\n```\n> quoted 引用",
+    },
 ]
 
 SHEETS = {

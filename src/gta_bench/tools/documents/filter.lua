@@ -4,16 +4,6 @@
 -- text names in vain goes to `missing.json` in the current folder, which makes the call fail.
 
 local PLACEHOLDER = "\u{E000}(%d+)\u{E001}"
-local FORMATS = {
-  b = pandoc.Strong, strong = pandoc.Strong, i = pandoc.Emph, em = pandoc.Emph,
-  u = pandoc.Underline, ins = pandoc.Underline, s = pandoc.Strikeout, del = pandoc.Strikeout,
-  strike = pandoc.Strikeout, sub = pandoc.Subscript, sup = pandoc.Superscript,
-}
--- Tags that only arrange; their content is what matters.
-local WRAPPERS = {
-  div = true, p = true, span = true, center = true, font = true, small = true, big = true,
-  details = true, summary = true, figure = true, mark = true, kbd = true, a = true,
-}
 local SAFE_LINK = { http = true, https = true, mailto = true }
 
 local folder = pandoc.path.directory(PANDOC_SCRIPT_FILE)
@@ -25,6 +15,8 @@ local function read(name)
   return data
 end
 
+local raw = dofile(pandoc.path.join({ folder, "raw.lua" }))
+local spelled_out = raw.spelled_out
 local plan = pandoc.json.decode(read("plan.json"), false)
 local used, placed, missing, identifiers = {}, {}, {}, {}
 local widest = plan.width
@@ -71,10 +63,6 @@ local function numbered(number)
   return pandoc.Str("")
 end
 
-local function spelled_out(text)
-  return (text:gsub(PLACEHOLDER, "{{image_%1}}"))
-end
-
 local function with_pictures(str)
   local text, from, parts = str.text, 1, {}
   while true do
@@ -87,85 +75,6 @@ local function with_pictures(str)
   if from == 1 then return nil end
   if from <= #text then parts[#parts + 1] = pandoc.Str(text:sub(from)) end
   return parts
-end
-
--- Raw code: HTML that means something simple is understood, all else is shown as it was written
-
-local function attribute(tag, name)
-  local value = tag:match("%s" .. name .. '%s*=%s*"([^"]*)"')
-    or tag:match("%s" .. name .. "%s*=%s*'([^']*)'")
-    or tag:match("%s" .. name .. "%s*=%s*([^%s>\"']+)")
-  return value
-end
-
-local function image_tag(tag)
-  local source = attribute(tag, "src")
-  if source == nil then return nil end
-  local size = { width = attribute(tag, "width"), height = attribute(tag, "height") }
-  return pandoc.Image({ pandoc.Str(attribute(tag, "alt") or "") }, source, "", pandoc.Attr("", {}, size))
-end
-
-local function tag_name(raw)
-  if raw.t ~= "RawInline" or raw.format ~= "html" then return nil end
-  local slash, name = raw.text:match("^<(/?)(%a[%w-]*)")
-  return name and name:lower(), slash == "/"
-end
-
-local function raw_inline(raw)
-  local name = tag_name(raw)
-  if name == "br" then return pandoc.LineBreak() end
-  if name == "img" then return image_tag(raw.text) or pandoc.Str("") end
-  if WRAPPERS[name] or raw.text:match("^<!%-%-") then return pandoc.Str("") end
-  return pandoc.Str(spelled_out(raw.text))
-end
-
-local function closing(inlines, from, name)
-  for index = from + 1, #inlines do
-    local other, closes = tag_name(inlines[index])
-    if other == name and closes then return index end
-  end
-  return nil
-end
-
-local function without_raw(inlines)
-  local result, index = pandoc.List(), 1
-  while index <= #inlines do
-    local element = inlines[index]
-    local name, closes = tag_name(element)
-    local last = name and FORMATS[name] and not closes and closing(inlines, index, name)
-    if last then
-      local inner = pandoc.List()
-      for position = index + 1, last - 1 do inner:insert(inlines[position]) end
-      result:insert(FORMATS[name](without_raw(inner)))
-      index = last
-    elseif element.t == "RawInline" then
-      result:insert(raw_inline(element))
-    else
-      result:insert(element)
-    end
-    index = index + 1
-  end
-  return result
-end
-
-local function raw_block(raw)
-  local text = raw.text
-  if raw.format == "html" then
-    local pictures = pandoc.List()
-    for tag in text:gmatch("<[iI][mM][gG]%s[^>]*>") do
-      local image = image_tag(tag)
-      if image then pictures:insert(image) end
-    end
-    local rest = text:gsub("<!%-%-.-%-%->", "")
-    rest = rest:gsub("</?(%a[%w-]*)[^>]*>", function(name)
-      name = name:lower()
-      return (WRAPPERS[name] or name == "img" or name == "br") and "" or nil
-    end)
-    if not rest:match("%S") then
-      return #pictures > 0 and pandoc.Para(pictures) or {}
-    end
-  end
-  return pandoc.CodeBlock(spelled_out(text))
 end
 
 -- Attributes: a writer may take them for code, and two elements of one name cannot be linked to
@@ -232,9 +141,10 @@ function Pandoc(document)
       pandoc.mediabag.insert(image.file, image.mime, read(image.file))
     end
   end
-  local blocks = document.blocks:walk({
+  local blocks = document.blocks:walk({ RawBlock = raw.RawBlock, Inlines = raw.Inlines })
+  blocks = blocks:walk({
     Header = bare, Div = bare, Span = bare, Figure = bare, Code = code, CodeBlock = code,
-    Math = plain_math, RawBlock = raw_block, Inlines = without_raw,
+    Math = plain_math,
   })
   blocks = blocks:walk({ Link = link })
   blocks = blocks:walk({ Table = table_rules }):walk(picture_rules)

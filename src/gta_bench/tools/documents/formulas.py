@@ -42,7 +42,7 @@ def spelled(formula: str, *, where: str) -> str:
     """The formula as a file holds it; one that is not complete is a ToolError with its cell."""
     bare = STRINGS.sub("", formula)
     if bare.count("(") != bare.count(")") or '"' in bare:
-        raise ToolError(f"The formula {formula[:80]!r} in {where} is not complete: ( or \" open.")
+        raise ToolError(f'The formula {formula[:80]!r} in {where} is not complete: ( or " open.')
     pieces = re.split(f"({STRINGS.pattern})", formula)  # every second one is a text
     pieces[::2] = [NEWER.sub(lambda found: f"_xlfn.{found[1].upper()}", p) for p in pieces[::2]]
     return "".join(pieces)

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -17,10 +16,9 @@ from gta_bench.confine.limits import ProgramResult
 from gta_bench.confine.names import shown
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.pandoc import READER
+from gta_bench.tools.documents.pandoc import READER, lua_scripts
 from gta_bench.tools.documents.pictures import Picture, read_pictures
-from gta_bench.tools.documents.text import clean_text
+from gta_bench.tools.documents.source import PLACEHOLDER, check_size, marked, prepared
 
 MOST_BYTES: Final = 200_000
 MOST_PICTURES: Final = 100
@@ -28,18 +26,11 @@ WIDEST_INCHES: Final = 6.0
 TALLEST_INCHES: Final = 7.5
 
 # Every repetition has a bound: a hostile text must not take longer than its length.
-PLACEHOLDER: Final = re.compile(r"\{\{\s{0,8}image_(\d{1,6})\s{0,8}\}\}")
 TARGET: Final = re.compile(
     r"!\[[^\[\]\n]{0,500}\]\(\s{0,8}(?:<([^<>\n]{1,1024})>|([^\s()]{1,1024}))"
     r"|<img\b[^<>]{0,500}?\ssrc\s{0,8}=\s{0,8}[\"']([^\"'\n]{1,1024})[\"']",
     re.IGNORECASE,
 )
-# Between these two stands a picture's number; both are private, and taken out of the text before.
-OPEN, CLOSE = "\ue000", "\ue001"
-
-INLINE_CODE: Final = re.compile(r"(`[^`\n]+`)")
-TEX_DISPLAY: Final = re.compile(r"\\\[([^$]{1,1000}?)\\\]")
-TEX_INLINE: Final = re.compile(r"\\\(([^$\n]{1,300}?)\\\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,8 @@ class Manuscript:
             "height": TALLEST_INCHES,
         }
         beside = {name + p.suffix: p.data for name, p in zip(names, self.pictures, strict=True)}
-        lua = files(__package__).joinpath("filter.lua").read_bytes()
-        return {"filter.lua": lua, "plan.json": json.dumps(plan).encode(), **beside}
+        lua = lua_scripts("filter.lua", "raw.lua")
+        return {**lua, "plan.json": json.dumps(plan).encode(), **beside}
 
     def with_targets(self, found: Mapping[str, Picture]) -> "Manuscript":
         """Also knowing these pictures under the paths that the text names them by."""
@@ -100,7 +91,7 @@ def read_manuscript(
     pictures = read_pictures(workspace, image_paths)
     text = marked(content)
     if render_markdown:
-        manuscript = Manuscript(with_dollars(text).encode(), READER, pictures, len(pictures), {})
+        manuscript = Manuscript(prepared(text).encode(), READER, pictures, len(pictures), {})
     else:
         manuscript = Manuscript(_as_written(text), "json", pictures, len(pictures), {})
     return manuscript.with_targets(_look_for(workspace, _targets(text)))
@@ -118,38 +109,6 @@ async def typeset(
         return done
     found = {target: _need(workspace, target, manuscript.numbered) for target in unknown}
     return await run(manuscript.with_targets(found))
-
-
-def check_size(name: str, content: str, most: int) -> None:
-    """Refuse what would take a document program too long."""
-    size = len(content.encode("utf-8", "replace"))
-    if size > most:
-        raise ToolError(f"`{name}` has {size} bytes; at most {most}. Split the work into files.")
-    if not content.strip():
-        raise ToolError(f"`{name}` is empty: there is nothing to write.")
-
-
-def marked(content: str) -> str:
-    """Without control characters, and with each `{{image_n}}` as a mark that no syntax touches."""
-    clean = clean_text(content).replace(OPEN, "").replace(CLOSE, "")
-    return PLACEHOLDER.sub(lambda found: f"{OPEN}{int(found[1])}{CLOSE}", clean)
-
-
-def with_dollars(text: str) -> str:
-    r"""Formulas as models also write them, `\(…\)` and `\[…\]`, between dollars; code is kept."""
-    if "\\(" not in text and "\\[" not in text:
-        return text
-    return "".join(
-        _dollars(piece.text) if piece.language is None else piece.text for piece in pieces(text)
-    )
-
-
-def _dollars(text: str) -> str:
-    text = TEX_DISPLAY.sub(lambda found: f"$${found[1].strip()}$$", text)
-    parts = INLINE_CODE.split(text)  # every second one is code
-    for number in range(0, len(parts), 2):
-        parts[number] = TEX_INLINE.sub(lambda found: f"${found[1].strip()}$", parts[number])
-    return "".join(parts)
 
 
 def _as_written(text: str) -> bytes:

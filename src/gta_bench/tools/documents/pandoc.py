@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,11 @@ READER: Final = "gfm+tex_math_dollars+hard_line_breaks+attributes"
 # Address space is not bounded, as the runtime reserves far more than it uses; its heap is.
 HEAP: Final = ("+RTS", "-M768M", "-RTS")
 LIMITS: Final = Limits(
-    wall_seconds=30.0, cpu_seconds=30, memory_bytes=None, output_bytes=32 * MIB, disk_bytes=128 * MIB
+    wall_seconds=30.0,
+    cpu_seconds=30,
+    memory_bytes=None,
+    output_bytes=32 * MIB,
+    disk_bytes=128 * MIB,
 )
 SHOWN_WORDS: Final = 300
 
@@ -75,6 +80,16 @@ async def run_pandoc(
     )
     refuse_failure(done, "pandoc")
     return done
+
+
+@cache
+def _script(name: str) -> bytes:
+    return files("gta_bench.tools.documents").joinpath(name).read_bytes()
+
+
+def lua_scripts(*names: str) -> dict[str, bytes]:
+    """Our steps between reader and writer, as inputs of the jail."""
+    return {name: _script(name) for name in names}
 
 
 def refuse_failure(done: ProgramResult, program: str) -> None:

@@ -64,9 +64,7 @@ def read_picture(workspace: Workspace, path: str) -> Picture:
 def _prepared(path: str, data: bytes, image: Image.Image) -> Picture:
     width, height = image.size
     if width * height > MOST_PIXELS:
-        raise ToolError(
-            f"`{path}` has {width} × {height} pixels; at most {MOST_PIXELS} are drawn."
-        )
+        raise ToolError(f"`{path}` has {width} × {height} pixels; at most {MOST_PIXELS} are drawn.")
     image.load()
     upright = ImageOps.exif_transpose(image)
     mime = KEPT_AS_THEY_ARE.get(image.format or "")

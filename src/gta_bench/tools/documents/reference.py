@@ -76,9 +76,7 @@ def _document() -> str:
 
 def _fonts(family: str) -> str:
     east = FAMILIES["zh"].office
-    return (
-        f'<w:rFonts w:ascii="{family}" w:hAnsi="{family}" w:cs="{family}" w:eastAsia="{east}"/>'
-    )
+    return f'<w:rFonts w:ascii="{family}" w:hAnsi="{family}" w:cs="{family}" w:eastAsia="{east}"/>'
 
 
 def _styles() -> str:

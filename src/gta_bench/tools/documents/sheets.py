@@ -10,6 +10,7 @@ from openpyxl import Workbook, load_workbook
 from openpyxl.cell.cell import Cell as SheetCell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.properties import PageSetupProperties
 from openpyxl.worksheet.worksheet import Worksheet
 
 from gta_bench.errors import ToolError
@@ -24,6 +25,7 @@ NARROWEST, WIDEST = 8, 60
 LINE_POINTS: Final = 15.0
 MOST_LINES: Final = 27  # a row's height has a limit of 409 points
 
+HEADER_FONT: Final = Font(name="Calibri", size=11, family=2, bold=True)
 HEADER_FILL: Final = PatternFill("solid", fgColor="FFE7ECF5")
 THIN: Final = Side(style="thin", color="FFBFBFBF")
 BORDER: Final = Border(left=THIN, right=THIN, top=THIN, bottom=THIN)
@@ -43,9 +45,7 @@ def build_workbook(tables: Sequence[Table]) -> Workbook:
 
 def has_formulas(book: Workbook) -> bool:
     """Whether anything is to be computed."""
-    return any(
-        cell.data_type == "f" for sheet in book.worksheets for row in sheet for cell in row
-    )
+    return any(cell.data_type == "f" for sheet in book.worksheets for row in sheet for cell in row)
 
 
 def take_date_formats(book: Workbook, computed: bytes) -> None:
@@ -90,8 +90,13 @@ def _fill(sheet: Worksheet, table: Table) -> None:
             lines = max(lines, _lay_out(cell, value, widths[column - 1]))
         if lines > 1:
             sheet.row_dimensions[number].height = LINE_POINTS * min(lines, MOST_LINES)
+            for cell in sheet[number]:
+                cell.alignment = Alignment(wrap_text=cell.alignment.wrap_text, vertical="top")
     for column, width in enumerate(widths, start=1):
         sheet.column_dimensions[get_column_letter(column)].width = width
+    sheet.page_setup.orientation = "landscape"
+    sheet.page_setup.fitToHeight = 0  # as many pages as it takes, one wide
+    sheet.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
     if _has_header(table):
         _mark_header(sheet, len(table.rows[0]))
 
@@ -133,7 +138,7 @@ def _has_header(table: Table) -> bool:
 def _mark_header(sheet: Worksheet, columns: int) -> None:
     for column in range(1, columns + 1):
         cell = sheet.cell(1, column)
-        cell.font = Font(bold=True)
+        cell.font = HEADER_FONT
         cell.fill = HEADER_FILL
         cell.border = BORDER
         cell.alignment = Alignment(vertical="center", wrap_text=True)

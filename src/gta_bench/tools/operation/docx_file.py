@@ -49,9 +49,7 @@ class DocxFileGenerator(Tool[DocxInput]):
     description = "Generates a .docx file with the provided content."
     version = "1"
     input_type = DocxInput
-    outputs = (
-        Parameter(type="file", description="The generated DOCX file.", filetype="docx"),
-    )
+    outputs = (Parameter(type="file", description="The generated DOCX file.", filetype="docx"),)
 
     def check(self) -> Availability:
         """A jail, pandoc, and Pillow for the pictures."""

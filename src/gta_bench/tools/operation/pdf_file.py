@@ -47,9 +47,7 @@ class PdfFileGenerator(Tool[PdfInput]):
     description = "Generates a PDF file with the provided content."
     version = "1"
     input_type = PdfInput
-    outputs = (
-        Parameter(type="file", description="The generated PDF file.", filetype="pdf"),
-    )
+    outputs = (Parameter(type="file", description="The generated PDF file.", filetype="pdf"),)
 
     def check(self) -> Availability:
         """A jail, pandoc, typst, Pillow for the pictures, and a font for East Asian text."""
