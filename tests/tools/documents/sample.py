@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """One demanding document, deck and sheet, which every maker must do well by."""
 
 import io
@@ -43,7 +44,8 @@ Euler: $e^{i\pi}+1=0$, a root \(\sqrt{a+b}\) and
 
 $$\int_0^1 x^2\,dx = \frac13$$
 
-日本語テスト・カタカナ と 한국어 시험 — Ünïcödé. H~2~O? No: H<sub>2</sub>O and x<sup>2</sup>.<br>A new line.
+日本語テスト・カタカナ と 한국어 시험 — Ünïcödé.
+H<sub>2</sub>O and x<sup>2</sup>.<br>A new line.
 
 ---
 

@@ -250,7 +250,7 @@ def _safe(target: str) -> str | None:
 
 def _table(content: Any) -> Iterator[Block]:
     _, _, columns, head, bodies, foot = content
-    alignments = tuple(ALIGNMENTS.get(column[0]["t"], "left") for column in columns)
+    alignments: list[Alignment] = [ALIGNMENTS.get(column[0]["t"], "left") for column in columns]
     groups = [head[1], *(part for body in bodies for part in (body[2], body[3])), foot[1]]
     pictures: list[Shown] = []
     rows = [_row(row, pictures) for group in groups for row in group]
@@ -260,7 +260,8 @@ def _table(content: Any) -> Iterator[Block]:
     if rows:
         width = max(len(row) for row in rows)
         full = tuple(tuple([*row, *[()] * (width - len(row))]) for row in rows)
-        yield Grid(full, (*alignments, *["left"] * (width - len(alignments)))[:width], header)
+        alignments += ["left"] * (width - len(alignments))
+        yield Grid(full, tuple(alignments[:width]), header)
     yield from pictures
 
 

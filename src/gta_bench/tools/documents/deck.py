@@ -24,14 +24,19 @@ from gta_bench.tools.documents.layout import (
     Title,
 )
 
+
+def _color(digits: str) -> RGBColor:
+    return RGBColor.from_string(digits)  # type: ignore[no-untyped-call, no-any-return]
+
+
 EMU: Final = 12700  # in a point
 TITLE_ONLY: Final = 5  # layouts of the library's own template
-ACCENT: Final = RGBColor(0x1F, 0x38, 0x64)
-GREY: Final = RGBColor(0x59, 0x59, 0x59)
-HEADER: Final = RGBColor(0xE7, 0xEC, 0xF5)
-WHITE: Final = RGBColor(0xFF, 0xFF, 0xFF)
+ACCENT: Final = _color("1F3864")
+GREY: Final = _color("595959")
+HEADER: Final = _color("E7ECF5")
+WHITE: Final = _color("FFFFFF")
 ALIGN: Final = {"left": PP_ALIGN.LEFT, "right": PP_ALIGN.RIGHT, "center": PP_ALIGN.CENTER}
-BULLETS: Final = ("•", "–", "▪", "–", "▪")
+BULLETS: Final = ("•", "\u2013", "▪", "\u2013", "▪")
 COVER_SIZE: Final = 40.0
 GRID_STYLE: Final = "{5940675A-B579-460E-94D1-54222C63F5DA}"  # "No Style, Table Grid"
 

@@ -5,12 +5,14 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
-
-from lxml import etree
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from gta_bench.errors import ToolError
 
-MAIN: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+NAMESPACE: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+MAIN: Final = f"{{{NAMESPACE}}}"
+ElementTree.register_namespace("", NAMESPACE)
 # A text such as "=== Title" or "= 3 apples" is no formula, nor is one that starts a program.
 BEGINNING: Final = re.compile(r"=\s*[A-Za-z0-9_$('\"+\-.{\[#\u00c0-\uffff]")
 STARTS_PROGRAM: Final = re.compile(r"=\s*[+\-@]?\s*[\w.]+\s*\|")
@@ -68,7 +70,7 @@ def with_values(workbook: bytes, computed: Mapping[str, Mapping[str, Value]]) ->
             # Excel may know what LibreOffice does not: it computes the file when it opens it.
             if value is not None and value.text != UNKNOWN:
                 _set(cell, value)
-        changed[part] = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+        changed[part] = ElementTree.tostring(root, xml_declaration=True, encoding="UTF-8")
     stream = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(workbook)) as old,
@@ -88,25 +90,24 @@ def maker(workbook: bytes) -> str:
     return f"LibreOffice {found[1]}" if found else "LibreOffice"
 
 
-def _set(cell: etree._Element, value: Value) -> None:
+def _set(cell: Element, value: Value) -> None:
     for old in cell.findall(f"{MAIN}v"):
         cell.remove(old)
-    etree.SubElement(cell, f"{MAIN}v").text = value.text
+    ElementTree.SubElement(cell, f"{MAIN}v").text = value.text
     if value.type in ("str", "b", "e"):
         cell.set("t", value.type)
     else:
         cell.attrib.pop("t", None)
 
 
-def _sheets(workbook: bytes) -> dict[str, etree._Element]:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+def _sheets(workbook: bytes) -> dict[str, Element]:
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         return {
-            name: etree.fromstring(archive.read(name), parser)
+            name: ElementTree.fromstring(archive.read(name))
             for name in sorted(archive.namelist())
             if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)
         }
 
 
-def _formula_cells(root: etree._Element) -> Iterator[etree._Element]:
+def _formula_cells(root: Element) -> Iterator[Element]:
     return (cell for cell in root.iter(f"{MAIN}c") if cell.find(f"{MAIN}f") is not None)

@@ -4,10 +4,20 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Final, NamedTuple
 
-ACCENTS: Final = {"→": "\u20d7", "^": "\u0302", "ˆ": "\u0302", "¯": "\u0304", "‾": "\u0304"}
-ACCENTS_MORE: Final = {"~": "\u0303", "˜": "\u0303", "˙": "\u0307", "¨": "\u0308"}
-SPACED: Final = frozenset("=<>≤≥≠≈≡∼→←↔⇒⇐⇔∈∉⊂⊆∪∩+−±×·÷∧∨")
-BIG: Final = frozenset("∑∏∫∬∮⋃⋂")
+# An arrow, hat, bar, tilde or dots over a letter, and the mark that joins the letter before it.
+ACCENTS: Final = {
+    "\u2192": "\u20d7",
+    "^": "\u0302",
+    "\u02c6": "\u0302",
+    "\u00af": "\u0304",
+    "\u203e": "\u0304",
+    "~": "\u0303",
+    "\u02dc": "\u0303",
+    "\u02d9": "\u0307",
+    "\u00a8": "\u0308",
+}
+SPACED: Final = frozenset("=<>≤≥≠≈≡∼→←↔⇒⇐⇔∈∉⊂⊆∪∩+−±×·÷∧∨")  # noqa: RUF001
+BIG: Final = frozenset("∑∏∫∬∮⋃⋂")  # noqa: RUF001
 
 
 class Word(NamedTuple):
@@ -86,7 +96,7 @@ def _both(children: list[ElementTree.Element]) -> list[Word]:
 
 def _over(children: list[ElementTree.Element]) -> list[Word]:
     mark = "".join(children[-1].itertext()).strip()
-    accent = ACCENTS.get(mark) or ACCENTS_MORE.get(mark)
+    accent = ACCENTS.get(mark)
     if accent is None:
         return _power(children)
     base = "".join(word.text for word in _words(children[0]))

@@ -14,7 +14,6 @@ from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.documents.needs import INSTALL
 
-
 MISSING: Final = Unavailable("pandoc is not installed.", INSTALL)
 
 # What GitHub reads, and formulas between dollars. A line break is meant: models do not wrap text.
@@ -22,8 +21,8 @@ READER: Final = "gfm+tex_math_dollars+hard_line_breaks+attributes"
 # Address space is not bounded, as the runtime reserves far more than it uses; its heap is.
 HEAP: Final = ("+RTS", "-M768M", "-RTS")
 LIMITS: Final = Limits(
-    wall_seconds=30.0,
-    cpu_seconds=30,
+    wall_seconds=25.0,
+    cpu_seconds=25,
     memory_bytes=None,
     output_bytes=32 * MIB,
     disk_bytes=128 * MIB,

@@ -64,14 +64,16 @@ def read_picture(workspace: Workspace, path: str) -> Picture:
 def _prepared(path: str, data: bytes, image: Image.Image) -> Picture:
     width, height = image.size
     if width * height > MOST_PIXELS:
-        raise ToolError(f"`{path}` has {width} × {height} pixels; at most {MOST_PIXELS} are drawn.")
+        raise ToolError(
+            f"`{path}` has {width} by {height} pixels; at most {MOST_PIXELS} are drawn."
+        )
     image.load()
     upright = ImageOps.exif_transpose(image)
     mime = KEPT_AS_THEY_ARE.get(image.format or "")
     fits = max(image.size) <= LONGEST_SIDE and upright.size == image.size
-    if mime is not None and fits and image.mode in ("L", "RGB", "RGBA", "P", "1"):
-        if image.info.get("exif") is None:
-            return Picture(path, data, mime, width, height)
+    plain = image.mode in ("L", "RGB", "RGBA", "P", "1") and image.info.get("exif") is None
+    if mime is not None and fits and plain:
+        return Picture(path, data, mime, width, height)
     encoded = _encoded(upright, photo=mime == "image/jpeg")
     return Picture(path, encoded, mime or "image/png", *upright.size)
 

@@ -186,6 +186,7 @@ def _table_style() -> str:
     )
     return (
         '<w:style w:type="table" w:default="1" w:styleId="Table"><w:name w:val="Table"/>'
-        f'<w:qFormat/><w:tblPr><w:tblInd w:w="108" w:type="dxa"/><w:tblBorders>{borders}</w:tblBorders>'
+        '<w:qFormat/><w:tblPr><w:tblInd w:w="108" w:type="dxa"/>'
+        f"<w:tblBorders>{borders}</w:tblBorders>"
         f"<w:tblCellMar>{margins}</w:tblCellMar></w:tblPr>{header}</w:style>"
     )

@@ -54,10 +54,9 @@ def take_date_formats(book: Workbook, computed: bytes) -> None:
     for sheet, theirs in zip(book.worksheets, other.worksheets, strict=True):
         for row in sheet:
             for cell in row:
-                if cell.data_type == "f":
-                    like = theirs.cell(cell.row, cell.column)
-                    if like.is_date:
-                        cell.number_format = like.number_format
+                like = theirs[cell.coordinate]
+                if cell.data_type == "f" and isinstance(like, SheetCell) and like.is_date:
+                    cell.number_format = like.number_format
 
 
 def saved(book: Workbook) -> bytes:

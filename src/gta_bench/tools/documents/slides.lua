@@ -12,7 +12,8 @@ end
 
 function Pandoc(document)
   local texts = document.blocks:map(function(block)
-    local blocks = pandoc.read(block.text, block.classes[1]).blocks
+    -- Without a line break at the end the reader loses a table's last row.
+    local blocks = pandoc.read(block.text .. "\n\n", block.classes[1]).blocks
     blocks = blocks:walk({ Inlines = raw.Inlines, RawBlock = raw.RawBlock })
     return pandoc.Div(blocks:walk({ Math = mathml }))
   end)

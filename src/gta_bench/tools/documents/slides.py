@@ -21,7 +21,7 @@ EXPECTED: Final = (
 )
 # Markdown's own marks, and what else begins a line that is no point of a list.
 OWN_FORM: Final = re.compile(rf"\s*(?:[-*+]\s|\d{{1,9}}[.)]\s|#|>|\||```|~~~|\$\$|!\[|<|{OPEN})")
-BULLET: Final = re.compile(r"^([ \t]*)[•·●▪◦‣∙–—]\s*(?=\S)", re.MULTILINE)
+BULLET: Final = re.compile(r"^([ \t]*)[•·●▪◦‣∙\u2013\u2014]\s*(?=\S)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Text:
 
 
 def read_texts(text: str) -> tuple[Text, ...]:
-    """The slides of `slides_content_str`; what is none is a ToolError that says what is expected."""
+    """The slides of `slides_content_str`, or a ToolError that says what is expected."""
     data = read_json("slides_content_str", text, most_bytes=MOST_BYTES, expected=EXPECTED)
     if isinstance(data, dict):
         data = data["slides"] if list(data) == ["slides"] else [data]

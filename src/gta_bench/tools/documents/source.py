@@ -16,6 +16,7 @@ INLINE_CODE: Final = re.compile(r"(`[^`\n]+`)")
 TEX_DISPLAY: Final = re.compile(r"\\\[([^$]{1,1000}?)\\\]")
 TEX_INLINE: Final = re.compile(r"\\\(([^$\n]{1,300}?)\\\)")
 ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+TOO_DEEP: Final = re.compile(r"^[ \t]*(?:>[ \t]?|[-*+][ \t]|\d{1,9}[.)][ \t]){60}", re.MULTILINE)
 INDENTED: Final = re.compile(r"[ \t]{2,}\S")
 
 
@@ -40,6 +41,8 @@ def prepared(text: str) -> str:
     Formulas between `\\(…\\)` and `\\[…\\]` get dollars. A line after a list or a table that is
     not part of it begins a paragraph.
     """
+    if TOO_DEEP.search(text):
+        raise ToolError("Lists or quotes are nested more than 60 deep: no page shows that.")
     return "".join(
         _separated(_with_dollars(piece.text)) if piece.language is None else piece.text
         for piece in pieces(text)

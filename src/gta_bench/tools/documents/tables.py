@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final, NoReturn, cast
 
 from gta_bench.errors import ToolError
@@ -53,7 +54,7 @@ def read_json(name: str, text: str, *, most_bytes: int, expected: str) -> Any:
     if size > most_bytes:
         raise ToolError(f"`{name}` has {size} bytes; at most {most_bytes}.")
     try:
-        return json.loads(without_fence(text), parse_constant=_no_number)
+        return json.loads(without_fence(text), parse_constant=_no_number, parse_float=_number)
     except json.JSONDecodeError as exc:
         place = f"line {exc.lineno}, column {exc.colno}"
         raise ToolError(f"`{name}` is not JSON ({exc.msg}, {place}). {expected}") from exc
@@ -69,6 +70,11 @@ def without_fence(text: str) -> str:
     return text
 
 
+def _number(digits: str) -> float:
+    value = float(digits)
+    return value if isfinite(value) else _no_number(digits)
+
+
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
@@ -81,8 +87,8 @@ def _rows(data: Any, name: str, expected: str) -> tuple[tuple[Cell, ...], ...]:
     elif all(isinstance(row, list) for row in data):
         rows = data
     else:
-        number = next(i for i, row in enumerate(data, 1) if not isinstance(row, type(data[0])))
-        wrong = number if isinstance(data[0], list | dict) else 1
+        kind = list if isinstance(data[0], list) else dict
+        wrong = next(number for number, row in enumerate(data, 1) if not isinstance(row, kind))
         raise ToolError(f"Row {wrong} of table {name!r} is not like a row. {expected}")
     return _rectangle(rows, name)
 

@@ -44,7 +44,7 @@ class XlsxFileGenerator(Tool[XlsxInput]):
 
     def check(self) -> Availability:
         """openpyxl; LibreOffice and a jail are used where they are."""
-        missing = needs.packages(openpyxl="openpyxl", lxml="lxml")
+        missing = needs.packages(openpyxl="openpyxl")
         computes = ", LibreOffice" if self._computes() else ""
         return missing or Available(needs.backend("openpyxl") + computes)
 
