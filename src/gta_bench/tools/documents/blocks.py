@@ -87,7 +87,7 @@ def _block(node: Any, place: _Place) -> Iterator[Block]:
         for number, item in enumerate(content[1], start=content[0][0]):
             yield from _item(item, f"{number}.", place)
     elif kind == "CodeBlock":
-        for line in content[1].expandtabs(4).split("\n"):
+        for line in content[1].rstrip("\n").expandtabs(4).split("\n"):
             yield Line((Run(line, code=True),), place.level, kind="code")
     elif kind == "Table":
         yield from _table(content)

@@ -13,7 +13,7 @@ end
 function Pandoc(document)
   local texts = document.blocks:map(function(block)
     -- Without a line break at the end the reader loses a table's last row.
-    local blocks = pandoc.read(block.text .. "\n\n", block.classes[1]).blocks
+    local blocks = pandoc.read(block.text .. "\n", block.classes[1]).blocks
     blocks = blocks:walk({ Inlines = raw.Inlines, RawBlock = raw.RawBlock })
     return pandoc.Div(blocks:walk({ Math = mathml }))
   end)
