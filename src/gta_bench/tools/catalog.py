@@ -30,6 +30,12 @@ CATALOG: Mapping[str, str] = {
     "ReadPDF": "gta_bench.tools.operation.read_pdf:ReadPDF",
     "ReadPPTX": "gta_bench.tools.operation.read_pptx:ReadPPTX",
     "ReadXLSX": "gta_bench.tools.operation.read_xlsx:ReadXLSX",
+    "DocxFileGenerator": "gta_bench.tools.operation.docx_file:DocxFileGenerator",
+    "PdfFileGenerator": "gta_bench.tools.operation.pdf_file:PdfFileGenerator",
+    "HtmlFileGenerator": "gta_bench.tools.operation.html_file:HtmlFileGenerator",
+    "PptxFileGenerator": "gta_bench.tools.operation.pptx_file:PptxFileGenerator",
+    "XlsxFileGenerator": "gta_bench.tools.operation.xlsx_file:XlsxFileGenerator",
+    "CsvFileGenerator": "gta_bench.tools.operation.csv_file:CsvFileGenerator",
 }
 ENTRY_POINTS = "gta_bench.tools"
 

@@ -1,0 +1,1 @@
+"""What the document tools share: pandoc, pictures, fonts, tables, slides, LibreOffice."""

@@ -1,0 +1,345 @@
+"""Where everything of a slide stands: text that fits, further slides for the rest, no overlap.
+
+Lengths are points. A slide's text gets the largest size at which it fits beside its pictures; if
+none does, it flows over as many slides as it needs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from gta_bench.errors import ToolError
+from gta_bench.tools.documents.blocks import Block, Grid, Line, Run
+from gta_bench.tools.documents.measure import text_width, wrap
+from gta_bench.tools.documents.pictures import Picture
+
+WIDTH, HEIGHT = 960.0, 540.0
+MARGIN: Final = 43.0
+TITLE_TOP, TITLE_HEIGHT = 24.0, 74.0
+BODY_TOP, BODY_BOTTOM = 112.0, 512.0
+GAP: Final = 14.0
+
+SIZES: Final = (24.0, 22.0, 20.0, 18.0, 16.0)
+SPLIT_SIZES: Final = (20.0, 18.0, 16.0)
+TITLE_SIZES: Final = (32.0, 28.0, 24.0, 20.0)
+TABLE_SIZES: Final = (20.0, 18.0, 16.0, 14.0, 12.0, 10.0, 8.0)
+READABLE_TABLE: Final = 12.0
+LEADING: Final = 1.25
+PARAGRAPH_GAP: Final = 0.3  # of the size
+INDENT: Final = 1.4  # of the size, for each level
+CELL_MARGIN: Final = 6.0
+MOST_COLUMNS: Final = 15
+MOST_PAGES: Final = 400
+PICTURES_ON_A_PAGE: Final = 4
+WIDE: Final = 2.2  # a picture wider than this stands below the text, not beside it
+
+
+class Box(NamedTuple):
+    """A rectangle on a slide."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+BODY: Final = Box(MARGIN, BODY_TOP, WIDTH - 2 * MARGIN, BODY_BOTTOM - BODY_TOP)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """Lines in a box."""
+
+    box: Box
+    lines: tuple[Line, ...]
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableBlock:
+    """A table in a box, with the width of each column and the height of each row."""
+
+    box: Box
+    grid: Grid
+    columns: tuple[float, ...]
+    rows: tuple[float, ...]
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class PictureBlock:
+    """A picture in a box of its shape."""
+
+    box: Box
+    picture: Picture
+
+
+Placed = TextBlock | TableBlock | PictureBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """The words over a slide, with the size at which they fit."""
+
+    runs: tuple[Run, ...]
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A finished slide."""
+
+    blocks: tuple[Placed, ...]
+
+
+def title_of(runs: Sequence[Run]) -> Title | None:
+    """The title at the largest size at which it fits, or None if it is too long for any."""
+    for size in TITLE_SIZES:
+        lines = wrap([replace(run, bold=True) for run in runs], BODY.width, size)
+        if len(lines) * size * LEADING <= TITLE_HEIGHT:
+            return Title(tuple(runs), size)
+    return None
+
+
+def pages_of(blocks: Sequence[Block], pictures: Sequence[Picture]) -> list[Page]:
+    """The content of one slide on as many pages as it takes."""
+    content = [block for block in blocks if isinstance(block, Line | Grid)]
+    first, more = pictures[:PICTURES_ON_A_PAGE], pictures[PICTURES_ON_A_PAGE:]
+    room, placed = _beside(first, has_text=bool(content))
+    pages = _flow(content, room) if content else [Page(())]
+    pages[0] = Page((*pages[0].blocks, *placed))
+    for start in range(0, len(more), PICTURES_ON_A_PAGE):
+        _, rest = _beside(more[start : start + PICTURES_ON_A_PAGE], has_text=False)
+        pages.append(Page(tuple(rest)))
+    if len(pages) > MOST_PAGES:
+        raise ToolError(f"One slide's content fills {len(pages)} slides; at most {MOST_PAGES}.")
+    return pages
+
+
+# Pictures
+
+
+def _beside(pictures: Sequence[Picture], *, has_text: bool) -> tuple[Box, list[Placed]]:
+    """The room that pictures leave to the text, and where they stand."""
+    if not pictures:
+        return BODY, []
+    if not has_text:
+        return BODY, _in_cells(pictures, BODY)
+    if all(picture.width > WIDE * picture.height for picture in pictures):
+        natural = sum(BODY.width * picture.height / picture.width for picture in pictures)
+        height = min(natural + GAP * len(pictures), BODY.height * 0.5)
+        below = Box(BODY.left, BODY.top + BODY.height - height, BODY.width, height)
+        room = Box(BODY.left, BODY.top, BODY.width, BODY.height - height - GAP)
+        return room, _stacked(pictures, below)
+    narrowest = max(
+        BODY.height / len(pictures) * picture.width / picture.height for picture in pictures
+    )
+    width = min(BODY.width * 0.45, max(narrowest, BODY.width * 0.15))
+    column = Box(BODY.left + BODY.width - width, BODY.top, width, BODY.height)
+    room = Box(BODY.left, BODY.top, BODY.width - width - GAP, BODY.height)
+    return room, _stacked(pictures, column)
+
+
+def _stacked(pictures: Sequence[Picture], area: Box) -> list[Placed]:
+    each = (area.height - GAP * (len(pictures) - 1)) / len(pictures)
+    return [
+        _fitted(picture, Box(area.left, area.top + number * (each + GAP), area.width, each))
+        for number, picture in enumerate(pictures)
+    ]
+
+
+def _in_cells(pictures: Sequence[Picture], area: Box) -> list[Placed]:
+    """Alone on the slide: in the arrangement in which they are largest."""
+    choices = [_cells(pictures, area, columns) for columns in range(1, len(pictures) + 1)]
+    return max(choices, key=lambda blocks: sum(b.box.width * b.box.height for b in blocks))
+
+
+def _cells(pictures: Sequence[Picture], area: Box, columns: int) -> list[Placed]:
+    rows = -(-len(pictures) // columns)
+    width = (area.width - GAP * (columns - 1)) / columns
+    height = (area.height - GAP * (rows - 1)) / rows
+    return [
+        _fitted(
+            picture,
+            Box(
+                area.left + (number % columns) * (width + GAP),
+                area.top + (number // columns) * (height + GAP),
+                width,
+                height,
+            ),
+        )
+        for number, picture in enumerate(pictures)
+    ]
+
+
+def _fitted(picture: Picture, room: Box) -> PictureBlock:
+    """As large as the room allows, in its middle; small ones are not blown up beyond twice."""
+    scale = min(room.width / picture.width, room.height / picture.height, 1.5)
+    width, height = picture.width * scale, picture.height * scale
+    left = room.left + (room.width - width) / 2
+    return PictureBlock(Box(left, room.top + (room.height - height) / 2, width, height), picture)
+
+
+# Text and tables
+
+
+def _flow(content: Sequence[Line | Grid], first: Box) -> list[Page]:
+    for size in SIZES:
+        blocks, rest = _fill(list(content), first, size)
+        if not rest:
+            return [Page(tuple(blocks))]
+    # The largest size that needs no page more than a smaller one.
+    return min((_split(content, first, size) for size in SPLIT_SIZES), key=len)
+
+
+def _split(content: Sequence[Line | Grid], first: Box, size: float) -> list[Page]:
+    pages: list[Page] = []
+    rest, room = list(content), first
+    while rest and len(pages) <= MOST_PAGES:
+        blocks, rest = _fill(rest, room, size)
+        if not blocks and room is BODY:
+            raise ToolError("A table row of a slide is too tall for a slide. Shorten its cells.")
+        pages.append(Page(tuple(blocks)))
+        room = BODY
+    return pages
+
+
+class _Step(NamedTuple):
+    """One block that was placed, what is left, and whether the room is full."""
+
+    block: TextBlock | TableBlock | None
+    rest: list[Line | Grid]
+    full: bool
+
+
+def _fill(
+    content: list[Line | Grid], room: Box, size: float
+) -> tuple[list[Placed], list[Line | Grid]]:
+    """What goes into a room from its top, and what is left over."""
+    placed: list[Placed] = []
+    top = room.top
+    step = _Step(None, content, full=False)
+    while step.rest and not step.full:
+        space = Box(room.left, top, room.width, room.top + room.height - top)
+        if isinstance(step.rest[0], Grid):
+            step = _place_grid(step.rest, space, fresh=not placed)
+        else:
+            step = _place_lines(step.rest, space, size)
+        if step.block is not None:
+            placed.append(step.block)
+            top = step.block.box.top + step.block.box.height + GAP
+    return placed, step.rest
+
+
+def _place_lines(waiting: list[Line | Grid], room: Box, size: float) -> _Step:
+    taken: list[Line] = []
+    used = 0.0
+    rest = list(waiting)
+    full = False
+    while rest and isinstance(line := rest[0], Line) and not full:
+        height = line_height(line, size)
+        words = wrap(line.runs, room.width - indent(line, size), font_size(line, size))
+        fitting = min(len(words), max(0, int((room.height - used) // height)))
+        if fitting == len(words):
+            taken.append(line)
+            rest.pop(0)
+            used += fitting * height + size * PARAGRAPH_GAP
+            continue
+        full = True
+        if fitting >= 1 and (not taken or (fitting >= 3 and len(words) - fitting >= 2)):
+            head, rest[0] = _cut(line, words, fitting)
+            taken.append(head)
+            used += fitting * height
+    if not taken:
+        return _Step(None, waiting, full=True)
+    box = Box(room.left, room.top, room.width, min(used, room.height))
+    return _Step(TextBlock(box, tuple(taken), size), rest, full)
+
+
+def _cut(line: Line, words: Sequence[Sequence[Run]], at: int) -> tuple[Line, Line]:
+    head = tuple(run for part in words[:at] for run in part)
+    tail = tuple(run for part in words[at:] for run in part)
+    hanging = line.mark is not None or line.hanging
+    return replace(line, runs=head), replace(line, runs=tail, mark=None, hanging=hanging)
+
+
+def font_size(line: Line, size: float) -> float:
+    """Code is a little smaller, as its letters are wide."""
+    return size * 0.85 if line.kind == "code" else size
+
+
+def line_height(line: Line, size: float) -> float:
+    """Set in the file as well, so that every font has it."""
+    return font_size(line, size) * LEADING
+
+
+def indent(line: Line, size: float) -> float:
+    """Where the words begin: a mark hangs before them."""
+    levels = line.level + (1 if line.kind == "quote" else 0)
+    return size * INDENT * levels
+
+
+def _place_grid(waiting: list[Line | Grid], room: Box, *, fresh: bool) -> _Step:
+    grid = waiting[0]
+    assert isinstance(grid, Grid)
+    if len(grid.alignments) > MOST_COLUMNS:
+        raise ToolError(
+            f"A slide's table has {len(grid.alignments)} columns; at most {MOST_COLUMNS} fit."
+        )
+    whole = next((t for t in _tables(grid, room) if t.box.height <= room.height), None)
+    if whole is not None and (fresh or whole.size >= READABLE_TABLE):
+        return _Step(whole, waiting[1:], full=False)
+    for table in _tables(grid, room):
+        fitting = _rows_within(table, room.height)
+        if fitting > grid.header and (fresh or fitting >= grid.header + 3):
+            head = replace(grid, rows=grid.rows[:fitting])
+            tail = replace(grid, rows=(*grid.rows[: grid.header], *grid.rows[fitting:]))
+            return _Step(_table(head, room, table.size), [tail, *waiting[1:]], full=True)
+    return _Step(None, waiting, full=True)
+
+
+def _tables(grid: Grid, room: Box) -> Iterator[TableBlock]:
+    return (_table(grid, room, size) for size in TABLE_SIZES)
+
+
+def _rows_within(table: TableBlock, height: float) -> int:
+    used = 0.0
+    for number, row in enumerate(table.rows):
+        used += row
+        if used > height:
+            return number
+    return len(table.rows)
+
+
+def _table(grid: Grid, room: Box, size: float) -> TableBlock:
+    columns = _column_widths(grid, room.width, size)
+    rows = tuple(
+        max(
+            len(wrap(cell, columns[number] - 2 * CELL_MARGIN, size)) * size * LEADING
+            for number, cell in enumerate(row)
+        )
+        + CELL_MARGIN
+        for row in grid.rows
+    )
+    box = Box(room.left, room.top, sum(columns), sum(rows))
+    return TableBlock(box, grid, columns, rows, size)
+
+
+def _column_widths(grid: Grid, room: float, size: float) -> tuple[float, ...]:
+    """As wide as the content if that fits, otherwise shared by need; none below a few letters."""
+    wanted = [
+        max(text_width([replace(run, bold=True) for run in row[column]], size) for row in grid.rows)
+        + 2 * CELL_MARGIN
+        + 2
+        for column in range(len(grid.alignments))
+    ]
+    if sum(wanted) <= room:
+        spare = min((room - sum(wanted)) / len(wanted), 60.0)
+        return tuple(width + spare for width in wanted)
+    least = min(room / len(wanted), size * 4)
+    share = [max(least, min(width, room * 0.6)) for width in wanted]
+    over = sum(share) - room
+    loose = sum(width - least for width in share)
+    if over > 0 and loose > 0:
+        share = [width - (width - least) / loose * over for width in share]
+    return tuple(share)

@@ -1,0 +1,36 @@
+"""What a document tool needs here, told apart cheaply and without importing anything heavy."""
+
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Final
+
+from gta_bench.tools.contract import Equipment, Unavailable
+
+INSTALL: Final = "pip install 'gta-bench[documents]'"
+
+
+def first_missing(*found: Unavailable | None) -> Unavailable | None:
+    """The first thing that is missing, if one is."""
+    return next((missing for missing in found if missing is not None), None)
+
+
+def jail(equipment: Equipment) -> Unavailable | None:
+    """A jail, as programs on foreign text run in one only."""
+    return equipment.no_jail if equipment.jail is None else None
+
+
+def packages(**modules: str) -> Unavailable | None:
+    """Packages by the module that each brings, such as `openpyxl="openpyxl"`."""
+    missing = [package for package, module in modules.items() if find_spec(module) is None]
+    if not missing:
+        return None
+    return Unavailable(f"{_package(missing[0])} is not installed.", INSTALL)
+
+
+def backend(package: str) -> str:
+    """Such as `openpyxl 3.1.5`."""
+    return f"{_package(package)} {version(_package(package))}"
+
+
+def _package(name: str) -> str:
+    return name.replace("_", "-")

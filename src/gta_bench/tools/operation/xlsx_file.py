@@ -1,0 +1,78 @@
+"""XlsxFileGenerator: a workbook whose formulas have values."""
+
+from typing import Final
+
+from pydantic import Field
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.records.tools import Parameter
+from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
+from gta_bench.tools.documents import needs
+from gta_bench.tools.documents.office import convert, office_program
+from gta_bench.tools.documents.tables import Table, read_tables
+from gta_bench.tools.operation.fields import JsonText, OutputDir
+
+NAME: Final = "made.xlsx"
+
+
+class XlsxInput(ToolInput):
+    """Upstream's arguments."""
+
+    filename: str = Field(
+        description="The base name of the XLSX file to generate (without extension)."
+    )
+    data_str: JsonText = Field(
+        description="A JSON-formatted string representing a list of lists, the rows. A list of "
+        'objects, or an object {"sheet name": rows, ...} for several sheets is accepted as well. '
+        "A text that begins with = is a formula."
+    )
+    output_dir: OutputDir = None
+
+
+class XlsxFileGenerator(Tool[XlsxInput]):
+    """openpyxl writes; LibreOffice computes the formulas where it is installed.
+
+    Without it the formulas have no values until a spreadsheet program opens the file.
+    """
+
+    name = "XlsxFileGenerator"
+    category = "operation"
+    description = "Generates an XLSX file with the provided data."
+    version = "1"
+    input_type = XlsxInput
+    outputs = (Parameter(type="file", description="The generated XLSX file.", filetype="xlsx"),)
+
+    def check(self) -> Availability:
+        """openpyxl; LibreOffice and a jail are used where they are."""
+        missing = needs.packages(openpyxl="openpyxl")
+        computes = ", LibreOffice" if self._computes() else ""
+        return missing or Available(needs.backend("openpyxl") + computes)
+
+    def _computes(self) -> bool:
+        return office_program() is not None and self.equipment.jail is not None
+
+    async def apply(self, workspace: Workspace, given: XlsxInput) -> Made:
+        """Write, compute, put the values beside the formulas."""
+        tables = await self.equipment.in_thread(read_tables, given.data_str, several=True)
+        data, computed_by = await self._made(tables)
+        output = workspace.write(given.filename, data, suffix=".xlsx")
+        backend = ", ".join(filter(None, (needs.backend("openpyxl"), computed_by)))
+        jail = self.equipment.jail.kind if computed_by and self.equipment.jail else None
+        return Made((file_part("file", output),), backend=backend, jail=jail)
+
+    async def _made(self, tables: tuple[Table, ...]) -> tuple[bytes, str | None]:
+        """The workbook, and the program that computed its formulas."""
+        from gta_bench.tools.documents import formulas, sheets
+
+        in_thread = self.equipment.in_thread
+        book = await in_thread(sheets.build_workbook, tables)
+        data = await in_thread(sheets.saved, book)
+        if not self._computes() or not sheets.has_formulas(book):
+            return data, None
+        computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")
+
+        def finished() -> bytes:
+            sheets.take_date_formats(book, computed)
+            return formulas.with_values(sheets.saved(book), formulas.values(computed))
+
+        return await in_thread(finished), formulas.maker(computed)
