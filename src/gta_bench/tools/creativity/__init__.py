@@ -1,0 +1,1 @@
+"""Tools that make pictures and videos from words."""

@@ -1,0 +1,1 @@
+"""Tools that make or change something."""
