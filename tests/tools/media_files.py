@@ -73,7 +73,17 @@ def fundamental(wave: NDArray[np.float32], *, rate: int = 44_100) -> float:
 
 def pictures(file: Path, *, width: int, height: int) -> NDArray[np.uint8]:
     """All frames in RGB: time, row, column, color."""
-    command = ["ffmpeg", "-v", "error", "-i", str(file), "-map", "0:v:0", "-fps_mode", "passthrough"]
+    command = [
+        "ffmpeg",
+        "-v",
+        "error",
+        "-i",
+        str(file),
+        "-map",
+        "0:v:0",
+        "-fps_mode",
+        "passthrough",
+    ]
     command += ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     raw = subprocess.run(command, check=True, capture_output=True).stdout
     return np.frombuffer(raw, dtype=np.uint8).reshape(-1, height, width, 3)

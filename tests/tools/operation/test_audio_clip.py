@@ -38,9 +38,7 @@ def test_a_clip_keeps_the_format_the_channels_and_the_length(
     media_box: Toolbox, tmp_path: Path, name: str, codec: str, tolerance: float
 ) -> None:
     workspace = workspace_of(tmp_path, make_stereo(tmp_path / name))
-    result = call(
-        media_box, workspace, "AudioClipTool", audio=name, start_time=1.25, end_time=3.5
-    )
+    result = call(media_box, workspace, "AudioClipTool", audio=name, start_time=1.25, end_time=3.5)
     file = made_file(workspace, result)
     assert file.suffix == Path(name).suffix
     assert streams(file)["audio"]["codec_name"] == codec

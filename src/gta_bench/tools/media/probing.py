@@ -18,7 +18,7 @@ ENTRIES = (
     "format=format_name,duration,start_time"
     ":stream=index,codec_type,codec_name,sample_rate,channels,bit_rate,width,height,"
     "avg_frame_rate,duration"
-    ":stream_disposition=attached_pic"
+    ":stream_disposition=attached_pic:stream_side_data=rotation"
 )
 
 
@@ -32,7 +32,7 @@ class Sound(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The first moving picture; cover art does not count."""
+    """The first moving picture as it is shown; cover art does not count."""
 
     codec: str
     width: int
@@ -93,6 +93,10 @@ class _Disposition(_Foreign):
     attached_pic: int = 0
 
 
+class _SideData(_Foreign):
+    rotation: float = 0.0
+
+
 class _Stream(_Foreign):
     codec_type: str = ""
     codec_name: str = "unknown"
@@ -104,6 +108,7 @@ class _Stream(_Foreign):
     avg_frame_rate: str = "0/0"
     duration: str | None = None
     disposition: _Disposition = _Disposition()
+    side_data_list: tuple[_SideData, ...] = ()
 
 
 class _Format(_Foreign):
@@ -169,7 +174,10 @@ def _picture(stream: _Stream) -> Picture:
     over, _, under = stream.avg_frame_rate.partition("/")
     frames, seconds = _number(over) or 0.0, _number(under or "1") or 0.0
     rate = frames / seconds if frames > 0 and seconds > 0 else None
-    return Picture(stream.codec_name, stream.width, stream.height, rate)
+    width, height = stream.width, stream.height
+    if any(round(data.rotation) % 180 == 90 for data in stream.side_data_list):
+        width, height = height, width  # a phone held upright
+    return Picture(stream.codec_name, width, height, rate)
 
 
 def _number(text: str | None) -> float | None:

@@ -21,19 +21,22 @@ async def render(
     problem: str,
     before: Sequence[str] = (),
     after: Sequence[str] = (),
-    filters: str = "",
+    over: str | None = None,
     extra: Mapping[str, bytes] | None = None,
     copy_sound: bool = False,
 ) -> bytes:
     """The video, encoded anew with its sound.
 
-    `before` goes before the input, `after` before the output, `filters` before our own. `extra`
-    are further inputs for the filters. `copy_sound` leaves the sound as it is where it can stay.
+    `before` goes before the input, `after` before the output. `over` are filters that make one
+    picture to lay over every frame, from the files `extra`. `copy_sound` leaves the sound as it is
+    where it can stay.
     """
     source.need_picture()
-    chain = f"{filters},{EVEN}" if filters else EVEN
-    arguments = [*ffmpeg.reading(ffmpeg.INPUT, *before), "-map", "0:V:0", "-map", "0:a:0?"]
-    arguments += ["-map_chapters", "-1", "-vf", chain, "-threads", "2", *after]
+    graph = f"[0:V:0]{EVEN}[out]"
+    if over is not None:
+        graph = f"{over}[over];[0:V:0][over]overlay=eof_action=repeat,{EVEN}[out]"
+    arguments = [*ffmpeg.reading(ffmpeg.INPUT, *before), "-filter_complex", graph]
+    arguments += ["-map", "[out]", "-map", "0:a:0?", "-map_chapters", "-1", "-threads", "2", *after]
     arguments += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20"]
     arguments += [*_sound(source, copy=copy_sound), "-movflags", "+faststart", "-f", "mp4", MADE]
     inputs = {ffmpeg.INPUT: source.data, **(extra or {})}

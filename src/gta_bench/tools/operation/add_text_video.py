@@ -1,6 +1,7 @@
 """AddTextVideoTool: text on every frame of a video, its sound kept."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pydantic import Field
@@ -15,7 +16,6 @@ from gta_bench.tools.media.probing import Picture, open_media
 
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
 TEXT_FILE = "text.txt"
-BOLD_FROM = 3
 BRIGHT = 128
 
 
@@ -38,7 +38,7 @@ class AddTextVideoInput(ToolInput):
     font_scale: float = Field(
         1.0, gt=0, le=20, allow_inf_nan=False, description="Size: 1 is a font of 30 pixels."
     )
-    thickness: int = Field(2, ge=1, le=20, description="3 or more is bold.")
+    thickness: int = Field(2, ge=1, le=20, description="Weight of the letters; 3 or more is bold.")
     filename: str | None = Field(None, description="Optional output filename (without extension).")
     output_dir: str | None = Field(None, description="Accepted and ignored.")
 
@@ -68,7 +68,7 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
             jail,
             source,
             problem=f"Text cannot be put on `{source.path}`",
-            filters=style,
+            over=style,
             extra={TEXT_FILE: "\n".join(lines).encode()},
             copy_sound=True,
         )
@@ -81,29 +81,38 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
 def _style(
     given: AddTextVideoInput, text: str, point: Point, color: tuple[int, ...], picture: Picture
 ) -> tuple[tuple[str, ...], str]:
-    """The lines, and ffmpeg's filter that draws them inside the picture."""
-    x = min(max(MARGIN, point.x), picture.width * 2 // 3)
+    """The lines, and ffmpeg's filters that draw them: first an outline, then the letters."""
+    # Text that begins in the right half is moved to the left as far as it needs.
+    left = point.x if MARGIN <= point.x <= picture.width // 2 else MARGIN
     lines, size = lettering.fit(
         text,
         size=max(lettering.SMALLEST, round(EM_PER_SCALE * given.font_scale)),
-        width=max(1, picture.width - x - MARGIN),
+        width=max(1, picture.width - left - MARGIN),
         height=picture.height - 2 * MARGIN,
     )
-    weight = "Bold" if given.thickness >= BOLD_FROM else "Regular"
     blue, green, red = color
-    outline = "black" if 0.11 * blue + 0.59 * green + 0.3 * red >= BRIGHT else "white"
-    options = {
-        "font": f"'{lettering.family(text)}\\:style={weight}'",
+    contrast = "black" if 0.11 * blue + 0.59 * green + 0.3 * red >= BRIGHT else "white"
+    own = f"0x{red:02x}{green:02x}{blue:02x}"
+    bold = min((given.thickness - 1) // 2, size // 8)
+    shared = {
+        "font": lettering.family(text),
         "textfile": f"../inputs/{TEXT_FILE}",
         "expansion": "none",
         "fontsize": str(size),
-        "fontcolor": f"0x{red:02x}{green:02x}{blue:02x}",
-        "borderw": str(max(1, size // 24)),
-        "bordercolor": f"{outline}@0.7",
-        "x": str(x),
+        "fontcolor": own,
+        "x": f"'max({MARGIN},min({point.x},w-text_w-{MARGIN}))'",
         "y": f"'max({MARGIN},min({point.y}-ascent,h-text_h-{MARGIN}))'",
     }
-    return lines, "drawtext=" + ":".join(f"{name}={value}" for name, value in options.items())
+    outline = {"borderw": str(bold + max(1, size // 24)), "bordercolor": contrast}
+    letters = {"borderw": str(bold), "bordercolor": own}
+    draw = ",".join(_drawtext({**shared, **border}) for border in (outline, letters))
+    # Drawn once and not anew on each frame, which would take as long as all the rest.
+    blank = f"color=black@0:size={picture.width}x{picture.height},trim=end_frame=1,format=rgba"
+    return lines, f"{blank},{draw}"
+
+
+def _drawtext(options: Mapping[str, str]) -> str:
+    return "drawtext=" + ":".join(f"{name}={value}" for name, value in options.items())
 
 
 def _numbers(name: str, given: str, parts: tuple[str, ...]) -> tuple[int, ...]:
