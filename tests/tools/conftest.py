@@ -1,5 +1,6 @@
 import asyncio
 import io
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 from pydantic import JsonValue
 
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.probe import find_jail
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import FetchError
+from gta_bench.errors import FetchError, ToolUnavailable
 from gta_bench.records.results import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.backends.weights import KNOWN, fetch
@@ -80,3 +83,22 @@ class Caller:
 @pytest.fixture
 def call(tmp_path: Path) -> Caller:
     return Caller(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def jail() -> Iterator[Jail]:
+    """The jail of this machine."""
+    try:
+        found = asyncio.run(find_jail(slots=2))
+    except ToolUnavailable as exc:
+        pytest.skip(str(exc))
+    with found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def media_box(jail: Jail) -> Toolbox:
+    """The toolbox of a machine with ffmpeg and a jail, without endpoints."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg is not installed: apt install ffmpeg")
+    return Toolbox(Equipment(Settings(), jail=jail))

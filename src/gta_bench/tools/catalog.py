@@ -36,6 +36,21 @@ CATALOG: Mapping[str, str] = {
     "PptxFileGenerator": "gta_bench.tools.operation.pptx_file:PptxFileGenerator",
     "XlsxFileGenerator": "gta_bench.tools.operation.xlsx_file:XlsxFileGenerator",
     "CsvFileGenerator": "gta_bench.tools.operation.csv_file:CsvFileGenerator",
+    "AudioClipTool": "gta_bench.tools.operation.audio_clip:AudioClipTool",
+    "NoiseReduction": "gta_bench.tools.operation.noise_reduction:NoiseReduction",
+    "PitchShifting": "gta_bench.tools.operation.pitch_shifting:PitchShifting",
+    "VideoClip": "gta_bench.tools.operation.video_clip:VideoClip",
+    "AddTextVideoTool": "gta_bench.tools.operation.add_text_video:AddTextVideoTool",
+    "SoundCharacteristicExtraction": (
+        "gta_bench.tools.perception.sound_characteristics:SoundCharacteristicExtraction"
+    ),
+    "SpeechToText": "gta_bench.tools.perception.speech_to_text:SpeechToText",
+    "VideoDescription": "gta_bench.tools.perception.video_description:VideoDescription",
+    "VideoObjectDetection": (
+        "gta_bench.tools.perception.video_object_detection:VideoObjectDetection"
+    ),
+    "VideoOCR": "gta_bench.tools.perception.video_ocr:VideoOCR",
+    "TextToVideoTool": "gta_bench.tools.creativity.text_to_video:TextToVideoTool",
 }
 ENTRY_POINTS = "gta_bench.tools"
 

@@ -1,0 +1,130 @@
+"""The ffmpeg programs, always in the jail, on one foreign file that can lead to no other file."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.errors import ToolError
+from gta_bench.tools.contract import Equipment, Unavailable
+
+# The folders of programs that the jail shows.
+PATH = "/usr/local/bin:/usr/bin:/bin"
+INPUT = "media"
+MEND = "apt install ffmpeg"
+
+# Formats that hold their own content. Playlists (hls, dash, concat), scripts (lavfi), pictures by
+# pattern (image2) and subtitles are left out: they name other files.
+DEMUXERS = (
+    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,flac,flv,gif,h264,hevc,ivf,m4v,matroska,webm,"
+    "mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpeg,mpegts,mpegvideo,ogg,tta,w64,wav,wv"
+)
+READ_SAFELY = ("-protocol_whitelist", "file,pipe", "-format_whitelist", DEMUXERS)
+OWN_INPUT = re.compile(rf"\S*inputs/{INPUT}\S*:\s*|\[[^]]*@ 0x[0-9a-f]+\]\s*")
+
+LOOK = Limits(wall_seconds=15.0, cpu_seconds=20, output_bytes=8 * MIB)
+# Sound as raw numbers is about ten times larger than the file that it came in.
+WORK = Limits(
+    wall_seconds=120.0,
+    cpu_seconds=240,
+    memory_bytes=3072 * MIB,
+    file_bytes=320 * MIB,
+    disk_bytes=512 * MIB,
+)
+
+
+class Ffmpeg(NamedTuple):
+    """An installed ffmpeg: its version and what it was built with."""
+
+    ffmpeg: str
+    ffprobe: str
+    version: str
+    features: frozenset[str]
+
+    @property
+    def backend(self) -> str:
+        """How results name it."""
+        return f"ffmpeg {self.version}"
+
+
+@cache
+def installed(path: str = PATH) -> Ffmpeg | None:
+    """The ffmpeg of this machine, asked once for its version."""
+    ffmpeg, ffprobe = shutil.which("ffmpeg", path=path), shutil.which("ffprobe", path=path)
+    if ffmpeg is None or ffprobe is None:
+        return None
+    try:
+        ran = subprocess.run([ffmpeg, "-version"], capture_output=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    words = ran.stdout.decode("utf-8", "replace").split()
+    features = frozenset(word[9:] for word in words if word.startswith("--enable-"))
+    return Ffmpeg(ffmpeg, ffprobe, words[2] if len(words) > 2 else "of unknown version", features)
+
+
+def missing(equipment: Equipment, *features: str) -> Unavailable | None:
+    """What keeps ffmpeg from working here, if anything; `features` as in `--enable-libx264`."""
+    found = installed()
+    if found is None:
+        return Unavailable("ffmpeg is not installed.", MEND)
+    lacking = [feature for feature in features if feature not in found.features]
+    if lacking:
+        reason = f"ffmpeg {found.version} was built without {', '.join(lacking)}."
+        return Unavailable(reason, "Install a full build: apt install ffmpeg")
+    return equipment.no_jail if equipment.jail is None else None
+
+
+def program() -> Ffmpeg:
+    """The ffmpeg that `missing` found."""
+    found = installed()
+    if found is None:
+        raise ToolError(f"ffmpeg is not installed. {MEND}")
+    return found
+
+
+async def look(jail: Jail, data: bytes, arguments: Sequence[str], *, path: str) -> bytes:
+    """What ffprobe prints about a file; `path` names it in errors."""
+    argv = [program().ffprobe, "-v", "error", *READ_SAFELY, *arguments, f"file:../inputs/{INPUT}"]
+    ran = await jail.run_program(argv, inputs={INPUT: data}, limits=LOOK, allow_fork=False)
+    _refuse_failure(ran, f"`{path}` cannot be read as audio or video")
+    return ran.stdout
+
+
+async def convert(
+    jail: Jail,
+    inputs: Mapping[str, bytes],
+    arguments: Sequence[str],
+    *,
+    problem: str,
+    limits: Limits = WORK,
+) -> Mapping[str, bytes]:
+    """The files that ffmpeg makes of the inputs, or a ToolError that begins with `problem`.
+
+    `arguments` name an input by `reading()`, or as `../inputs/NAME` inside a filter.
+    """
+    argv = [program().ffmpeg, "-v", "error", "-nostdin", "-y", "-hide_banner", *arguments]
+    ran = await jail.run_program(argv, inputs=inputs, limits=limits, allow_fork=False)
+    _refuse_failure(ran, problem)
+    return ran.files
+
+
+def reading(name: str = INPUT, *options: str) -> list[str]:
+    """The arguments that open an input safely; `options` go before it."""
+    return [*READ_SAFELY, *options, "-i", f"file:../inputs/{name}"]
+
+
+def _refuse_failure(ran: ProgramResult, problem: str) -> None:
+    if not ran.succeeded:
+        raise ToolError(f"{problem}: {_last_words(ran)}")
+
+
+def _last_words(ran: ProgramResult) -> str:
+    """ffmpeg's last line without addresses and our own paths."""
+    lines = OWN_INPUT.sub("", ran.stderr.decode("utf-8", "replace")).strip().splitlines()
+    if any("not on whitelist" in line for line in lines):
+        return "it is a playlist or another format that is not read."
+    return f"{lines[-1].strip()[:200].rstrip('.')}." if lines else "nothing came out of it."

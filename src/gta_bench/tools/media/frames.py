@@ -1,0 +1,121 @@
+"""Pictures out of a video at even times, each with its true number and time."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from gta_bench.confine.jail import Jail
+from gta_bench.errors import ToolError
+from gta_bench.tools.media import ffmpeg
+from gta_bench.tools.media.probing import Source
+
+FEWEST, MOST = 4, 16
+AT_ONCE = 4  # positions that one process decodes, so that large pictures fit into its memory
+RARE_RATE = 25.0  # for streams that tell neither times nor a rate
+
+
+class Frame(NamedTuple):
+    """One picture; numbers count from 0, times from the start of the video."""
+
+    number: int
+    seconds: float
+    png: bytes
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some frames of a video, and of how many."""
+
+    frames: tuple[Frame, ...]
+    total: int
+    seconds: float
+
+    @property
+    def note(self) -> str:
+        """Which frames these are, for the agent."""
+        times = ", ".join(f"{frame.seconds:.2f}" for frame in self.frames)
+        return (
+            f"Looked at {len(self.frames)} of {self.total} frames of the {self.seconds:.2f} s, "
+            f"at {times} s."
+        )
+
+
+async def sample(jail: Jail, source: Source, *, longest: int | None = None) -> Sample:
+    """One frame a second, but at least 4 and at most 16, evenly spread.
+
+    `longest` bounds the longer side in pixels; without it frames keep the video's size.
+    """
+    picture = source.need_picture()
+    times = await _frame_times(jail, source)
+    spread = _spread(times)
+    numbers = choose(times, spread, count=min(MOST, max(FEWEST, ceil(spread))))
+    starts = [times[number] for number in numbers]
+    # Half a frame early, so that rounding cannot skip the wanted one.
+    early = spread / len(times) / 2
+    pngs: list[bytes] = []
+    scale = _scale(picture.width, picture.height, longest)
+    for first in range(0, len(starts), AT_ONCE):
+        group = [max(0.0, start - early) for start in starts[first : first + AT_ONCE]]
+        pngs += await _extract(jail, source, group, scale)
+    frames = tuple(
+        Frame(number, start, png)
+        for number, start, png in zip(numbers, starts, pngs, strict=True)
+        if png
+    )
+    if not frames:
+        raise ToolError(f"No picture of `{source.path}` can be decoded.")
+    return Sample(frames, len(times), spread)
+
+
+def choose(times: Sequence[float], spread: float, *, count: int) -> list[int]:
+    """The frames on show in the middle of each of `count` equal parts, each once."""
+    middles = (times[0] + (part + 0.5) * spread / count for part in range(count))
+    return sorted({max(0, bisect_right(times, middle) - 1) for middle in middles})
+
+
+async def _frame_times(jail: Jail, source: Source) -> list[float]:
+    """When each frame is shown, counted from the first moment of the file; nothing is decoded."""
+    entries = ["-select_streams", "V:0", "-show_entries", "packet=pts_time,dts_time,flags"]
+    printed = await ffmpeg.look(jail, source.data, [*entries, "-of", "csv=p=0"], path=source.path)
+    rows = [row.split(",") for row in printed.decode("ascii", "replace").splitlines() if row]
+    shown = [row for row in rows if len(row) >= 3 and "D" not in row[2]]  # D: decoded, not shown
+    if not shown:
+        raise ToolError(f"`{source.path}` has no frames.")
+    try:
+        times = sorted(float(pts if pts != "N/A" else dts) for pts, dts, *_ in shown)
+    except ValueError:
+        rate = source.need_picture().rate or RARE_RATE
+        return [number / rate for number in range(len(shown))]
+    return [max(0.0, time - source.media.start) for time in times]
+
+
+def _spread(times: Sequence[float]) -> float:
+    """From the first frame to the end of the last, which is as long as the others on average."""
+    if len(times) < 2 or times[-1] <= times[0]:
+        return 1 / RARE_RATE
+    return (times[-1] - times[0]) * len(times) / (len(times) - 1)
+
+
+def _scale(width: int, height: int, longest: int | None) -> list[str]:
+    if longest is None or max(width, height) <= longest:
+        return []
+    side = f"{longest}:-1" if width >= height else f"-1:{longest}"
+    return ["-vf", f"scale={side}"]
+
+
+async def _extract(
+    jail: Jail, source: Source, starts: Sequence[float], scale: Sequence[str]
+) -> list[bytes]:
+    """The first frame from each time on; empty where nothing can be decoded any more."""
+    arguments: list[str] = []
+    for start in starts:
+        seek = ["-threads", "1", "-ss", f"{start:.6f}"]
+        arguments += ffmpeg.reading(ffmpeg.INPUT, *seek)
+    for index in range(len(starts)):
+        arguments += ["-map", f"{index}:V:0", *scale, "-frames:v", "1", "-c:v", "png"]
+        arguments += ["-f", "image2", "-update", "1", f"{index}.png"]
+    problem = f"The pictures of `{source.path}` cannot be decoded"
+    made = await ffmpeg.convert(jail, {ffmpeg.INPUT: source.data}, arguments, problem=problem)
+    return [made.get(f"{index}.png", b"") for index in range(len(starts))]

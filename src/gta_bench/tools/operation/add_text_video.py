@@ -1,0 +1,132 @@
+"""AddTextVideoTool: text on every frame of a video, its sound kept."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import Field
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError
+from gta_bench.records.tools import Parameter
+from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
+from gta_bench.tools.media import ffmpeg, lettering, video
+from gta_bench.tools.media.lettering import EM_PER_SCALE, MARGIN
+from gta_bench.tools.media.probing import Picture, open_media
+
+NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
+TEXT_FILE = "text.txt"
+BRIGHT = 128
+
+
+class Point(NamedTuple):
+    """Where the first line stands: its left end, its base line."""
+
+    x: int
+    y: int
+
+
+class AddTextVideoInput(ToolInput):
+    """A file, a text, and how it shall look."""
+
+    video: str = Field(description="Path to the input video file.")
+    text: str = Field(description="The text to show.")
+    position: str = Field(
+        "50,50", description="'x,y' in pixels: left end and base line of the first line of text."
+    )
+    color: str = Field("255,255,255", description="'B,G,R', each 0 to 255.")
+    font_scale: float = Field(
+        1.0, gt=0, le=20, allow_inf_nan=False, description="Size: 1 is a font of 30 pixels."
+    )
+    thickness: int = Field(2, ge=1, le=20, description="Weight of the letters; 3 or more is bold.")
+    filename: str | None = Field(None, description="Optional output filename (without extension).")
+    output_dir: str | None = Field(None, description="Accepted and ignored.")
+
+
+class AddTextVideoTool(Tool[AddTextVideoInput]):
+    """Draws the text from a file, so that none of it is ever read as a command."""
+
+    name = "AddTextVideoTool"
+    category = "operation"
+    description = "This tool is used to add text watermarks or annotations to a video."
+    version = "1"
+    input_type = AddTextVideoInput
+    outputs = (Parameter(type="video", description="The video with the text, as MP4."),)
+
+    def check(self) -> Availability:
+        lacking = ffmpeg.missing(self.equipment, *NEEDS) or lettering.font_missing()
+        return lacking or Available(ffmpeg.program().backend)
+
+    async def apply(self, workspace: Workspace, given: AddTextVideoInput) -> Made:
+        point = _numbers("position", given.position, ("x", "y"))
+        color = _color(given.color)
+        text = lettering.clean(given.text)
+        jail = self.equipment.need_jail()
+        source = await open_media(jail, workspace, given.video)
+        lines, style = _style(given, text, Point(*point), color, source.need_picture())
+        made = await video.render(
+            jail,
+            source,
+            problem=f"Text cannot be put on `{source.path}`",
+            over=style,
+            extra={TEXT_FILE: "\n".join(lines).encode()},
+            copy_sound=True,
+        )
+        name = given.filename or f"{source.stem}_text"
+        output, _ = await video.keep(jail, workspace, name, made)
+        part = file_part("video", output)
+        return Made((part,), backend=ffmpeg.program().backend, jail=jail.kind)
+
+
+def _style(
+    given: AddTextVideoInput, text: str, point: Point, color: tuple[int, ...], picture: Picture
+) -> tuple[tuple[str, ...], str]:
+    """The lines, and ffmpeg's filters that draw them: first an outline, then the letters."""
+    # Text that begins in the right half is moved to the left as far as it needs.
+    left = point.x if MARGIN <= point.x <= picture.width // 2 else MARGIN
+    lines, size = lettering.fit(
+        text,
+        size=max(lettering.SMALLEST, round(EM_PER_SCALE * given.font_scale)),
+        width=max(1, picture.width - left - MARGIN),
+        height=picture.height - 2 * MARGIN,
+    )
+    blue, green, red = color
+    contrast = "black" if 0.11 * blue + 0.59 * green + 0.3 * red >= BRIGHT else "white"
+    own = f"0x{red:02x}{green:02x}{blue:02x}"
+    bold = min((given.thickness - 1) // 2, size // 8)
+    shared = {
+        "font": lettering.family(text),
+        "textfile": f"../inputs/{TEXT_FILE}",
+        "expansion": "none",
+        "fontsize": str(size),
+        "fontcolor": own,
+        "x": f"'max({MARGIN},min({point.x},w-text_w-{MARGIN}))'",
+        "y": f"'max({MARGIN},min({point.y}-ascent,h-text_h-{MARGIN}))'",
+    }
+    outline = {"borderw": str(bold + max(1, size // 24)), "bordercolor": contrast}
+    letters = {"borderw": str(bold), "bordercolor": own}
+    draw = ",".join(_drawtext({**shared, **border}) for border in (outline, letters))
+    # Drawn once and not anew on each frame, which would take as long as all the rest.
+    blank = f"color=black@0:size={picture.width}x{picture.height},trim=end_frame=1,format=rgba"
+    return lines, f"{blank},{draw}"
+
+
+def _drawtext(options: Mapping[str, str]) -> str:
+    return "drawtext=" + ":".join(f"{name}={value}" for name, value in options.items())
+
+
+def _numbers(name: str, given: str, parts: tuple[str, ...]) -> tuple[int, ...]:
+    """Whole numbers separated by commas, brackets around them or not."""
+    found = re.fullmatch(r"\s*[(\[]?\s*(-?\d{1,6}(?:\s*,\s*-?\d{1,6})*)\s*[)\]]?\s*", given)
+    numbers = tuple(int(number) for number in found[1].split(",")) if found else ()
+    if len(numbers) != len(parts):
+        wanted = ",".join(parts)
+        raise ToolError(f"{name} is {given[:40]!r}; write {wanted!r} with whole numbers.")
+    return numbers
+
+
+def _color(given: str) -> tuple[int, ...]:
+    color = _numbers("color", given, ("B", "G", "R"))
+    if not all(0 <= part <= 255 for part in color):
+        raise ToolError(f"color is {given[:40]!r}; each of B, G and R is from 0 to 255.")
+    return color

@@ -1,0 +1,110 @@
+"""SpeechToText: the words of a recording of any length."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from pydantic import Field
+
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolUnavailable
+from gta_bench.records.tools import Parameter
+from gta_bench.tools.contract import (
+    Availability,
+    Available,
+    Made,
+    Tool,
+    ToolInput,
+    Unavailable,
+    text,
+)
+from gta_bench.tools.media import endpoints, ffmpeg, packages
+from gta_bench.tools.media.endpoints import Endpoint
+from gta_bench.tools.media.probing import open_media
+from gta_bench.tools.media.sound import WAV, Samples, decode, encode
+
+RATE = 16_000
+MOST_TEXT = 20_000
+NOTHING = "No speech was found."
+FETCH = "gta tools fetch SpeechToText, or set `endpoint` in [tools.SpeechToText]"
+
+Transcribe = Callable[[Jail, Samples], Awaitable[str]]
+
+
+class Recognizer(NamedTuple):
+    """What turns mono sound at 16 kHz into words."""
+
+    backend: str
+    transcribe: Transcribe
+
+
+class SpeechToTextInput(ToolInput):
+    """A file."""
+
+    audio: str = Field(description="Path to the input audio file.")
+
+
+class SpeechToText(Tool[SpeechToTextInput]):
+    """A speech endpoint where one is configured, else Moonshine tiny (English) on this machine."""
+
+    name = "SpeechToText"
+    category = "perception"
+    description = "This tool converts speech in an audio file to text."
+    version = "1"
+    input_type = SpeechToTextInput
+    outputs = (Parameter(type="text", description="Transcribed text from the audio file."),)
+
+    def check(self) -> Availability:
+        found = ffmpeg.missing(self.equipment) or self._recognizer()
+        return Available(found.backend) if isinstance(found, Recognizer) else found
+
+    async def apply(self, workspace: Workspace, given: SpeechToTextInput) -> Made:
+        jail = self.equipment.need_jail()
+        recognizer = self._recognizer()
+        if isinstance(recognizer, Unavailable):
+            raise ToolUnavailable(recognizer.reason, mend=recognizer.mend)
+        source = await open_media(jail, workspace, given.audio)
+        samples = await decode(jail, source, rate=RATE, mono=True)
+        words = await recognizer.transcribe(jail, samples)
+        return Made((text(_bounded(words) or NOTHING),), recognizer.backend, jail.kind)
+
+    def _recognizer(self) -> Recognizer | Unavailable:
+        """Where backends plug in."""
+        endpoint = endpoints.configured(self.equipment, self.name)
+        if isinstance(endpoint, Unavailable):
+            return endpoint
+        if endpoint is not None:
+            return Recognizer(endpoint.backend, _asking(endpoint))
+        return self._moonshine()
+
+    def _moonshine(self) -> Recognizer | Unavailable:
+        lacking = packages.missing("onnxruntime", "tokenizers", "numpy")
+        if lacking is not None:
+            return lacking
+        from gta_bench.tools.media import moonshine
+
+        weights = self.equipment.weights
+        if not all(file.kept_in(weights).is_file() for file in moonshine.FILES):
+            return Unavailable("The weights of Moonshine tiny are not here.", FETCH)
+        backend = f"Moonshine tiny int8 (English), {packages.named('onnxruntime')}"
+
+        def listen(samples: Samples) -> str:
+            return moonshine.load(weights).transcribe(samples.array()[0])
+
+        async def transcribe(_: Jail, samples: Samples) -> str:
+            return await self.equipment.in_thread(listen, samples)
+
+        return Recognizer(backend, transcribe)
+
+
+def _asking(endpoint: Endpoint) -> Transcribe:
+    async def transcribe(jail: Jail, samples: Samples) -> str:
+        return await endpoints.transcribe(endpoint, await encode(jail, samples, WAV))
+
+    return transcribe
+
+
+def _bounded(words: str) -> str:
+    if len(words) <= MOST_TEXT:
+        return words
+    return f"{words[:MOST_TEXT]}… (cut; the transcript has {len(words)} characters)"
