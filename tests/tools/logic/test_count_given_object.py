@@ -22,6 +22,7 @@ COUNT = "CountGivenObject"
         ("**3**", 3),
         ("3 dogs: 3 in all", 3),
         ("Answer: 7\n", 7),
+        ("I see 3, all of them brown.", 3),
     ],
 )
 def test_the_one_number_of_a_reply_is_the_count(reply: str, number: int) -> None:
@@ -29,7 +30,8 @@ def test_the_one_number_of_a_reply_is_the_count(reply: str, number: int) -> None
 
 
 @pytest.mark.parametrize(
-    "reply", ["unknown", "none", "", "2 or 3", "about 2.5", "-1", "four", "1,000 or so", "3.14"]
+    "reply",
+    ["unknown", "none", "", "2 or 3", "about 2.5", "-1", "four", "1,000 or so", "3.14", "12345678"],
 )
 def test_a_reply_without_one_whole_number_is_an_error_and_never_zero(reply: str) -> None:
     with pytest.raises(ToolError, match="could not count 'dog'"):

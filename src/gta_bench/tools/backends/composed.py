@@ -67,7 +67,9 @@ async def compose(equipment: Equipment, data: bytes, path: str) -> str:
 
 def mean_color(picture: "Image") -> str:
     """The mean colour of a picture: the nearest name, and its value."""
-    red, green, blue = picture.resize((1, 1), 4).getpixel((0, 0))  # type: ignore[misc]
+    from PIL import Image
+
+    red, green, blue = picture.resize((1, 1), Image.Resampling.BOX).tobytes()
     name = min(COLORS, key=lambda name: _distance(COLORS[name], (red, green, blue)))
     return f"{name} (#{red:02x}{green:02x}{blue:02x})"
 

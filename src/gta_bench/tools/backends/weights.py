@@ -138,13 +138,6 @@ def fetch(weights: Weights, folder: Path, progress: Progress) -> Path:
         return _publish(ready, folder / weights.folder)
 
 
-def check_digest(file: WeightsFile, data: bytes, whose: str) -> None:
-    """Refuse a file that is not the pinned one."""
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != file.sha256:
-        raise FetchError(f"{whose}: `{file.name}` has sha256 {digest}, not {file.sha256}.")
-
-
 def _publish(ready: Path, kept: Path) -> Path:
     """One rename, so that nobody sees half of a model; a damaged older folder gives way."""
     if kept.exists():
@@ -212,5 +205,7 @@ def _take(weights: Weights, file: WeightsFile, source: IO[bytes], target: Path) 
         data = source.read(file.bytes + 1)
     if len(data) != file.bytes:
         raise FetchError(f"{weights.name}: `{file.name}` does not have {file.bytes} bytes.")
-    check_digest(file, data, weights.name)
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise FetchError(f"{weights.name}: `{file.name}` has sha256 {digest}, not {file.sha256}.")
     target.write_bytes(data)

@@ -1,7 +1,6 @@
 """CountGivenObject: how many of an object an image shows."""
 
 import re
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -17,10 +16,7 @@ from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
 from gta_bench.tools.prompts import render
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-WHOLE = re.compile(r"(?<![\d.,-])\d{1,6}(?![\d,]|\.\d)")
+WHOLE = re.compile(r"(?<![\d-])(?<!\d[.,])\d{1,6}(?!\d|[.,]\d)")
 
 
 class CountInput(ToolInput):
@@ -47,8 +43,9 @@ class VisionBackend(EndpointBackend[CountInput]):
     async def run(self, workspace: Workspace, given: CountInput) -> Made:
         """Ask the model for a number."""
         picture = await open_picture(self.equipment, workspace, given.image)
-        region: Image = picture if given.bbox is None else cut(picture, given.bbox)
-        made = await self.ask(render("count.md", text=given.text), region)
+        if given.bbox is not None:
+            picture = await self.equipment.in_thread(cut, picture, given.bbox)
+        made = await self.ask(render("count.md", text=given.text), picture)
         number = parse_count(made.parts[0].content, given.text)
         return Made((text(str(number)),), backend=made.backend)
 

@@ -27,7 +27,8 @@ class VisionBackend(EndpointBackend[RegionInput]):
         """Ask the model about the part inside the box."""
         picture = await open_picture(self.equipment, workspace, given.image)
         prompt = render("region.md", attribute=given.attribute)
-        return await self.ask(prompt, cut(picture, given.bbox))
+        region = await self.equipment.in_thread(cut, picture, given.bbox)
+        return await self.ask(prompt, region)
 
 
 class ComposedBackend(Backend[RegionInput]):
