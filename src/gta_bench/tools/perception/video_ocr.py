@@ -8,6 +8,7 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolUnavailable
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.local import check_text, read_text
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -86,5 +87,12 @@ def _changes(read: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def reader(equipment: Equipment) -> Reader | Unavailable:
-    """Where the engine of the OCR tool plugs in."""
-    return Unavailable("No OCR engine is connected.", "pip install 'gta-bench[vision]'")
+    """The engine of the OCR tool."""
+    state = check_text()
+    if isinstance(state, Unavailable):
+        return state
+
+    async def recognize(png: bytes) -> Sequence[str]:
+        return [f"{line.box} {line.text}" for line in await read_text(png, "the frame")]
+
+    return Reader(state.backend, recognize)
