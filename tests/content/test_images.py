@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
+from gta_bench.content import images
 from gta_bench.content.images import ImageContent, read_image
 from gta_bench.errors import ToolError
 from tests.content import samples
@@ -39,6 +40,15 @@ def test_frames_of_a_moving_picture_are_shown_at_even_distances(jail: Jail) -> N
     ]
     assert colors == [(n, n, 9) for n in (0, 10, 20, 30)]
     assert "31 frames" in content.as_text()
+
+
+def test_a_film_too_large_to_decode_whole_is_shown_from_its_beginning(
+    jail: Jail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "MOST_DECODED", 12 * 16 * 16)
+    content = read(samples.film(31), jail, previews=3)
+    assert content.frames == 31
+    assert [preview.frame for preview in content.previews] == [0, 6, 11]
 
 
 def test_no_preview_is_made_where_none_is_asked_for(jail: Jail) -> None:

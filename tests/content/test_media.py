@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import JailKind
 from gta_bench.content import frames as frame_choice
 from gta_bench.content.media import (
     AudioContent,
@@ -23,6 +24,8 @@ from gta_bench.content.media import (
     sound_track,
 )
 from gta_bench.errors import ConfinedError, ToolError
+from tests.confine.conftest import KINDS as KINDS_OF_JAIL
+from tests.confine.conftest import require
 from tests.content.films import counting_film, ffmpeg, tone
 
 pytestmark = pytest.mark.slow
@@ -208,6 +211,14 @@ def test_a_truncated_film_is_read_in_part_or_refused(
 def test_what_is_neither_sound_nor_film_is_refused(data: bytes, said: str, jail: Jail) -> None:
     with pytest.raises(ToolError, match=said):
         asyncio.run(read_media(data, jail))
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_JAIL)
+def test_films_are_read_in_every_kind_of_jail(kind: JailKind, tmp_path: Path) -> None:
+    require(kind)
+    with Jail(kind, slots=1) as one:
+        content = asyncio.run(read_video(counting_film(tmp_path, "a.mp4"), one, frames=3))
+    assert [frame.number for frame in content.frames] == [0, 24, 49]
 
 
 def test_nothing_in_an_error_tells_where_our_files_are(jail: Jail) -> None:

@@ -6,13 +6,15 @@ import pytest
 from pydantic import TypeAdapter
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import Limits
-from gta_bench.content import driver, needs
+from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.content import driver, images, needs, pdf, pptx, xlsx
 from gta_bench.content.driver import Driver
 from gta_bench.content.kinds import KINDS
 from gta_bench.content.reading import JAILED, PLAIN, read, read_kind
 from gta_bench.content.tables import csv_text, markdown_table
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
+from tests.confine.conftest import KINDS as KINDS_OF_JAIL
+from tests.confine.conftest import require
 from tests.content import samples
 
 
@@ -35,6 +37,21 @@ def test_a_file_is_read_by_what_it_is(name: str, data: bytes, shown: str, jail: 
     assert asyncio.run(read(name, data, jail)).as_text().startswith(shown)
 
 
+@pytest.mark.parametrize("kind", KINDS_OF_JAIL)
+def test_the_parsers_run_in_every_kind_of_jail(kind: JailKind) -> None:
+    require(kind)
+    files = {
+        "a.docx": (samples.docx(samples.paragraph("hello")), "hello"),
+        "a.xlsx": (samples.workbook(), "tea,2.5,4"),
+        "a.pptx": (samples.deck(), "Notes: Say hello."),
+        "a.pdf": (samples.pdf([samples.words("Hello PDF file."), ""]), "Hello PDF file."),
+        "a.png": (samples.image(3, 4), "3 x 4"),
+    }
+    with Jail(kind, slots=1) as one:
+        for name, (data, shown) in files.items():
+            assert shown in asyncio.run(read(name, data, one)).as_text()
+
+
 def test_a_kind_without_a_reader_is_refused_by_its_name(jail: Jail) -> None:
     with pytest.raises(ToolError, match="kind 'office-97' are not read"):
         asyncio.run(read_kind("office-97", b"x", jail))
@@ -43,6 +60,14 @@ def test_a_kind_without_a_reader_is_refused_by_its_name(jail: Jail) -> None:
 def test_every_reader_of_the_table_exists() -> None:
     wanted = {facts.reader for facts in KINDS.values() if facts.reader is not None}
     assert wanted == {*JAILED, *PLAIN, "pdf", "zip"}
+
+
+@pytest.mark.parametrize("made", [images.DRIVER, pdf.READ, pdf.RENDER, pptx.DRIVER, xlsx.DRIVER])
+def test_every_parser_is_sent_without_importing_this_package(made: Driver[object]) -> None:
+    source = driver._source(made.module)
+    assert "def prepare()" in source
+    assert "def finish(names" in source
+    assert "gta_bench" not in source
 
 
 def test_several_files_are_read_at_the_same_time(jail: Jail) -> None:

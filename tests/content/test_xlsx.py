@@ -1,5 +1,6 @@
 import asyncio
 import io
+from datetime import time, timedelta
 
 import openpyxl
 import pytest
@@ -74,6 +75,25 @@ def test_texts_and_numbers_come_back_exactly(jail: Jail) -> None:
     expected = [[value if isinstance(value, str) else repr(value) for value in row] for row in rows]
     assert list(sheet.lines()) == expected
     assert csv_text(sheet.lines()).startswith('"a,b","say ""x""","two\nlines",=,\'\n')
+
+
+def test_times_and_lengths_of_time_are_told_as_such(jail: Jail) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append([time(13, 30), timedelta(hours=30, minutes=5)])
+    cells = read(saved(book), jail).sheets[0].cells
+    assert [cell.type for cell in cells] == ["date", "date"]
+    assert cells[0].value == "13:30:00"
+    assert cells[1].value.startswith("1 day, 6:05:00")
+
+
+def test_a_table_of_what_if_results_is_a_formula(jail: Jail) -> None:
+    parts = samples.unzipped(samples.workbook())
+    name = "xl/worksheets/sheet1.xml"
+    cell = b'<c r="F1"><f t="dataTable" ref="F1:F2" dt2D="0" r1="A1"/><v>3</v></c></row>'
+    parts[name] = parts[name].replace(b"</row>", cell, 1)
+    cells = {cell.address: cell for cell in read(samples.zipped(parts), jail).sheets[0].cells}
+    assert cells["F1"] == Cell(1, 6, "3", "number", "=TABLE()")
 
 
 def test_cells_far_apart_cost_no_grid(jail: Jail) -> None:

@@ -9,6 +9,7 @@ from gta_bench.content.driver import Driver, check_size
 
 LONGEST_SIDE = 1568
 MOST_PIXELS = 50_000_000
+MOST_DECODED = 200_000_000  # pixels of all frames together
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +52,10 @@ async def read_image(
     """
     check_size(data, label=DRIVER.label)
     return await DRIVER.read(
-        jail, data, previews=previews, longest_side=longest_side, most_pixels=MOST_PIXELS
+        jail,
+        data,
+        previews=previews,
+        longest_side=longest_side,
+        most_pixels=MOST_PIXELS,
+        most_decoded=MOST_DECODED,
     )

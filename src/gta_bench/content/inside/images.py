@@ -13,7 +13,6 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 # No format that starts another program.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
 MOST_FRAMES = 10_000
-MOST_DECODED = 200_000_000  # pixels; of a larger film only the beginning is shown
 
 
 def prepare() -> dict[str, Any]:
@@ -41,7 +40,7 @@ def finish(names: dict[str, Any]) -> str:
 def _content(image: Image.Image, options: dict[str, Any]) -> dict[str, Any]:
     frames = min(getattr(image, "n_frames", 1), MOST_FRAMES)
     name, mode = image.format, image.mode
-    decoded = min(frames, max(1, MOST_DECODED // (image.width * image.height)))
+    decoded = min(frames, max(1, options["most_decoded"] // (image.width * image.height)))
     wanted = _even(decoded, options["previews"])
     previews = list(_previews(image, wanted, options["longest_side"]))
     image.seek(0)

@@ -2,16 +2,14 @@
 
 import datetime
 import json
+import mimetypes
 import re
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import openpyxl
-from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 MERGED = re.compile(
     rb"<(?:\w+:)?mergeCell\s[^>]{0,200}?ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\""
@@ -24,10 +22,15 @@ OVER: list[Any] = []
 
 
 def prepare() -> dict[str, Any]:
-    """Make openpyxl ask no sheet for its size.
+    """Import openpyxl without numpy, which it does not need and which costs more than itself.
 
-    What a file says of it pads every row, and where it says nothing the whole sheet is searched.
+    And make it ask no sheet for its size: what a file says of it pads every row, and where it
+    says nothing the whole sheet is searched.
     """
+    sys.modules["numpy"] = None  # type: ignore[assignment]
+    mimetypes.knownfiles.clear()  # openpyxl reads the system's, which not every jail shows
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
     worksheet: Any = ReadOnlyWorksheet
     worksheet._get_size = lambda sheet: None
     return {}
@@ -41,6 +44,8 @@ def finish(names: dict[str, Any]) -> str:
 
 def read(file: Path, *, most_cells: int) -> dict[str, Any]:
     """Every sheet; values come from one pass over the file, formulas from another."""
+    import openpyxl
+
     with file.open("rb") as one, file.open("rb") as two, zipfile.ZipFile(file) as archive:
         values = openpyxl.load_workbook(one, read_only=True, data_only=True, keep_links=False)
         formulas = openpyxl.load_workbook(two, read_only=True, keep_links=False)
@@ -95,11 +100,9 @@ def _formula(cell: Any) -> str | None:
     if cell.data_type != "f":
         return None
     value = cell.value
-    if isinstance(value, ArrayFormula):
-        value = value.text
-    if isinstance(value, DataTableFormula):
+    text = value if isinstance(value, str) else getattr(value, "text", None)
+    if text is None:  # a table of what-if results
         return "=TABLE()"
-    text = str(value)
     return text if text.startswith("=") else f"={text}"
 
 
