@@ -19,6 +19,7 @@ from gta_bench.records.finding import Finding
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.settings import settings_schema
+from gta_bench.tools.catalog import CATALOG, load_tool
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 RECORDS: tuple[type[BaseModel], ...] = (AtomicTask, WorkflowTask, ToolSpec, Finding, Receipt)
@@ -37,6 +38,7 @@ def main() -> None:
 def pages() -> Iterator[tuple[str, str]]:
     """Every generated file below docs/reference, with its content."""
     yield "cli.md", _command_line()
+    yield "tools.md", _tools()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
@@ -47,6 +49,28 @@ def _command_line() -> str:
     for path, command in _commands("gta", app):
         with click.Context(command, info_name=path, terminal_width=80) as context:
             parts += [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(parts)
+
+
+def _tools() -> str:
+    parts = [
+        "# Tools",
+        "",
+        "Written from the tools themselves by `make fix`. `gta tools list` says which work on a",
+        "machine and with which backend; `gta tools call NAME --arg NAME=VALUE` calls one.",
+        "",
+    ]
+    for name in CATALOG:
+        tool = load_tool(name)
+        about = f"*{tool.category}*, version {tool.version}. {tool.description}"
+        parts += [f"## {name}", "", about]
+        parts += ["", "| argument | type | needed | meaning |", "|---|---|---|---|"]
+        for one in tool.spec().inputs:
+            needed = "yes" if not one.optional else f"no, default `{one.default}`"
+            meaning = " ".join((one.description or "").split()).replace("|", "\\|")
+            parts.append(f"| `{one.name}` | {one.type} | {needed} | {meaning} |")
+        gives = ", ".join(output.type for output in tool.outputs)
+        parts += ["", f"Gives: {gives}.", ""]
     return "\n".join(parts)
 
 
