@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import pypdfium2
+import pypdfium2  # type: ignore[import-untyped]
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
@@ -47,7 +47,9 @@ def screenshot(page: Path) -> Image.Image:
 def sheet(drawn: list[Image.Image]) -> Image.Image:
     """All pages side by side, small, in few colours."""
     small = [
-        page.resize((PAGE_WIDTH, round(page.height * PAGE_WIDTH / page.width)), Image.Resampling.BOX)
+        page.resize(
+            (PAGE_WIDTH, round(page.height * PAGE_WIDTH / page.width)), Image.Resampling.BOX
+        )
         for page in drawn
     ]
     height = max(page.height for page in small)

@@ -235,7 +235,11 @@ def test_nothing_is_fetched_and_no_file_of_the_host_is_read(desk: Bench, loopbac
     thread.start()
     host = f"http://127.0.0.1:{server.server_address[1]}"
     try:
-        for picture in (f"![]({host}/a.png)", f'<img src="{host}/b.png">', f"![x][r]\n\n[r]: {host}/c"):
+        for picture in (
+            f"![]({host}/a.png)",
+            f'<img src="{host}/b.png">',
+            f"![x][r]\n\n[r]: {host}/c",
+        ):
             with pytest.raises(ToolError, match="not a file of this task"):
                 make(desk, picture)
         docx = make(

@@ -145,7 +145,9 @@ def test_lists_have_real_bullets_and_numbers_at_their_level(desk: Bench) -> None
         properties = paragraph._p.pPr
         char, number = properties.find("{*}buChar"), properties.find("{*}buAutoNum")
         mark = char.get("char") if char is not None else None
-        marks.append((paragraph.text, mark or (number.get("startAt") if number is not None else "")))
+        marks.append(
+            (paragraph.text, mark or (number.get("startAt") if number is not None else ""))
+        )
     assert marks == [
         ("a", "•"),
         ("b", "\u2013"),
@@ -174,7 +176,9 @@ def test_lists_have_real_bullets_and_numbers_at_their_level(desk: Bench) -> None
         ("---\nafter a rule", ["after a rule"]),
     ],
 )
-def test_content_is_understood_in_every_form(desk: Bench, given: object, expected: list[str]) -> None:
+def test_content_is_understood_in_every_form(
+    desk: Bench, given: object, expected: list[str]
+) -> None:
     assert lines(make(desk, [{"title": "t", "content": given}])) == expected
 
 

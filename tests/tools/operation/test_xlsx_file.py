@@ -105,7 +105,16 @@ def test_without_libreoffice_formulas_are_kept_and_the_file_asks_to_be_computed(
 
 @pytest.mark.parametrize(
     "text",
-    ["=== Title ===", "= = =", "=cmd|' /C calc'!A0", "=DDE|x!y", "@note", "+plus", "-minus", "#N/A"],
+    [
+        "=== Title ===",
+        "= = =",
+        "=cmd|' /C calc'!A0",
+        "=DDE|x!y",
+        "@note",
+        "+plus",
+        "-minus",
+        "#N/A",
+    ],
 )
 def test_a_text_that_only_looks_like_a_formula_stays_text(without_jail: Bench, text: str) -> None:
     book = make(without_jail, [["head", "b"], [text, 1]])
