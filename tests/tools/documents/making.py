@@ -68,7 +68,7 @@ def back_to_markdown(docx: bytes) -> str:
     """What pandoc reads out of a Word document."""
     program = pandoc_program()
     assert program is not None
-    command = [program, "--sandbox", "-f", "docx", "-t", "gfm", "--wrap=none"]
+    command = [str(program), "--sandbox", "-f", "docx", "-t", "gfm", "--wrap=none"]
     done = subprocess.run(command, input=docx, capture_output=True, check=True)
     return done.stdout.decode()
 

@@ -56,7 +56,7 @@ Last line 最后一行。
 
 BULLETS = [f"- point {n} 要点内容 with words and words and words" for n in range(1, 31)]
 
-SLIDES = [
+SLIDES: list[dict[str, str | list[str]]] = [
     {
         "title": "第一页 Overview",
         "content": "要点一：收入增长 12.4%\n要点二：Cost **down**, *quality* up, `code`\n"

@@ -30,7 +30,7 @@ def fonts(pdf: PdfReader) -> str:
     names = [
         str(font.get_object()["/BaseFont"])
         for page in pdf.pages
-        for font in page["/Resources"]["/Font"].values()  # type: ignore[index, union-attr]
+        for font in page["/Resources"]["/Font"].values()  # type: ignore[index]
         if "/BaseFont" in font.get_object()
     ]
     return " ".join(names)

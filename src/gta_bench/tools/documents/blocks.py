@@ -41,11 +41,14 @@ class Line:
     hanging: bool = False  # belongs to the marked line before it
 
 
+GridRows = tuple[tuple[tuple[Run, ...], ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table; the first `header` rows are its head."""
 
-    rows: tuple[tuple[tuple[Run, ...], ...], ...]
+    rows: GridRows
     alignments: tuple[Alignment, ...]
     header: int
 

@@ -4,13 +4,14 @@ Lengths are points. A slide's text gets the largest size at which it fits beside
 none does, it flows over as many slides as it needs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.blocks import Block, Grid, Line, Run
-from gta_bench.tools.documents.measure import text_width, wrap
+from gta_bench.tools.documents.blocks import Block, Grid, GridRows, Line, Run
+from gta_bench.tools.documents.measure import cut, text_width, wrap
 from gta_bench.tools.documents.pictures import Picture
 
 WIDTH, HEIGHT = 960.0, 540.0
@@ -29,6 +30,8 @@ PARAGRAPH_GAP: Final = 0.3  # of the size
 INDENT: Final = 1.4  # of the size, for each level
 CELL_MARGIN: Final = 6.0
 MOST_COLUMNS: Final = 15
+MOST_ROWS: Final = 2000
+MOST_LINES: Final = 60  # of a cell, more than any slide holds
 MOST_PAGES: Final = 400
 PICTURES_ON_A_PAGE: Final = 4
 WIDE: Final = 2.2  # a picture wider than this stands below the text, not beside it
@@ -64,6 +67,9 @@ class TableBlock:
     columns: tuple[float, ...]
     rows: tuple[float, ...]
     size: float
+
+
+Content = Line | Grid | TableBlock  # the rest of a table that has begun has its sizes already
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ def _fitted(picture: Picture, room: Box) -> PictureBlock:
 # Text and tables
 
 
-def _flow(content: Sequence[Line | Grid], first: Box) -> list[Page]:
+def _flow(content: Sequence[Content], first: Box) -> list[Page]:
     for size in SIZES:
         blocks, rest = _fill(list(content), first, size)
         if not rest:
@@ -192,7 +198,7 @@ def _flow(content: Sequence[Line | Grid], first: Box) -> list[Page]:
     return min((_split(content, first, size) for size in SPLIT_SIZES), key=len)
 
 
-def _split(content: Sequence[Line | Grid], first: Box, size: float) -> list[Page]:
+def _split(content: Sequence[Content], first: Box, size: float) -> list[Page]:
     pages: list[Page] = []
     rest, room = list(content), first
     while rest and len(pages) <= MOST_PAGES:
@@ -208,57 +214,57 @@ class _Step(NamedTuple):
     """One block that was placed, what is left, and whether the room is full."""
 
     block: TextBlock | TableBlock | None
-    rest: list[Line | Grid]
+    rest: list[Content]
     full: bool
 
 
-def _fill(
-    content: list[Line | Grid], room: Box, size: float
-) -> tuple[list[Placed], list[Line | Grid]]:
+def _fill(content: list[Content], room: Box, size: float) -> tuple[list[Placed], list[Content]]:
     """What goes into a room from its top, and what is left over."""
     placed: list[Placed] = []
     top = room.top
     step = _Step(None, content, full=False)
     while step.rest and not step.full:
         space = Box(room.left, top, room.width, room.top + room.height - top)
-        if isinstance(step.rest[0], Grid):
-            step = _place_grid(step.rest, space, fresh=not placed)
-        else:
+        if isinstance(step.rest[0], Line):
             step = _place_lines(step.rest, space, size)
+        else:
+            step = _place_table(step.rest[0], step.rest[1:], space, fresh=not placed)
         if step.block is not None:
             placed.append(step.block)
             top = step.block.box.top + step.block.box.height + GAP
     return placed, step.rest
 
 
-def _place_lines(waiting: list[Line | Grid], room: Box, size: float) -> _Step:
+def _place_lines(waiting: list[Content], room: Box, size: float) -> _Step:
     taken: list[Line] = []
     used = 0.0
-    rest = list(waiting)
+    left: list[Content] = []
     full = False
-    while rest and isinstance(line := rest[0], Line) and not full:
+    for line in waiting:
+        if not isinstance(line, Line) or full:
+            break
         height = line_height(line, size)
-        words = wrap(line.runs, room.width - indent(line, size), font_size(line, size))
-        fitting = min(len(words), max(0, int((room.height - used) // height)))
-        if fitting == len(words):
+        fitting = max(0, int((room.height - used) // height))
+        width = room.width - indent(line, size)
+        words = wrap(line.runs, width, font_size(line, size), most=fitting + 1)
+        if len(words) <= fitting:
             taken.append(line)
-            rest.pop(0)
-            used += fitting * height + size * PARAGRAPH_GAP
+            used += len(words) * height + size * PARAGRAPH_GAP
             continue
         full = True
         if fitting >= 1 and (not taken or (fitting >= 3 and len(words) - fitting >= 2)):
-            head, rest[0] = _cut(line, words, fitting)
+            head, tail = _cut(line, words[:fitting])
             taken.append(head)
+            left = [tail]
             used += fitting * height
     if not taken:
         return _Step(None, waiting, full=True)
     box = Box(room.left, room.top, room.width, min(used, room.height))
-    return _Step(TextBlock(box, tuple(taken), size), rest, full)
+    return _Step(TextBlock(box, tuple(taken), size), [*left, *waiting[len(taken) :]], full)
 
 
-def _cut(line: Line, words: Sequence[Sequence[Run]], at: int) -> tuple[Line, Line]:
-    head = tuple(run for part in words[:at] for run in part)
-    tail = tuple(run for part in words[at:] for run in part)
+def _cut(line: Line, words: Sequence[Sequence[Run]]) -> tuple[Line, Line]:
+    head, tail = cut(line.runs, sum(len(run.text) for part in words for run in part))
     hanging = line.mark is not None or line.hanging
     return replace(line, runs=head), replace(line, runs=tail, mark=None, hanging=hanging)
 
@@ -279,27 +285,47 @@ def indent(line: Line, size: float) -> float:
     return size * INDENT * levels
 
 
-def _place_grid(waiting: list[Line | Grid], room: Box, *, fresh: bool) -> _Step:
-    grid = waiting[0]
-    assert isinstance(grid, Grid)
-    if len(grid.alignments) > MOST_COLUMNS:
-        raise ToolError(
-            f"A slide's table has {len(grid.alignments)} columns; at most {MOST_COLUMNS} fit."
-        )
-    whole = next((t for t in _tables(grid, room) if t.box.height <= room.height), None)
-    if whole is not None and (fresh or whole.size >= READABLE_TABLE):
-        return _Step(whole, waiting[1:], full=False)
-    for table in _tables(grid, room):
-        fitting = _rows_within(table, room.height)
-        if fitting > grid.header and (fresh or fitting >= grid.header + 3):
-            head = replace(grid, rows=grid.rows[:fitting])
-            tail = replace(grid, rows=(*grid.rows[: grid.header], *grid.rows[fitting:]))
-            return _Step(_table(head, room, table.size), [tail, *waiting[1:]], full=True)
-    return _Step(None, waiting, full=True)
+def _place_table(
+    table: Grid | TableBlock | Line, after: list[Content], room: Box, *, fresh: bool
+) -> _Step:
+    """Whole if it can be read then, else as many rows as there is room for."""
+    assert not isinstance(table, Line)
+    if isinstance(table, Grid):
+        choices = [_table(table, room.width, size) for size in TABLE_SIZES]
+    else:
+        choices = [table]
+    for choice in choices:
+        readable = fresh or choice.size >= READABLE_TABLE
+        if choice.box.height <= room.height and readable:
+            return _Step(_moved(choice, room), after, full=False)
+    for choice in choices:
+        fitting, header = _rows_within(choice, room.height), choice.grid.header
+        if fitting > header and (fresh or fitting >= header + 3):
+            head, tail = _split_table(choice, fitting)
+            return _Step(_moved(head, room), [tail, *after], full=True)
+    return _Step(None, [table, *after], full=True)
 
 
-def _tables(grid: Grid, room: Box) -> Iterator[TableBlock]:
-    return (_table(grid, room, size) for size in TABLE_SIZES)
+def _moved(table: TableBlock, room: Box) -> TableBlock:
+    return replace(table, box=table.box._replace(left=room.left, top=room.top))
+
+
+def _split_table(table: TableBlock, at: int) -> tuple[TableBlock, TableBlock]:
+    """Both with the header; the columns stay as they are."""
+    rows, heights, header = table.grid.rows, table.rows, table.grid.header
+    return (
+        _part(table, rows[:at], heights[:at]),
+        _part(table, (*rows[:header], *rows[at:]), (*heights[:header], *heights[at:])),
+    )
+
+
+def _part(table: TableBlock, rows: GridRows, heights: tuple[float, ...]) -> TableBlock:
+    return replace(
+        table,
+        grid=replace(table.grid, rows=rows),
+        rows=heights,
+        box=table.box._replace(height=sum(heights)),
+    )
 
 
 def _rows_within(table: TableBlock, height: float) -> int:
@@ -311,18 +337,30 @@ def _rows_within(table: TableBlock, height: float) -> int:
     return len(table.rows)
 
 
-def _table(grid: Grid, room: Box, size: float) -> TableBlock:
-    columns = _column_widths(grid, room.width, size)
+@lru_cache(maxsize=64)
+def _table(grid: Grid, room: float, size: float) -> TableBlock:
+    _check(grid)
+    columns = _column_widths(grid, room, size)
     rows = tuple(
         max(
-            len(wrap(cell, columns[number] - 2 * CELL_MARGIN, size)) * size * LEADING
+            len(wrap(cell, columns[number] - 2 * CELL_MARGIN, size, most=MOST_LINES))
             for number, cell in enumerate(row)
         )
+        * size
+        * LEADING
         + CELL_MARGIN
         for row in grid.rows
     )
-    box = Box(room.left, room.top, sum(columns), sum(rows))
-    return TableBlock(box, grid, columns, rows, size)
+    return TableBlock(Box(0.0, 0.0, sum(columns), sum(rows)), grid, columns, rows, size)
+
+
+def _check(grid: Grid) -> None:
+    if len(grid.alignments) > MOST_COLUMNS:
+        raise ToolError(
+            f"A slide's table has {len(grid.alignments)} columns; at most {MOST_COLUMNS} fit."
+        )
+    if len(grid.rows) > MOST_ROWS:
+        raise ToolError(f"A slide's table has {len(grid.rows)} rows; at most {MOST_ROWS} fit.")
 
 
 def _column_widths(grid: Grid, room: float, size: float) -> tuple[float, ...]:

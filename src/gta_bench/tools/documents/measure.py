@@ -1,7 +1,8 @@
 """How wide text is drawn, without a font file: Arial's widths, which its many doubles share."""
 
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -17,6 +18,12 @@ ARIAL: Final = (
     333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
+# What east_asian_width calls wide, nearly; a word is everything else up to the blanks after it.
+WIDE: Final = (
+    "\u1100-\u115f\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe6f"
+    "\uff00-\uffef\U0001f000-\U0003ffff"
+)
+WORD: Final = re.compile(f"\n|[{WIDE}] *|[^\n {WIDE}]+ *| +")
 OTHERS: Final = 0.6
 MONO: Final = 0.6
 BOLD: Final = 1.08
@@ -55,25 +62,47 @@ def text_width(runs: Sequence[Run], size: float) -> float:
     return widest
 
 
-def wrap(runs: Sequence[Run], room: float, size: float) -> list[list[Run]]:
-    """The lines that the words take in a width: broken at blanks and between ideographs."""
+def wrap(
+    runs: Sequence[Run], room: float, size: float, *, most: int | None = None
+) -> list[list[Run]]:
+    """The lines that the words take in a width: broken at blanks and between ideographs.
+
+    With `most` it looks no further than one line more than that.
+    """
     lines: list[list[Run]] = [[]]
     used = 0.0
     for run, word in _words(runs):
         if word == "\n":
+            _append(lines[-1], run, word)
             lines.append([])
             used = 0.0
             continue
         width = sum(char_width(char, run, size) for char in word)
-        if used and used + sum(char_width(c, run, size) for c in word.rstrip()) > room:
+        blank = sum(char_width(char, run, size) for char in word[len(word.rstrip()) :])
+        if used and used + width - blank > room:
             lines.append([])
             used = 0.0
-        if width > room:
+        if most is not None and len(lines) > most:
+            _append(lines[-1], run, word)
+            break
+        if width - blank > room:
             used = _break_anywhere(lines, run, word, room, size)
             continue
         _append(lines[-1], run, word)
         used += width
     return lines
+
+
+def cut(runs: Sequence[Run], at: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """The runs before and after so many characters."""
+    head: list[Run] = []
+    tail: list[Run] = []
+    for run in runs:
+        before, after = run.text[:at], run.text[at:]
+        at = max(0, at - len(run.text))
+        head += [replace(run, text=before)] if before else []
+        tail += [replace(run, text=after)] if after else []
+    return tuple(head), tuple(tail)
 
 
 def _break_anywhere(lines: list[list[Run]], run: Run, word: str, room: float, size: float) -> float:
@@ -96,24 +125,8 @@ def _append(line: list[Run], run: Run, text: str) -> None:
         line.append(replace(run, text=text))
 
 
-def _words(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+def _words(runs: Sequence[Run]) -> Iterator[tuple[Run, str]]:
     """Pieces that are not broken: a word with the blanks after it, or one ideograph."""
-    words: list[tuple[Run, str]] = []
     for run in runs:
-        held = ""
-        for char in run.text:
-            if char == "\n":
-                words += [(run, held)] if held else []
-                words.append((run, "\n"))
-                held = ""
-            elif _width(char) == 1.0:
-                words += [(run, held)] if held else []
-                words.append((run, char))
-                held = ""
-            else:
-                if held and held[-1] == " " and char != " ":
-                    words.append((run, held))
-                    held = ""
-                held += char
-        words += [(run, held)] if held else []
-    return words
+        for word in WORD.findall(run.text):
+            yield run, word

@@ -13,8 +13,8 @@ PLACEHOLDER: Final = re.compile(r"\{\{\s{0,8}image_(\d{1,6})\s{0,8}\}\}")
 OPEN, CLOSE = "\ue000", "\ue001"
 
 INLINE_CODE: Final = re.compile(r"(`[^`\n]+`)")
-TEX_DISPLAY: Final = re.compile(r"\\\[([^$]{1,1000}?)\\\]")
-TEX_INLINE: Final = re.compile(r"\\\(([^$\n]{1,300}?)\\\)")
+TEX_DISPLAY: Final = re.compile(r"\\\[((?:[^$\\]|\\[^\[\]]){1,1000}?)\\\]")
+TEX_INLINE: Final = re.compile(r"\\\(((?:[^$\n\\]|\\[^()\n]){1,300}?)\\\)")
 ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 TOO_DEEP: Final = re.compile(r"^[ \t]*(?:>[ \t]?|[-*+][ \t]|\d{1,9}[.)][ \t]){60}", re.MULTILINE)
 INDENTED: Final = re.compile(r"[ \t]{2,}\S")

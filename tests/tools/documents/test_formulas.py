@@ -1,0 +1,84 @@
+import io
+
+import pytest
+from openpyxl import Workbook, load_workbook
+
+from gta_bench.errors import ToolError
+from gta_bench.tools.documents.formulas import Value, is_formula, spelled, values, with_values
+from tests.tools.documents.making import parts
+
+
+def workbook(**cells: str | int) -> bytes:
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for place, value in cells.items():
+        sheet[place] = value
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=A1", "=SUM(A1:B2)", "=-A1", "=(1+2)", '="a"', "='Sheet 1'!A1", "=$A$1", "= A1", "=销售!A1"],
+)
+def test_a_formula_is_known(text: str) -> None:
+    assert is_formula(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "=", "==", "=== x", "=>", "=|", "A1", " =A1", "=cmd|'x'!A0", "=@x|y"]
+)
+def test_other_texts_are_none(text: str) -> None:
+    assert not is_formula(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("=SUM(A1)", "=SUM(A1)"),
+        ("=xlookup(A1,B:B,C:C)", "=_xlfn.XLOOKUP(A1,B:B,C:C)"),
+        ('="IFS("&IFS(1,2)', '="IFS("&_xlfn.IFS(1,2)'),
+        ("=_xlfn.IFS(1,2)", "=_xlfn.IFS(1,2)"),
+        ("=SUMIFS(A1,B1,1)", "=SUMIFS(A1,B1,1)"),
+        ('="say ""("""', '="say ""("""'),
+    ],
+)
+def test_newer_functions_get_their_prefix_outside_of_texts(given: str, expected: str) -> None:
+    assert spelled(given, where="A1") == expected
+
+
+@pytest.mark.parametrize("text", ["=SUM(", "=)", '="'])
+def test_what_is_open_is_told(text: str) -> None:
+    with pytest.raises(ToolError, match="in Sheet!B7 is not complete"):
+        spelled(text, where="Sheet!B7")
+
+
+PART = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (Value(None, "3.5"), 3.5),
+        (Value("n", "3"), 3),
+        (Value("str", "a<b>&"), "a<b>&"),
+        (Value("b", "1"), True),
+        (Value("e", "#DIV/0!"), "#DIV/0!"),
+        (Value("e", "#NAME?"), None),
+    ],
+)
+def test_a_value_stands_beside_its_formula(value: Value, read: object) -> None:
+    made = with_values(workbook(A1="=1+1", B1="text", C1=7), {PART: {"A1": value}})
+    sheet = load_workbook(io.BytesIO(made), data_only=True).worksheets[0]
+    assert [cell.value for cell in next(iter(sheet))] == [read, "text", 7]
+    assert load_workbook(io.BytesIO(made)).worksheets[0]["A1"].value == "=1+1"
+
+
+def test_nothing_else_of_the_workbook_changes() -> None:
+    book = workbook(A1="=1+1", B1="中文")
+    made = with_values(book, {})
+    assert {k: v for k, v in parts(made).items() if k != PART} == {
+        k: v for k, v in parts(book).items() if k != PART
+    }
+    assert values(made) == {PART: {"A1": Value(None, "")}}
