@@ -6,7 +6,15 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.content.needs import missing_modules, versions
 from gta_bench.content.pdf import READ, Ocr, read_pdf
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.contract import Availability, Equipment, FilePath, Made, Tool, ToolInput
+from gta_bench.tools.backends.local import check_text, read_text
+from gta_bench.tools.contract import (
+    Availability,
+    FilePath,
+    Made,
+    Tool,
+    ToolInput,
+    Unavailable,
+)
 from gta_bench.tools.operation.reading import as_result, availability
 
 
@@ -17,7 +25,7 @@ class ReadPDFInput(ToolInput):
 
 
 class ReadPDF(Tool[ReadPDFInput]):
-    """Text and tables; pages without text are recognized where there is an `ocr` for them."""
+    """Text and tables; pages without text are read by the OCR engine where it is installed."""
 
     name = "ReadPDF"
     category = "operation"
@@ -26,18 +34,25 @@ class ReadPDF(Tool[ReadPDFInput]):
     input_type = ReadPDFInput
     outputs = (Parameter(type="text", description="Extracted text from the PDF file."),)
 
-    def __init__(self, equipment: Equipment, *, ocr: Ocr | None = None) -> None:
-        super().__init__(equipment)
-        self.ocr = ocr
-
     def check(self) -> Availability:
         return availability(self.equipment, missing_modules(*READ.modules), _backend())
 
     async def apply(self, workspace: Workspace, given: ReadPDFInput) -> Made:
         jail = self.equipment.need_jail()
         data = await self.equipment.in_thread(workspace.read, given.file)
-        content = await read_pdf(data, jail, ocr=self.ocr)
+        content = await read_pdf(data, jail, ocr=page_reader())
         return as_result(content.as_text(), _backend(), jail)
+
+
+def page_reader() -> Ocr | None:
+    """The engine of the OCR tool, for pages that are pictures."""
+    if isinstance(check_text(), Unavailable):
+        return None
+
+    async def recognize(png: bytes) -> str:
+        return "\n".join(line.text for line in await read_text(png, "the page"))
+
+    return recognize
 
 
 def _backend() -> str:
