@@ -33,8 +33,14 @@ def test_ocr_finds_the_words_of_the_recorded_replies(
 ) -> None:
     box, rows, seconds = Toolbox(Equipment(Settings())), [], list[float]()
     cache: dict[str, str] = {}
+    astray = []
     for gold in gold_calls(atomic_tasks, "OCR"):
         image = str(gold.arguments["image"])
+        if image not in {attached.path for attached in gold.task.attachments}:
+            astray.append(gold.task.id)  # task 108 asks for an image of task 107
+            with pytest.raises(ToolError, match="There is no file"):
+                call(box, "OCR", gold, atomic_dir, tmp_path)
+            continue
         if image not in cache:
             start = time.perf_counter()
             cache[image] = call(box, "OCR", gold, atomic_dir, tmp_path)
@@ -45,7 +51,7 @@ def test_ocr_finds_the_words_of_the_recorded_replies(
         loose = sum(number for word, number in wanted.items() if word in joined)
         rows.append((hits / max(1, wanted.total()), hits, loose, wanted.total(), gold, image))
     total = sum(row[3] for row in rows)
-    print(f"\ncalls {len(rows)}, images {len(seconds)}, words {total}")
+    print(f"\ncalls {len(rows)}, images {len(seconds)}, words {total}; no such file: {astray}")
     print(f"words found {sum(row[1] for row in rows) / total:.1%}")
     print(f"words found, blanks ignored {sum(row[2] for row in rows) / total:.1%}")
     print(f"mean over calls {statistics.mean(row[0] for row in rows):.1%}")
@@ -55,7 +61,7 @@ def test_ocr_finds_the_words_of_the_recorded_replies(
     for share, hits, _, count, gold, image in sorted(rows, key=lambda row: row[0])[:10]:
         print(f"task {gold.task.id} {image}: {hits}/{count} = {share:.0%}")
         print(f"   recorded {gold.reply[:150]!r}\n   read     {cache[image][:150]!r}")
-    assert len(rows) == 131
+    assert len(rows) + len(astray) == 131
 
 
 def test_counting_offline_against_the_recorded_counts(
@@ -129,7 +135,7 @@ def test_the_event_loop_stays_free_while_50_calls_run(
     atomic_dir: Path, tmp_path: Path, offline: Equipment, atomic_tasks: Tasks
 ) -> None:
     box = Toolbox(offline)
-    (gold,) = (one for one in gold_calls(atomic_tasks, "OCR") if one.task.id == "108")
+    (gold,) = (one for one in gold_calls(atomic_tasks, "OCR") if one.task.id == "107")
     space = gold.workspace(atomic_dir, tmp_path)
     image = gold.arguments["image"]
     calls = [
