@@ -123,6 +123,18 @@ def test_where_nobody_speaks_no_words_are_made_up(
     assert result.text == "No speech was found."
 
 
+def test_long_pauses_are_shortened_and_short_ones_stay() -> None:
+    from gta_bench.tools.media.moonshine import RATE, shorten_pauses
+
+    rng = np.random.default_rng(1)
+    loud, quiet = (rng.normal(0, level, RATE).astype(np.float32) for level in (0.1, 0.002))
+    pause = quiet[: RATE // 4]
+    speech = np.concatenate([loud, pause, loud, *[quiet] * 5, loud])
+    assert shorten_pauses(speech).size / RATE == pytest.approx(3.25 + 0.4, abs=0.05)
+    for untouched in (quiet, loud, np.zeros(RATE, np.float32), loud[:100], loud[:0]):
+        assert np.array_equal(shorten_pauses(untouched), untouched)
+
+
 def test_long_sound_is_cut_where_it_is_quietest() -> None:
     from gta_bench.tools.media.moonshine import RATE, split
 
