@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import pypdfium2  # type: ignore[import-untyped]
+import pypdfium2
 import pytest
 from PIL import Image, ImageChops, ImageStat
 

@@ -19,7 +19,8 @@ def tone(seconds: float, *frequencies: float) -> NDArray[np.float32]:
 def loudness(wave: NDArray[np.float32]) -> NDArray[np.float32]:
     """Root mean square of every 50 ms."""
     parts = wave[: wave.size // 400 * 400].reshape(-1, 400)
-    return np.sqrt((parts**2).mean(axis=1))
+    loud: NDArray[np.float32] = np.sqrt((parts**2).mean(axis=1))
+    return loud
 
 
 @pytest.mark.slow

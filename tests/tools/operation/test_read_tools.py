@@ -1,11 +1,13 @@
 """The five Read* tools as an agent calls them."""
 
 import asyncio
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
@@ -16,7 +18,6 @@ from gta_bench.records.results import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.operation.read_pdf import ReadPDF, ReadPDFInput
 from gta_bench.tools.operation.reading import MOST_CHARACTERS, bounded
 from gta_bench.tools.toolbox import Toolbox
 from tests.content import samples
@@ -149,13 +150,14 @@ def test_without_its_package_a_tool_names_the_extra(
         call(toolbox, workspace, name, "inputs/a.pdf")
 
 
-def test_pages_without_text_go_to_the_ocr_that_the_tool_was_given(
-    jail: Jail, workspace: Workspace
+def test_pages_without_text_are_read_by_the_ocr_engine(
+    toolbox: Toolbox, workspace: Workspace, tmp_path: Path
 ) -> None:
-    async def ocr(png: bytes) -> str:
-        assert png.startswith(b"\x89PNG")
-        return "recognized words"
-
-    tool = ReadPDF(Equipment(Settings(), jail=jail), ocr=ocr)
-    made = asyncio.run(tool.apply(workspace, ReadPDFInput(file="inputs/a.pdf")))
-    assert made.parts[0].content.endswith("recognized words")
+    picture = Image.new("RGB", (900, 300), "white")
+    font = ImageFont.load_default(60)
+    ImageDraw.Draw(picture).text((60, 100), "Invoice 2026", fill="black", font=font)
+    stream = io.BytesIO()
+    picture.save(stream, "PDF")
+    workspace.write("scan.pdf", stream.getvalue())
+    result = asyncio.run(toolbox.call(workspace, "ReadPDF", {"file": "outputs/scan.pdf"}))
+    assert "Invoice 2026" in result.text

@@ -11,7 +11,9 @@ from gta_bench.tools.contract import Unavailable
 FONTS = Path("/usr/share/fonts")
 MEND = "apt install fonts-noto-cjk"
 EM_PER_SCALE = 30  # OpenCV's letters at scale 1 are as high as this font's at 30 pixels
-NARROW, WIDE = 0.6, 1.0  # widths in em, a little more than they are
+# Widths in em, a little more than they are.
+NARROW, CAPITAL, WIDE = 0.6, 0.78, 1.0
+BROAD = frozenset("MWmw@%—…©®™")
 LEADING = 1.5  # line height in em, as this font has it
 SMALLEST = 8
 MARGIN = 4
@@ -38,7 +40,7 @@ def clean(text: str) -> str:
     kept = "".join(
         char
         for char in text.replace("\r\n", "\n").replace("\t", "    ")
-        if char == "\n" or unicodedata.category(char) not in ("Cc", "Cs", "Cn", "Co")
+        if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Cn", "Co")
     ).strip()
     if not kept:
         raise ToolError("text is empty; write what the video shall show.")
@@ -59,8 +61,11 @@ def fit(text: str, *, size: int, width: int, height: int) -> Lettering:
     """Break the text into lines of that width; smaller letters if the lines are too many."""
     while True:
         lines = [line for paragraph in text.split("\n") for line in _wrap(paragraph, width / size)]
-        if len(lines) * LEADING * size <= height or size <= SMALLEST:
+        if len(lines) * LEADING * size <= height:
             return Lettering(tuple(lines), size)
+        if size <= SMALLEST:
+            room = int(height / LEADING / SMALLEST)
+            raise ToolError(f"text takes {len(lines)} lines; the video has room for {room}.")
         size = max(SMALLEST, size * 9 // 10)
 
 
@@ -85,17 +90,19 @@ def _words(paragraph: str) -> list[str]:
     """Pieces between which a line may break; a blank belongs to the piece before it."""
     words: list[str] = []
     for char in paragraph:
-        follows = words and not words[-1].endswith(" ") and not _is_wide(words[-1][-1])
-        if words and (char == " " or (follows and not _is_wide(char)) or _hangs(char)):
+        if words and not _may_begin(char, words[-1][-1]):
             words[-1] += char
         else:
             words.append(char)
     return words
 
 
-def _hangs(char: str) -> bool:
-    """Punctuation that must not begin a line."""
-    return unicodedata.category(char) in ("Po", "Pe", "Pf") and _is_wide(char)
+def _may_begin(char: str, before: str) -> bool:
+    """Whether a line may begin with a character after that one; not with closing punctuation."""
+    if char == " ":
+        return False
+    closes = unicodedata.category(char) in ("Po", "Pe", "Pf")
+    return before == " " or (not closes and (_is_wide(char) or _is_wide(before)))
 
 
 def _is_wide(char: str) -> bool:
@@ -103,4 +110,10 @@ def _is_wide(char: str) -> bool:
 
 
 def _ems(text: str) -> float:
-    return sum(WIDE if _is_wide(char) else NARROW for char in text)
+    return sum(_em(char) for char in text)
+
+
+def _em(char: str) -> float:
+    if char in BROAD or _is_wide(char):
+        return WIDE
+    return CAPITAL if char.isupper() else NARROW

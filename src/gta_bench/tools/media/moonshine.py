@@ -26,6 +26,7 @@ TOKENS_PER_SECOND = 6.5  # faster speech than this is the model repeating itself
 LONGEST, EARLIEST_CUT = 16.0, 8.0  # seconds; the model knows at most 64
 SHORTEST = 0.1  # seconds
 HUSH = 10 ** (-55 / 20)  # peak below which there is nothing to hear
+QUIET = 10 ** (-60 / 20)  # level that counts as a pause in any recording
 CERTAIN = 0.95  # chance from which the model's "nothing was said" is believed
 STEP = 320  # samples, 20 ms
 BREATH = 10  # steps, 200 ms: a pause between words
@@ -47,7 +48,8 @@ class Moonshine:
 
     def transcribe(self, wave: "Wave") -> str:
         """The words of mono sound at 16 kHz, however long."""
-        return " ".join(words for part in split(wave) if (words := self._words(part)))
+        parts = split(shorten_pauses(wave))
+        return " ".join(words for part in parts if (words := self._words(part)))
 
     def _words(self, wave: "Wave") -> str:
         if wave.size < SHORTEST * RATE or np.abs(wave).max() < HUSH:
@@ -89,6 +91,21 @@ def _first(logits: "NDArray[np.float32]") -> int:
     if chances[END] < CERTAIN * chances.sum():
         chances[END] = 0
     return int(chances.argmax())
+
+
+def shorten_pauses(wave: "Wave") -> "Wave":
+    """No pause longer than 400 ms: after a second of nothing the model often hears no more.
+
+    Three readings of beckett.wav with 3 s between them, and noise at -60 dB: a third of the words
+    were lost, now none.
+    """
+    steps = wave[: wave.size // STEP * STEP].reshape(-1, STEP)
+    if not steps.size:
+        return wave
+    level = np.sqrt((steps**2).mean(axis=1))
+    floor = max(QUIET, 2 * float(np.percentile(level, 10)))
+    near = np.convolve(level >= floor, np.ones(2 * BREATH + 1), mode="same") > 0
+    return steps[near].ravel() if near.any() else wave
 
 
 def split(wave: "Wave") -> Iterator["Wave"]:

@@ -77,7 +77,9 @@ class Source(NamedTuple):
         picture = self.media.picture
         if picture is None:
             raise ToolError(f"`{self.path}` has no moving pictures.")
-        if not 0 < picture.width * picture.height <= MOST_PIXELS:
+        if picture.width < 1 or picture.height < 1:
+            raise ToolError(f"`{self.path}` has pictures of no size that can be read.")
+        if picture.width * picture.height > MOST_PIXELS:
             size = f"{picture.width}x{picture.height}"
             raise ToolError(f"`{self.path}` is {size} pixels large; at most 8192x4320 are read.")
         return picture
