@@ -133,7 +133,7 @@ async def _recognized(page: PdfPage, ocr: Ocr) -> PdfPage:
     if page.image is None:
         return page
     text = await ocr(page.image)
-    if not text.strip():
-        return page
+    if set(text.split()) <= set(page.text.split()):
+        return page  # nothing in the picture that the page does not say itself
     kept = f"{page.text.strip()}\n{text}" if page.text.strip() else text
     return replace(page, text=kept, origin="ocr")
