@@ -10,7 +10,7 @@ from gta_bench.errors import ToolError
 from gta_bench.tools.documents import layout
 from gta_bench.tools.documents.blocks import Alignment, Block, Grid, Line, Run, Shown, read_blocks
 from gta_bench.tools.documents.layout import Page, PictureBlock, TableBlock, TextBlock, pages_of
-from gta_bench.tools.documents.measure import char_width, text_width, wrap
+from gta_bench.tools.documents.measure import cut, piece_width, wrap
 from gta_bench.tools.documents.pictures import Picture
 
 WORDS = st.text("ab 中文字W-<", min_size=1, max_size=120)
@@ -108,15 +108,20 @@ def test_pictures_keep_their_shape(pictures: list[Picture]) -> None:
 @given(st.lists(st.builds(Run, WORDS, bold=st.booleans()), max_size=6), st.floats(40, 900))
 @settings(max_examples=100, deadline=None)
 def test_wrapped_lines_hold_the_words_and_fit(runs: list[Run], room: float) -> None:
-    lines = wrap(runs, room, 20.0)
-    assert "".join(run.text for line in lines for run in line) == "".join(r.text for r in runs)
-    for line in lines:
-        words = "".join(run.text for run in line)
-        if len(words) > 1:
-            last = line[-1]
-            trimmed = [*line[:-1], Run(last.text.rstrip(), bold=last.bold)]
+    lengths = wrap(runs, room, 20.0)
+    assert sum(lengths) == sum(len(run.text) for run in runs)
+    rest = tuple(runs)
+    for length in lengths:
+        line, rest = cut(rest, length)
+        if length > 1:
+            blanks = sum(piece_width(" ", run, 20.0) for run in line)
             # A word that spans two looks is not held together, so one letter may stand out.
-            assert text_width(trimmed, 20.0) <= room + char_width("W", Run("", bold=True), 20.0)
+            most = room + piece_width("W", Run("", bold=True), 20.0) + blanks
+            words = "".join(run.text for run in line).rstrip()
+            assert piece_width(words, Run("", bold=False), 20.0) <= most
+    early = wrap(runs, room, 20.0, most=2)
+    assert early[:2] == lengths[:2]
+    assert (len(early) > 2) == (len(lengths) > 2)
 
 
 def test_a_short_text_is_large_and_a_longer_one_smaller() -> None:

@@ -263,8 +263,8 @@ def _place_lines(waiting: list[Content], room: Box, size: float) -> _Step:
     return _Step(TextBlock(box, tuple(taken), size), [*left, *waiting[len(taken) :]], full)
 
 
-def _cut(line: Line, words: Sequence[Sequence[Run]]) -> tuple[Line, Line]:
-    head, tail = cut(line.runs, sum(len(run.text) for part in words for run in part))
+def _cut(line: Line, lengths: Sequence[int]) -> tuple[Line, Line]:
+    head, tail = cut(line.runs, sum(lengths))
     hanging = line.mark is not None or line.hanging
     return replace(line, runs=head), replace(line, runs=tail, mark=None, hanging=hanging)
 

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from gta_bench.tools.documents.blocks import Run
@@ -23,7 +23,8 @@ WIDE: Final = (
     "\u1100-\u115f\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe6f"
     "\uff00-\uffef\U0001f000-\U0003ffff"
 )
-WORD: Final = re.compile(f"\n|[{WIDE}] *|[^\n {WIDE}]+ *| +")
+# Longer than any line, a word is broken anywhere.
+WORD: Final = re.compile(f"\n|[{WIDE}] *|[^\n {WIDE}]{{1,200}} *| +")
 OTHERS: Final = 0.6
 MONO: Final = 0.6
 BOLD: Final = 1.08
@@ -41,56 +42,69 @@ def _width(char: str) -> float:
     return 1.0 if unicodedata.east_asian_width(char) in "WF" else OTHERS
 
 
-def char_width(char: str, run: Run, size: float) -> float:
-    """In points, on the safe side for letters; ideographs are as wide as they are high."""
-    width = _width(char)
-    if run.code and width < 1.0:
-        width = MONO
+@lru_cache(maxsize=8192)
+def _unit_width(text: str, code: bool, bold: bool) -> float:
+    """At size 1, on the safe side for letters; ideographs are as wide as they are high."""
+    widths = map(_width, text)
+    if code:
+        widths = (1.0 if width == 1.0 else MONO for width in widths)
+    safety = SAFETY * (BOLD if bold else 1.0)
+    return sum(1.01 if width == 1.0 else width * safety for width in widths)
+
+
+def piece_width(text: str, run: Run, size: float) -> float:
+    """In points, of some characters in a run's look."""
     scale = size * (RAISED if run.raised else 1.0)
-    if width == 1.0:
-        return scale * 1.01
-    return scale * width * SAFETY * (BOLD if run.bold else 1.0)
+    return scale * _unit_width(text, run.code, run.bold)
 
 
 def text_width(runs: Sequence[Run], size: float) -> float:
     """In points, of the widest line."""
     widest = width = 0.0
-    for run in runs:
-        for char in run.text:
-            width = 0.0 if char == "\n" else width + char_width(char, run, size)
-            widest = max(widest, width)
+    for run, word in _words(runs):
+        width = 0.0 if word == "\n" else width + piece_width(word, run, size)
+        widest = max(widest, width)
     return widest
 
 
-def wrap(
-    runs: Sequence[Run], room: float, size: float, *, most: int | None = None
-) -> list[list[Run]]:
-    """The lines that the words take in a width: broken at blanks and between ideographs.
+def wrap(runs: Sequence[Run], room: float, size: float, *, most: int | None = None) -> list[int]:
+    """How many characters stand on each line: broken at blanks and between ideographs.
 
     With `most` it looks no further than one line more than that.
     """
-    lines: list[list[Run]] = [[]]
+    lines = [0]
     used = 0.0
     for run, word in _words(runs):
-        if word == "\n":
-            _append(lines[-1], run, word)
-            lines.append([])
-            used = 0.0
-            continue
-        width = sum(char_width(char, run, size) for char in word)
-        blank = sum(char_width(char, run, size) for char in word[len(word.rstrip()) :])
-        if used and used + width - blank > room:
-            lines.append([])
+        width = 0.0 if word == "\n" else piece_width(word, run, size)
+        bare = word.rstrip(" ")
+        visible = width if len(bare) == len(word) else piece_width(bare, run, size)
+        if used and used + visible > room:
+            lines.append(0)
             used = 0.0
         if most is not None and len(lines) > most:
-            _append(lines[-1], run, word)
-            break
-        if width - blank > room:
+            return lines
+        if visible > room:
             used = _break_anywhere(lines, run, word, room, size)
             continue
-        _append(lines[-1], run, word)
+        lines[-1] += len(word)
         used += width
+        if word == "\n":
+            lines.append(0)
+            used = 0.0
     return lines
+
+
+def _break_anywhere(lines: list[int], run: Run, word: str, room: float, size: float) -> float:
+    """A word longer than a line."""
+    used = 0.0
+    for char in word:
+        width = piece_width(char, run, size)
+        if used and used + width > room:
+            lines.append(0)
+            used = 0.0
+        lines[-1] += 1
+        used += width
+    return used
 
 
 def cut(runs: Sequence[Run], at: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
@@ -105,28 +119,8 @@ def cut(runs: Sequence[Run], at: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]
     return tuple(head), tuple(tail)
 
 
-def _break_anywhere(lines: list[list[Run]], run: Run, word: str, room: float, size: float) -> float:
-    """A word longer than a line."""
-    used = 0.0
-    for char in word:
-        width = char_width(char, run, size)
-        if used and used + width > room:
-            lines.append([])
-            used = 0.0
-        _append(lines[-1], run, char)
-        used += width
-    return used
-
-
-def _append(line: list[Run], run: Run, text: str) -> None:
-    if line and replace(line[-1], text="") == replace(run, text=""):
-        line[-1] = replace(run, text=line[-1].text + text)
-    else:
-        line.append(replace(run, text=text))
-
-
 def _words(runs: Sequence[Run]) -> Iterator[tuple[Run, str]]:
     """Pieces that are not broken: a word with the blanks after it, or one ideograph."""
     for run in runs:
-        for word in WORD.findall(run.text):
-            yield run, word
+        for found in WORD.finditer(run.text):
+            yield run, found[0]
