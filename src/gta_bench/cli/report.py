@@ -51,10 +51,10 @@ def write_reports(folders: Sequence[Path]) -> None:
     for mode in MODES:
         table = score_table(summaries, mode)
         if table.rows:
-            _write_table(TITLES[mode], table, words=3)
+            _write_table(TITLES[mode], table, words=(0, 1, 2))
     for summary in summaries:
         if summary.scores.tools:
-            _write_table(f"\nTool calls of {summary.name}", tool_table(summary), words=2)
+            _write_table(f"\nTool calls of {summary.name}", tool_table(summary), words=(0, 5))
     for summary in summaries:
         for remark in remarks(summary):
             say(f"{summary.name}: {remark}")
@@ -69,13 +69,13 @@ def _summaries(folders: Sequence[Path]) -> list[RunSummary]:
     return [RunSummary(str(run), read_manifest(run), read_scores(run)) for run in folders]
 
 
-def _write_table(title: str, table: Table, *, words: int) -> None:
-    """Columns of words to the left, columns of numbers to the right."""
+def _write_table(title: str, table: Table, *, words: tuple[int, ...]) -> None:
+    """Columns of words are flush left, those of numbers flush right."""
     click.echo(title)
     widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
     for row in (table.heading, *table.rows):
         cells = [
-            cell.ljust(width) if column < words else cell.rjust(width)
+            cell.ljust(width) if column in words else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())

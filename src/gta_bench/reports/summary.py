@@ -71,19 +71,24 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
 def tool_table(run: RunSummary) -> Table:
     """What became of the tool calls of a run."""
     return Table(
-        ("tool", "backend", "done", "error", "unavailable", "s in all"),
+        ("tool", "done", "error", "unavailable", "s in all", "backend"),
         tuple(
             (
                 use.tool,
-                ", ".join(use.backends) or "-",
                 str(use.done),
                 str(use.error),
                 str(use.unavailable),
                 f"{use.seconds:.1f}",
+                _backends(use.backends),
             )
             for use in run.scores.tools
         ),
     )
+
+
+def _backends(names: Sequence[str]) -> str:
+    more = f", and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}" if names else "-"
 
 
 def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
