@@ -10,9 +10,9 @@ from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model
 
+from gta_bench.agents import prompts as agent_prompts
 from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
 from gta_bench.agents.loop import MAX_TURNS
-from gta_bench.agents.prompts import digests
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import AtomicDataset
@@ -26,6 +26,7 @@ from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
 from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tools import prompts as tool_prompts
 
 Listener = Callable[[bool], None]
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
@@ -87,11 +88,19 @@ def plan(run: AtomicRun) -> RunManifest:
         ),
         tasks=select_tasks(dataset, run.tasks),
         epochs=run.epochs,
-        prompts=digests(),
+        prompts=_prompts(run.mode),
         packages={name: version(name) for name in PACKAGES},
         similarity=run.similarity,
         notes=_notes(run),
     )
+
+
+def _prompts(mode: Mode) -> dict[str, str]:
+    """The digests of every prompt that can play a part; tools have theirs."""
+    agents = {f"agents/{name}": digest for name, digest in agent_prompts.digests().items()}
+    if mode == "step":
+        return agents
+    return agents | {f"tools/{name}": digest for name, digest in tool_prompts.digests().items()}
 
 
 def _notes(run: AtomicRun) -> tuple[str, ...]:

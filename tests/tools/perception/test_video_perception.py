@@ -123,7 +123,7 @@ def dark_corner(png: bytes) -> list[Found]:
     return [Found(box, 0.876, "dark thing", 7)]
 
 
-async def find_dark(png: bytes) -> list[Found]:
+async def find_dark(png: bytes) -> Sequence[Found]:
     return dark_corner(png)
 
 
