@@ -45,9 +45,9 @@ def _width(char: str) -> float:
 @lru_cache(maxsize=8192)
 def _unit_width(text: str, code: bool, bold: bool) -> float:
     """At size 1, on the safe side for letters; ideographs are as wide as they are high."""
-    widths = map(_width, text)
+    widths = [_width(char) for char in text]
     if code:
-        widths = (1.0 if width == 1.0 else MONO for width in widths)
+        widths = [1.0 if width == 1.0 else MONO for width in widths]
     safety = SAFETY * (BOLD if bold else 1.0)
     return sum(1.01 if width == 1.0 else width * safety for width in widths)
 
