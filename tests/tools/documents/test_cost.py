@@ -41,8 +41,19 @@ def ratio(name: str, tool: Callable[[], object], bare: Callable[[], object]) -> 
             call()
             times.append(time.perf_counter() - start)
     mine, other = statistics.median(ours), statistics.median(theirs)
-    print(f"{name}: {mine:.2f} s, bare program {other:.2f} s, ratio {mine / other:.2f}")
-    return mine / other
+    start = statistics.median(jail_start() for _ in range(ROUNDS))
+    print(
+        f"{name}: {mine:.2f} s, bare program {other:.2f} s, ratio {mine / other:.2f}; "
+        f"an empty jail {start:.2f} s, ratio without it {(mine - start) / other:.2f}"
+    )
+    return (mine - start) / other
+
+
+def jail_start() -> float:
+    """What any program in the jail costs before it begins."""
+    start = time.perf_counter()
+    asyncio.run(jail().run_program(["true"]))
+    return time.perf_counter() - start
 
 
 def long_markdown() -> str:

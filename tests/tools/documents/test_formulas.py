@@ -4,7 +4,14 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.formulas import Value, is_formula, spelled, values, with_values
+from gta_bench.tools.documents.formulas import (
+    Value,
+    date_format,
+    is_formula,
+    spelled,
+    values,
+    with_values,
+)
 from tests.tools.documents.making import parts
 
 
@@ -52,6 +59,22 @@ def test_newer_functions_get_their_prefix_outside_of_texts(given: str, expected:
 def test_what_is_open_is_told(text: str) -> None:
     with pytest.raises(ToolError, match="in Sheet!B7 is not complete"):
         spelled(text, where="Sheet!B7")
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("=DATE(2026,1,31)", "yyyy-mm-dd"),
+        ("=today()+30", "yyyy-mm-dd"),
+        ("=EDATE(DATE(2026,1,1),3)", "yyyy-mm-dd"),
+        ("=NOW()", "yyyy-mm-dd hh:mm"),
+        ("=DATE(2026,1,31)-A1", None),
+        ("=YEAR(TODAY())", None),
+        ("=SUM(A1)", None),
+    ],
+)
+def test_a_date_is_shown_as_a_date(formula: str, shown: str | None) -> None:
+    assert date_format(formula) == shown
 
 
 PART = "xl/worksheets/sheet1.xml"

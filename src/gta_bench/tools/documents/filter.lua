@@ -105,7 +105,9 @@ local function link(element)
   return element
 end
 
-local picture_rules = { Str = with_pictures, Image = named }
+-- A rule for words is called for each of them, so only where there is something to find.
+local picture_rules = { Str = plan.marks and with_pictures or nil, Image = named }
+local raw_rules = { RawBlock = raw.RawBlock, RawInline = raw.RawInline }
 
 local function table_rules(element)
   local before = widest
@@ -141,7 +143,9 @@ function Pandoc(document)
       pandoc.mediabag.insert(image.file, image.mime, read(image.file))
     end
   end
-  local blocks = document.blocks:walk({ RawBlock = raw.RawBlock, Inlines = raw.Inlines })
+  local blocks = document.blocks
+  if plan.formats then blocks = blocks:walk({ Inlines = raw.Inlines }) end
+  blocks = blocks:walk(raw_rules)
   blocks = blocks:walk({
     Header = bare, Div = bare, Span = bare, Figure = bare, Code = code, CodeBlock = code,
     Math = plain_math,

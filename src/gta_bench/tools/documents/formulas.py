@@ -26,6 +26,10 @@ NEWER: Final = re.compile(
     re.IGNORECASE,
 )
 UNKNOWN: Final = "#NAME?"
+DATE: Final = re.compile(
+    r"=\s*(DATE|TODAY|EDATE|EOMONTH|WORKDAY|DATEVALUE|NOW)\([^()]*(?:\([^()]*\)[^()]*)*\)(?:[+-]\d+)?",
+    re.IGNORECASE,
+)
 
 
 class Value(NamedTuple):
@@ -38,6 +42,14 @@ class Value(NamedTuple):
 def is_formula(text: str) -> bool:
     """Whether a cell's text is meant to be computed."""
     return BEGINNING.match(text) is not None and STARTS_PROGRAM.match(text) is None
+
+
+def date_format(formula: str) -> str | None:
+    """How to show a formula that gives a date; without a format it is a number of days."""
+    found = DATE.fullmatch(formula)
+    if found is None:
+        return None
+    return "yyyy-mm-dd hh:mm" if found[1].upper() == "NOW" else "yyyy-mm-dd"
 
 
 def spelled(formula: str, *, where: str) -> str:

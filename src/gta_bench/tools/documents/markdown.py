@@ -18,7 +18,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.pandoc import READER, lua_scripts
 from gta_bench.tools.documents.pictures import Picture, read_pictures
-from gta_bench.tools.documents.source import PLACEHOLDER, check_size, marked, prepared
+from gta_bench.tools.documents.source import OPEN, PLACEHOLDER, check_size, marked, prepared
 
 MOST_BYTES: Final = 200_000
 MOST_PICTURES: Final = 100
@@ -31,6 +31,8 @@ TARGET: Final = re.compile(
     r"|<img\b[^<>]{0,500}?\ssrc\s{0,8}=\s{0,8}[\"']([^\"'\n]{1,1024})[\"']",
     re.IGNORECASE,
 )
+
+FORMAT_TAG: Final = re.compile(rb"<(?:b|strong|i|em|u|ins|s|del|strike|sub|sup)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Manuscript:
             "numbered": self.numbered,
             "append": list(range(1, self.numbered + 1)),
             "embed": embed,
+            "marks": OPEN.encode() in self.text,
+            "formats": FORMAT_TAG.search(self.text) is not None,
             "width": WIDEST_INCHES,
             "height": TALLEST_INCHES,
         }

@@ -13,6 +13,7 @@ from gta_bench.errors import ToolError
 
 MOST_PIXELS: Final = 50_000_000
 MOST_BYTES: Final = 32 << 20
+SMALL_BYTES: Final = 4 << 20  # used as it is, however many points it has
 LONGEST_SIDE: Final = 2400  # 300 dots an inch over the width of a page
 KEPT_AS_THEY_ARE: Final = {"PNG": "image/png", "JPEG": "image/jpeg"}
 SCREEN_DPI: Final = 96
@@ -68,12 +69,12 @@ def _prepared(path: str, data: bytes, image: Image.Image) -> Picture:
             f"`{path}` has {width} by {height} pixels; at most {MOST_PIXELS} are drawn."
         )
     image.load()
-    upright = ImageOps.exif_transpose(image)
     mime = KEPT_AS_THEY_ARE.get(image.format or "")
-    fits = max(image.size) <= LONGEST_SIDE and upright.size == image.size
+    small = max(image.size) <= LONGEST_SIDE or len(data) <= SMALL_BYTES
     plain = image.mode in ("L", "RGB", "RGBA", "P", "1") and image.info.get("exif") is None
-    if mime is not None and fits and plain:
+    if mime is not None and small and plain:
         return Picture(path, data, mime, width, height)
+    upright = ImageOps.exif_transpose(image)
     encoded = _encoded(upright, photo=mime == "image/jpeg")
     return Picture(path, encoded, mime or "image/png", *upright.size)
 

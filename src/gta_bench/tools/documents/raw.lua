@@ -61,7 +61,8 @@ local function closing(inlines, from, name, hopeless)
   return nil
 end
 
-local function without_raw(inlines)
+-- Pairs of tags; dear, as every list of words comes here.
+local function with_formats(inlines)
   local result, index, hopeless = pandoc.List(), 1, {}
   while index <= #inlines do
     local element = inlines[index]
@@ -70,10 +71,8 @@ local function without_raw(inlines)
     if last then
       local inner = pandoc.List()
       for position = index + 1, last - 1 do inner:insert(inlines[position]) end
-      result:insert(FORMATS[name](without_raw(inner)))
+      result:insert(FORMATS[name](with_formats(inner)))
       index = last
-    elseif element.t == "RawInline" then
-      result:insert(raw_inline(element))
     else
       result:insert(element)
     end
@@ -99,4 +98,6 @@ local function raw_block(raw)
   return pandoc.CodeBlock(spelled_out(raw.text))
 end
 
-return { spelled_out = spelled_out, Inlines = without_raw, RawBlock = raw_block }
+return {
+  spelled_out = spelled_out, RawInline = raw_inline, RawBlock = raw_block, Inlines = with_formats,
+}

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from openpyxl import Workbook, load_workbook
+from openpyxl import Workbook
 from openpyxl.cell.cell import Cell as SheetCell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
 from openpyxl.utils import get_column_letter
@@ -14,7 +14,7 @@ from openpyxl.worksheet.properties import PageSetupProperties
 from openpyxl.worksheet.worksheet import Worksheet
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.formulas import is_formula, spelled
+from gta_bench.tools.documents.formulas import date_format, is_formula, spelled
 from gta_bench.tools.documents.tables import Cell, Table
 
 LONGEST_TEXT: Final = 32_767  # what a cell holds
@@ -46,17 +46,6 @@ def build_workbook(tables: Sequence[Table]) -> Workbook:
 def has_formulas(book: Workbook) -> bool:
     """Whether anything is to be computed."""
     return any(cell.data_type == "f" for sheet in book.worksheets for row in sheet for cell in row)
-
-
-def take_date_formats(book: Workbook, computed: bytes) -> None:
-    """Show a formula's date as a date, as the program that computed it does."""
-    other = load_workbook(io.BytesIO(computed))
-    for sheet, theirs in zip(book.worksheets, other.worksheets, strict=True):
-        for row in sheet:
-            for cell in row:
-                like = theirs[cell.coordinate]
-                if cell.data_type == "f" and isinstance(like, SheetCell) and like.is_date:
-                    cell.number_format = like.number_format
 
 
 def saved(book: Workbook) -> bytes:
@@ -110,6 +99,7 @@ def _write(cell: SheetCell, value: Cell, *, where: str) -> None:
         raise ToolError(f"{where} has {len(value)} characters; a cell holds {LONGEST_TEXT}.")
     if is_formula(value):
         cell.value = spelled(value, where=where)
+        cell.number_format = date_format(value) or cell.number_format
         return
     cell.value = value
     cell.data_type = "s"  # also where the text looks like a formula or an error

@@ -14,7 +14,8 @@ function Pandoc(document)
   local texts = document.blocks:map(function(block)
     -- Without a line break at the end the reader loses a table's last row.
     local blocks = pandoc.read(block.text .. "\n", block.classes[1]).blocks
-    blocks = blocks:walk({ Inlines = raw.Inlines, RawBlock = raw.RawBlock })
+    blocks = blocks:walk({ Inlines = raw.Inlines })
+    blocks = blocks:walk({ RawInline = raw.RawInline, RawBlock = raw.RawBlock })
     return pandoc.Div(blocks:walk({ Math = mathml }))
   end)
   return pandoc.Pandoc(texts)

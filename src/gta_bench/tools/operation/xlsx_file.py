@@ -70,9 +70,5 @@ class XlsxFileGenerator(Tool[XlsxInput]):
         if not self._computes() or not sheets.has_formulas(book):
             return data, None
         computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")
-
-        def finished() -> bytes:
-            sheets.take_date_formats(book, computed)
-            return formulas.with_values(sheets.saved(book), formulas.values(computed))
-
-        return await in_thread(finished), formulas.maker(computed)
+        complete = await in_thread(lambda: formulas.with_values(data, formulas.values(computed)))
+        return complete, formulas.maker(computed)
