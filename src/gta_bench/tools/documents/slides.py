@@ -20,7 +20,9 @@ EXPECTED: Final = (
     '"notes": "optional"}].'
 )
 # Markdown's own marks, and what else begins a line that is no point of a list.
-OWN_FORM: Final = re.compile(rf"\s*(?:[-*+]\s|\d{{1,9}}[.)]\s|#|>|\||```|~~~|\$\$|!\[|<|{OPEN})")
+OWN_FORM: Final = re.compile(
+    rf"\s*(?:[-*+]\s|[•·●▪◦‣∙]|\d{{1,9}}[.)]\s|#|>|\||```|~~~|\$\$|!\[|<|{OPEN})"
+)
 BULLET: Final = re.compile(r"^([ \t]*)[•·●▪◦‣∙\u2013\u2014]\s*(?=\S)", re.MULTILINE)
 
 

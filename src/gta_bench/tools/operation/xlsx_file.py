@@ -1,16 +1,20 @@
 """XlsxFileGenerator: a workbook whose formulas have values."""
 
+import logging
 from typing import Final
 
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents import needs
-from gta_bench.tools.documents.office import convert, office_program
+from gta_bench.tools.documents.office import can_run_in, convert
 from gta_bench.tools.documents.tables import Table, read_tables
 from gta_bench.tools.operation.fields import JsonText, OutputDir
+
+logger = logging.getLogger(__name__)
 
 NAME: Final = "made.xlsx"
 
@@ -32,7 +36,8 @@ class XlsxInput(ToolInput):
 class XlsxFileGenerator(Tool[XlsxInput]):
     """openpyxl writes; LibreOffice computes the formulas where it is installed.
 
-    Without it the formulas have no values until a spreadsheet program opens the file.
+    Without it, or where it does not come to an end, the formulas have no values until a spreadsheet
+    program opens the file; the result's backend then names openpyxl alone.
     """
 
     name = "XlsxFileGenerator"
@@ -45,11 +50,8 @@ class XlsxFileGenerator(Tool[XlsxInput]):
     def check(self) -> Availability:
         """openpyxl; LibreOffice and a jail are used where they are."""
         missing = needs.packages(openpyxl="openpyxl")
-        computes = ", LibreOffice" if self._computes() else ""
+        computes = ", LibreOffice" if can_run_in(self.equipment.jail) else ""
         return missing or Available(needs.backend("openpyxl") + computes)
-
-    def _computes(self) -> bool:
-        return office_program() is not None and self.equipment.jail is not None
 
     async def apply(self, workspace: Workspace, given: XlsxInput) -> Made:
         """Write, compute, put the values beside the formulas."""
@@ -67,8 +69,12 @@ class XlsxFileGenerator(Tool[XlsxInput]):
         in_thread = self.equipment.in_thread
         book = await in_thread(sheets.build_workbook, tables)
         data = await in_thread(sheets.saved, book)
-        if not self._computes() or not sheets.has_formulas(book):
+        if not can_run_in(self.equipment.jail) or not sheets.has_formulas(book):
             return data, None
-        computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")
+        try:
+            computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")
+        except ToolError as exc:  # the file is whole, and a spreadsheet program computes it
+            logger.debug("formulas stay without values: %s", exc)
+            return data, None
         complete = await in_thread(lambda: formulas.with_values(data, formulas.values(computed)))
         return complete, formulas.maker(computed)
