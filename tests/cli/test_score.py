@@ -93,6 +93,7 @@ def test_a_prediction_file_is_scored_without_the_evaluation_engine(
         check=False,
     )
     assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "[]"
 
 
 def test_an_imported_run_scores_like_the_file(predictions: Path, atomic_dir: Path) -> None:
