@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from tests.serving import running
+
 Behaviour = Literal["ok", "429", "500", "hang", "cut", "garbage"]
 Reply = Callable[[dict[str, Any]], str]
 
@@ -45,15 +47,11 @@ class ChatServer(ThreadingHTTPServer):
 @contextmanager
 def chat_server(reply: Reply = lambda request: "It is 7.") -> Iterator[ChatServer]:
     server = ChatServer(reply)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running(server):
+        try:
+            yield server
+        finally:
+            server.closing.set()
 
 
 class _Handler(BaseHTTPRequestHandler):

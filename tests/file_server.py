@@ -1,9 +1,10 @@
 """A real HTTP server on loopback that knows ranges and can be told to misbehave."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.serving import running
 
 
 class FileServer(ThreadingHTTPServer):
@@ -28,14 +29,8 @@ class FileServer(ThreadingHTTPServer):
 @contextmanager
 def serving() -> Iterator[FileServer]:
     server = FileServer()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

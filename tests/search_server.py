@@ -1,12 +1,13 @@
 """A real HTTP server on loopback that answers like a search service, or misbehaves."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+from tests.serving import running
 
 
 class Asked(NamedTuple):
@@ -39,14 +40,8 @@ class SearchServer(ThreadingHTTPServer):
 @contextmanager
 def serving() -> Iterator[SearchServer]:
     server = SearchServer()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

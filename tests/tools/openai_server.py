@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from PIL import Image
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
 from gta_bench.tools.backends.transport import Bounds
 from gta_bench.tools.contract import Equipment
+from tests.serving import running
 
 KEY = "sk-planted-key-5f2a9c"
 HASTY = Bounds(
@@ -91,14 +91,8 @@ class OpenAiServer(ThreadingHTTPServer):
 @contextmanager
 def openai_server() -> Iterator[OpenAiServer]:
     server = OpenAiServer()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

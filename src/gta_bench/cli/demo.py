@@ -8,13 +8,13 @@ import gta_bench.demo
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import report_markdown, write_reports
+from gta_bench.cli.scoring import scored
 from gta_bench.demo.script import NAME, scripted_model
 from gta_bench.errors import UsageError
-from gta_bench.metrics.run_scores import score_run
-from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.runs.directory import files_folder, write_scores
 from gta_bench.settings import ModelSettings, Settings
-from gta_bench.tasks.atomic_run import AtomicRun, execute
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.models import ChosenModel
 
 DATA = Path(gta_bench.demo.__file__).parent / "data"
@@ -52,15 +52,9 @@ def demo(context: click.Context, out: str) -> None:
         similarity=SIMILARITY,
     )
     with unit_bar("demo", 3, 0) as listener:
-        found = execute(wanted, folder, listener, model=scripted_model())
-    scores = score_run(
-        found.units,
-        "end-to-end",
-        similarity=exact_or_half,
-        similarity_name=SIMILARITY,
-        comparable=False,
-        not_run=found.not_run,
-    )
+        found = execute(wanted, plan(wanted), folder, listener, model=scripted_model())
+    similarity = load_similarity(SIMILARITY)
+    scores = scored(found.units, wanted.mode, similarity, found.not_run)
     write_scores(folder, scores)
     (folder / "report.md").write_text(report_markdown([folder]), encoding="utf-8")
     write_reports([folder])

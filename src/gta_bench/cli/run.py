@@ -10,8 +10,8 @@ from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
+from gta_bench.cli.scoring import scored
 from gta_bench.errors import UsageError
-from gta_bench.metrics.run_scores import score_run
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import Settings, read_settings
@@ -155,14 +155,7 @@ def _run(out: Path, wanted: AtomicRun) -> bool:
     manifest = plan(wanted)
     total = len(manifest.tasks) * manifest.epochs
     with unit_bar(str(out), total, finished(out)) as listener:
-        found = execute(wanted, out, listener)
-    scores = score_run(
-        found.units,
-        wanted.mode,
-        similarity=similarity.measure,
-        similarity_name=similarity.name,
-        comparable=similarity.comparable,
-        not_run=found.not_run,
-    )
+        found = execute(wanted, manifest, out, listener)
+    scores = scored(found.units, wanted.mode, similarity, found.not_run)
     write_scores(out, scores)
     return scores.n == scores.n_units

@@ -1,7 +1,6 @@
 """`gta score`: score a stored run again, or a prediction file of the published pipeline."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,12 +8,12 @@ import click
 from gta_bench.cli.options import config_path, data_option, json_option, similarity_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.report import write_reports
+from gta_bench.cli.scoring import scored
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import UsageError
-from gta_bench.metrics.run_scores import score_run
 from gta_bench.records.finding import Finding
-from gta_bench.records.run import Mode, Unit
+from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.reports.summary import SCORINGS, Scoring, metrics
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
@@ -66,7 +65,8 @@ def score(
         loaded = load_atomic(Path(settings.data.atomic))
         found = read_predictions(Path(predictions), loaded, mode)
         findings = found.findings
-        scores = _scored(found.units, mode, settings.scoring.similarity)
+        similar = load_similarity(settings.scoring.similarity)
+        scores = scored(found.units, mode, similar)
     else:
         raise UsageError(
             "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
@@ -88,21 +88,8 @@ def _score_run(run: Path, settings: Settings) -> RunScores:
 
     manifest = read_manifest(run)
     found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
-    return _scored(found.units, manifest.mode, settings.scoring.similarity, found.not_run)
-
-
-def _scored(
-    units: Sequence[Unit], mode: Mode, name: str, not_run: Sequence[tuple[str, int]] = ()
-) -> RunScores:
-    similarity = load_similarity(name)
-    return score_run(
-        units,
-        mode,
-        similarity=similarity.measure,
-        similarity_name=similarity.name,
-        comparable=similarity.comparable,
-        not_run=not_run,
-    )
+    similar = load_similarity(settings.scoring.similarity)
+    return scored(found.units, manifest.mode, similar, found.not_run)
 
 
 def _write_json(scores: RunScores, scoring: Scoring, findings: tuple[Finding, ...]) -> None:

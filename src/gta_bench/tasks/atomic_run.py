@@ -115,13 +115,18 @@ def finished(out: Path) -> int:
 
 
 def execute(
-    run: AtomicRun, out: Path, listener: Listener, *, model: Model | None = None
+    run: AtomicRun,
+    planned: RunManifest,
+    out: Path,
+    listener: Listener,
+    *,
+    model: Model | None = None,
 ) -> ReadUnits:
-    """Run what is not finished yet, then read every unit back.
+    """Run what is not finished yet of what was planned, then read every unit back.
 
     `model` is asked instead of opening the one that the run names.
     """
-    manifest = open_run(out, plan(run))
+    manifest = open_run(out, planned)
     asked = model or open_model(run.model, run.settings.budget)
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
