@@ -24,7 +24,7 @@ from gta_bench.records.scores import (
     StrictStepScores,
     ToolUse,
     UnitScore,
-    Unscored,
+    UnscoredUnit,
 )
 
 # Raised whenever a change moves scores; written into every score file.
@@ -61,11 +61,11 @@ def score_run(
         units=tuple(scored),
         unscored=(
             *(
-                Unscored(task=unit.task.id, epoch=unit.epoch, cause=unit.failure)
+                UnscoredUnit(task=unit.task.id, epoch=unit.epoch, cause=unit.failure)
                 for unit in units
                 if unit.failure
             ),
-            *(Unscored(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
+            *(UnscoredUnit(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
         ),
     )
 

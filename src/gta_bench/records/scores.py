@@ -104,7 +104,7 @@ class StrictEndToEndScores(EndToEndScores):
     malformed: int
 
 
-class Unscored(Record):
+class UnscoredUnit(Record):
     """A unit that has no score through no fault of the system."""
 
     task: str
@@ -150,4 +150,4 @@ class RunScores(Record):
     models: tuple[str, ...]
     tools: tuple[ToolUse, ...] = ()
     units: tuple[UnitScore, ...]
-    unscored: tuple[Unscored, ...]
+    unscored: tuple[UnscoredUnit, ...]

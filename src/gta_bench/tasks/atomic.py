@@ -1,7 +1,5 @@
 """`gta_bench/atomic`: GTA-Atomic end to end, the agent's loop with real tools."""
 
-import asyncio
-
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import (
@@ -26,12 +24,11 @@ from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
 from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
 from gta_bench.tasks.context import current_settings, workspace_folder
+from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.show import step_text
-from gta_bench.tools.equipment import open_equipment
 from gta_bench.tools.placeholders import PlaceholderImages
 from gta_bench.tools.source import ToolSource
-from gta_bench.tools.toolbox import Toolbox
 
 
 @task
@@ -67,11 +64,11 @@ def use_tools(
     """Let the agent work with the toolbox of this machine until it answers."""
     factory = load_agent(agent)
     dataset = loaded_dataset(data)
-    local = _LocalTools()
+    run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = read_task(state.metadata)
-        source: ToolSource = await local.open()
+        source = await run_tools.for_task(entry.id, state.epoch)
         if agent in NEED_REFERENCES:
             source = PlaceholderImages(source)
         decide = factory(
@@ -108,20 +105,6 @@ def _offered(entry: AtomicTask, source: ToolSource) -> list[ToolSpec]:
     """The task's tools as the source defines them."""
     known = source.specs()
     return [known.get(name, own) for name, own in entry.offered.items()]
-
-
-class _LocalTools:
-    """The toolbox of this machine, opened by the first sample that needs it."""
-
-    def __init__(self) -> None:
-        self._opening = asyncio.Lock()
-        self._source: ToolSource | None = None
-
-    async def open(self) -> ToolSource:
-        async with self._opening:
-            if self._source is None:
-                self._source = Toolbox(await open_equipment(current_settings()))
-            return self._source
 
 
 def _shown(entry: AtomicTask, work: Work) -> list[ChatMessage]:

@@ -1,0 +1,1 @@
+"""Evidence, the leaf judge and its verdicts."""

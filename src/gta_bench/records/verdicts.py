@@ -1,0 +1,51 @@
+"""What a judge said of a leaf: a score, or explicitly none."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gta_bench.records.base import Record
+
+
+class Scored(Record):
+    """A score from 0 to 10, its reason, and the evidence that it names."""
+
+    type: Literal["scored"] = "scored"
+    value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+    reason: str = ""
+    used: tuple[str, ...] = ()
+
+
+class Unscored(Record):
+    """No score: a short cause (`reply_not_json`, `http_error`, …) and what was seen."""
+
+    type: Literal["unscored"] = "unscored"
+    cause: str
+    detail: str = ""
+
+
+Verdict = Annotated[Scored | Unscored, Field(discriminator="type")]
+
+
+class VerdictKey(Record):
+    """A verdict's place: one leaf of one unit, as one judge saw it, one of several times."""
+
+    task: str
+    epoch: int = 1
+    leaf: str
+    judge: str
+    repeat: int = 1
+
+
+class VerdictRow(Record):
+    """One verdict with what it was made from: digests of the evidence and of the prompts."""
+
+    key: VerdictKey
+    verdict: Verdict
+    evidence: str = ""
+    prompts: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None

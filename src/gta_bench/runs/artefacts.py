@@ -1,0 +1,44 @@
+"""Files kept once by their content, whatever names they have."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from gta_bench.errors import RunError
+
+ARTEFACTS = "artefacts"
+
+
+class ArtefactStore:
+    """A folder of files named by their SHA-256; a file is there whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def keep(self, data: bytes) -> str:
+        """Keep the bytes, and return their digest."""
+        digest = hashlib.sha256(data).hexdigest()
+        file = self.path(digest)
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".part-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            Path(partial).replace(file)
+        return digest
+
+    def read(self, digest: str) -> bytes:
+        """The bytes of a digest, checked."""
+        file = self.path(digest)
+        try:
+            data = file.read_bytes()
+        except FileNotFoundError as exc:
+            raise RunError(f"{self.folder} lacks the file {digest}.") from exc
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise RunError(f"{file} was changed: its content is not that of its name.")
+        return data
+
+    def path(self, digest: str) -> Path:
+        """Where the bytes of a digest lie, or would."""
+        return self.folder / digest[:2] / digest

@@ -1,0 +1,1 @@
+"""The toolbox for others: HTTP and MCP, and the client of both."""

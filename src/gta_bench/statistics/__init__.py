@@ -1,0 +1,1 @@
+"""Pure statistics of scores: intervals, paired tests, repeats, agreement."""

@@ -1,0 +1,1 @@
+"""Tool calls recorded and replayed, and controls that change what tools answer."""
