@@ -3,6 +3,8 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
 PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*
+# Files of tests run side by side; what one file shares stays in one process.
+PARALLEL = -n auto --maxprocesses 4 --dist loadfile
 EXTRAS = similarity-light,tools,documents,media,serve,report
 
 .PHONY: help setup check fix test test-slow test-core measure docs golden
@@ -29,13 +31,13 @@ fix: ## formatter, safe fixes, generated pages
 
 test: ## all fast offline tests, with coverage
 	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest $(PARALLEL)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(PURE)' --fail-under=100
 	$(BIN)/coverage report --fail-under=93
 
 test-slow: ## LibreOffice, Chromium, Ray, real models, real harnesses
-	$(BIN)/pytest -m slow; status=$$?; test $$status -eq 0 -o $$status -eq 5
+	$(BIN)/pytest $(PARALLEL) -m slow; status=$$?; test $$status -eq 0 -o $$status -eq 5
 
 test-core: ## the core installed without extras, in its own environment
 	$(PYTHON) -m venv $(VENV)-core
