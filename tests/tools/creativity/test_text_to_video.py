@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_the_video_of_the_endpoint_is_kept_as_it_is(
     assert kept.name == f"video{made.suffix}"
     assert kept.read_bytes() == made.read_bytes()
     assert set(streams(kept)) == {"video"}
-    assert result.backend == "endpoint film-3"
+    assert re.fullmatch(r"film-3 at 127.0.0.1:\d+ \(endpoint studio\)", result.backend)
     assert b'"A cat"' in follow.asked[0][1]
     assert [path for path, _ in follow.asked].count(JOB) == 2
 
@@ -84,8 +85,8 @@ def test_without_an_endpoint_there_is_no_video_at_all(
     """Upstream draws a moving square with the first letters of the text."""
     state = media_box.availability("TextToVideoTool")
     assert isinstance(state, Unavailable)
-    assert state.reason == "No video endpoint is configured."
-    with pytest.raises(ToolUnavailable, match="No video endpoint"):
+    assert state.reason == "no endpoint is set for TextToVideoTool."
+    with pytest.raises(ToolUnavailable, match="no endpoint is set"):
         call(media_box, workspace_of(tmp_path), "TextToVideoTool", description="A cat")
     ready = video_box(jail, "http://127.0.0.1:9/v1").availability("TextToVideoTool")
-    assert ready == Available("endpoint film-3")
+    assert ready == Available("film-3 at 127.0.0.1:9 (endpoint studio)")

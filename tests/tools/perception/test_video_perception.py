@@ -190,11 +190,11 @@ def test_each_frame_is_described_by_the_endpoint(
         "Frame 87: Picture 3.",
         "Looked at 4 of 100 frames of the 4.00 s, at 0.48, 1.48, 2.48, 3.48 s.",
     ]
-    assert re.fullmatch(r"endpoint seer-2, ffmpeg \S+", result.backend)
+    assert re.fullmatch(r"seer-2 at 127.0.0.1:\d+ \(endpoint eyes\), ffmpeg \S+", result.backend)
     assert script.keys == {""}
     asked = json.loads(script.asked[0][1])
     assert asked["model"] == "seer-2"
-    url = asked["messages"][0]["content"][1]["image_url"]["url"]
+    url = asked["messages"][0]["content"][0]["image_url"]["url"]
     picture = Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/png;base64,"))))
     assert picture.size == (1024, 32)
 
@@ -202,7 +202,7 @@ def test_each_frame_is_described_by_the_endpoint(
 def test_without_an_endpoint_there_is_no_description(media_box: Toolbox, jail: Jail) -> None:
     state = media_box.availability("VideoDescription")
     assert isinstance(state, Unavailable)
-    assert state.reason == "No vision endpoint is configured."
+    assert state.reason == "no endpoint is set for VideoDescription."
     assert "[tools.VideoDescription]" in state.mend
     ready = vision_box(jail, "http://127.0.0.1:9/v1").availability("VideoDescription")
-    assert ready == Available("endpoint seer-2")
+    assert ready == Available("seer-2 at 127.0.0.1:9 (endpoint eyes)")

@@ -1,5 +1,6 @@
-"""The client of OpenAI-compatible endpoints: chat about pictures, pictures made and edited."""
+"""The client of OpenAI-compatible endpoints: pictures seen, made and edited, speech, videos."""
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
@@ -10,11 +11,14 @@ import httpx
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.transport import Bounds, Request, Server, exchange
+from gta_bench.tools.backends.transport import EXCERPT, Bounds, Request, Server, exchange
 from gta_bench.tools.contract import Equipment, Unavailable
 
 # These models always answer with base64 and refuse the field that asks for it.
 ALWAYS_BASE64 = "gpt-image"
+
+VIDEO_SECONDS = 900.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,20 @@ class _Image(BaseModel):
 
 class _ImagesReply(BaseModel):
     data: list[_Image]
+
+
+class _Transcript(BaseModel):
+    text: str
+
+
+class _Failure(BaseModel):
+    message: str = "no reason given"
+
+
+class _VideoJob(BaseModel):
+    id: str
+    status: str
+    error: _Failure | None = None
 
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -156,6 +174,46 @@ class Client:
             files={"image": (f"image.{suffix}", picture.data, picture.media_type)},
         )
         return await self._image(await self._exchange(request, self._bounds.image_bytes))
+
+    async def transcribe(self, wav: bytes) -> str:
+        """The words of a recording."""
+        request = Request(
+            "POST",
+            f"{self.endpoint.url}/audio/transcriptions",
+            self._headers(),
+            form={"model": self.endpoint.model},
+            files={"file": ("speech.wav", wav, "audio/wav")},
+        )
+        body = await self._exchange(request, self._bounds.reply_bytes)
+        return self._parse(_Transcript, body).text.strip()
+
+    async def make_video(self, prompt: str, *, first_pause: float = FIRST_PAUSE) -> bytes:
+        """A video made after a description: start a job, wait for its end, take the file."""
+        # Asked once: a second request would start, and bill, a second video.
+        once = replace(self._bounds, attempts=1)
+        body: JsonValue = {"model": self.endpoint.model, "prompt": prompt}
+        start = Request("POST", f"{self.endpoint.url}/videos", self._headers(), json=body)
+        job = self._parse(_VideoJob, await exchange(self._server, start, once))
+        try:
+            async with asyncio.timeout(VIDEO_SECONDS):
+                await self._finished(job, first_pause)
+        except TimeoutError as exc:
+            raise ToolError(f"The video was not ready after {VIDEO_SECONDS:g} s.") from exc
+        return await self._get(f"videos/{job.id}/content", self._bounds.video_bytes)
+
+    async def _finished(self, job: _VideoJob, pause: float) -> None:
+        while job.status != "completed":
+            if job.status not in ("queued", "in_progress"):
+                reason = self._server.safe(job.error.message if job.error else job.status)
+                raise ToolError(f"{self._server.name} made no video: {reason[:EXCERPT]}")
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+            body = await self._get(f"videos/{job.id}", self._bounds.reply_bytes)
+            job = self._parse(_VideoJob, body)
+
+    async def _get(self, path: str, most_bytes: int) -> bytes:
+        request = Request("GET", f"{self.endpoint.url}/{path}", self._headers())
+        return await self._exchange(request, most_bytes)
 
     def _base64_wish(self) -> dict[str, str]:
         if self.endpoint.model.startswith(ALWAYS_BASE64):

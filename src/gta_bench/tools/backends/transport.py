@@ -36,6 +36,7 @@ class Bounds:
     longest_delay: float = 30
     reply_bytes: int = 4 * MIB
     image_bytes: int = 48 * MIB
+    video_bytes: int = 64 * MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,21 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.client import Client, Endpoint, find_endpoint
 from gta_bench.tools.contract import (
     Availability,
     Available,
-    Equipment,
     Made,
     Tool,
     ToolInput,
     Unavailable,
     file_part,
 )
-from gta_bench.tools.media import endpoints, ffmpeg
-from gta_bench.tools.media.endpoints import Endpoint
+from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import probe
 
 SUFFIXES = {"mov": ".mp4", "matroska": ".webm"}
 LONGEST_PROMPT = 4000
-NO_ENDPOINT = Unavailable(
-    "No video endpoint is configured.",
-    "Set `endpoint` in [tools.TextToVideoTool] of gta.toml to one of [endpoints].",
-)
 
 
 class TextToVideoInput(ToolInput):
@@ -49,22 +44,17 @@ class TextToVideoTool(Tool[TextToVideoInput]):
     outputs = (Parameter(type="video", description="The generated video."),)
 
     def check(self) -> Availability:
-        found = ffmpeg.missing(self.equipment) or video_endpoint(self.equipment)
-        return Available(found.backend) if isinstance(found, Endpoint) else found
+        found = ffmpeg.missing(self.equipment) or find_endpoint(self.equipment, self.name)
+        return Available(found.label()) if isinstance(found, Endpoint) else found
 
     async def apply(self, workspace: Workspace, given: TextToVideoInput) -> Made:
-        endpoint = video_endpoint(self.equipment)
+        endpoint = find_endpoint(self.equipment, self.name)
         if isinstance(endpoint, Unavailable):
             raise ToolUnavailable(endpoint.reason, mend=endpoint.mend)
         jail = self.equipment.need_jail()
-        made = await endpoints.make_video(endpoint, given.description)
+        made = await Client(endpoint).make_video(given.description)
         media = await probe(jail, made, path="the endpoint's file")
         if media.picture is None or media.container not in SUFFIXES:
             raise ToolError("The endpoint sent a file that is no MP4 or WebM video.")
         output = workspace.write("video", made, suffix=SUFFIXES[media.container])
-        return Made((file_part("video", output),), backend=endpoint.backend, jail=jail.kind)
-
-
-def video_endpoint(equipment: Equipment) -> Endpoint | Unavailable:
-    """Where another client for video endpoints would plug in."""
-    return endpoints.configured(equipment, TextToVideoTool.name) or NO_ENDPOINT
+        return Made((file_part("video", output),), backend=endpoint.label(), jail=jail.kind)

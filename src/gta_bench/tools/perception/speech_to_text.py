@@ -9,6 +9,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolUnavailable
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.client import Client, Endpoint, find_endpoint
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -18,8 +19,7 @@ from gta_bench.tools.contract import (
     Unavailable,
     text,
 )
-from gta_bench.tools.media import endpoints, ffmpeg, packages
-from gta_bench.tools.media.endpoints import Endpoint
+from gta_bench.tools.media import ffmpeg, packages
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import WAV, Samples, decode, encode
 
@@ -73,12 +73,13 @@ class SpeechToText(Tool[SpeechToTextInput]):
 
     def _recognizer(self) -> Recognizer | Unavailable:
         """Where backends plug in."""
-        endpoint = endpoints.configured(self.equipment, self.name)
+        chosen = self.equipment.settings.tools.get(self.name)
+        if chosen is None or chosen.endpoint is None:
+            return self._moonshine()
+        endpoint = find_endpoint(self.equipment, self.name)
         if isinstance(endpoint, Unavailable):
             return endpoint
-        if endpoint is not None:
-            return Recognizer(endpoint.backend, _asking(endpoint))
-        return self._moonshine()
+        return Recognizer(endpoint.label(), _asking(endpoint))
 
     def _moonshine(self) -> Recognizer | Unavailable:
         lacking = packages.missing("onnxruntime", "tokenizers", "numpy")
@@ -102,7 +103,7 @@ class SpeechToText(Tool[SpeechToTextInput]):
 
 def _asking(endpoint: Endpoint) -> Transcribe:
     async def transcribe(jail: Jail, samples: Samples) -> str:
-        return await endpoints.transcribe(endpoint, await encode(jail, samples, WAV))
+        return await Client(endpoint).transcribe(await encode(jail, samples, WAV))
 
     return transcribe
 

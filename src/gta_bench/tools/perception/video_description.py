@@ -1,17 +1,13 @@
 """VideoDescription: captions of frames at even times, by a vision endpoint."""
 
 from gta_bench.records.tools import Parameter
+from gta_bench.tools.backends.client import Client, Picture, find_endpoint
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media import endpoints
 from gta_bench.tools.media.frame_lines import report
 from gta_bench.tools.media.frame_tool import Engine, FrameTool
 from gta_bench.tools.media.frames import Sample
 
 PROMPT = "Describe this frame of a video in one or two sentences."
-NO_ENDPOINT = Unavailable(
-    "No vision endpoint is configured.",
-    "Set `endpoint` in [tools.VideoDescription] of gta.toml to one of [endpoints].",
-)
 
 # A sentence or two.
 Captioner = Engine[str]
@@ -31,10 +27,15 @@ class VideoDescription(FrameTool[str]):
 
     def engine(self) -> Captioner | Unavailable:
         """The vision endpoint of the settings."""
-        endpoint = endpoints.configured(self.equipment, self.name)
-        if endpoint is None or isinstance(endpoint, Unavailable):
-            return endpoint or NO_ENDPOINT
-        return Captioner(endpoint.backend, lambda png: endpoints.describe(endpoint, png, PROMPT))
+        endpoint = find_endpoint(self.equipment, self.name)
+        if isinstance(endpoint, Unavailable):
+            return endpoint
+        client = Client(endpoint)
+
+        async def look(png: bytes) -> str:
+            return (await client.chat(PROMPT, [Picture(png, "image/png")])).text
+
+        return Captioner(endpoint.label(), look)
 
     async def words(self, engine: Captioner, sampled: Sample) -> str:
         return await caption_frames(engine, sampled)
