@@ -16,8 +16,9 @@ from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import load_similarity
-from gta_bench.tasks.atomic_run import AtomicRun, execute, finished, plan
+from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
+from gta_bench.tasks.evaluation import finished
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
 
 

@@ -8,7 +8,7 @@ import click
 from gta_bench.cli.options import config_path, data_option, json_option, similarity_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.scoring import scored
+from gta_bench.cli.scoring import score_workflow_run, scored
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import UsageError
@@ -57,6 +57,13 @@ def score(
     """Score RUN again, or the file that --predictions names; no model is asked."""
     overrides = {"data.atomic": folder, "scoring.similarity": similarity}
     settings = read_settings(config_path(config_file), overrides=overrides).settings
+    if run is not None and predictions is None and read_manifest(Path(run)).mode == "workflow":
+        judged = score_workflow_run(Path(run), settings)
+        if as_json:
+            write_json(judged.model_dump(mode="json"))
+        else:
+            write_reports([Path(run)])
+        context.exit(0 if judged.complete else 1)
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
         scores = _score_run(Path(run), settings)
@@ -89,6 +96,7 @@ def _score_run(run: Path, settings: Settings) -> RunScores:
     manifest = read_manifest(run)
     found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
     similar = load_similarity(settings.scoring.similarity)
+    assert manifest.mode != "workflow"
     return scored(found.units, manifest.mode, similar, found.not_run)
 
 

@@ -65,10 +65,12 @@ class VerdictRow(Record):
     """One verdict with what it was made from: digests of the evidence and of the prompts.
 
     Leaves that shared a call share its tokens and its cost.
+    `compat` is what upstream's rule makes of the reply, where that is not the verdict's own score.
     """
 
     key: VerdictKey
     verdict: Verdict
+    compat: float | None = None
     evidence: str = ""
     prompts: str = ""
     model: str = ""

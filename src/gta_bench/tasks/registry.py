@@ -2,5 +2,6 @@
 
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.workflow import workflow
 
-__all__ = ["atomic", "atomic_step"]
+__all__ = ["atomic", "atomic_step", "workflow"]
