@@ -63,19 +63,13 @@ def judge(
     url: str, *, repeats: int = 1, config: dict[str, Any] | None = None, **options: Any
 ) -> Judge:
     chosen = JudgeOptions(**options)
-    return Judge(
-        model(url, **(config or {})), judge_name("local/m", chosen), chosen, repeats=repeats
-    )
+    asked = GenerateConfig(**{"max_retries": 0, "max_connections": 10, **(config or {})})
+    return Judge(model(url, asked), judge_name("local/m", chosen), chosen, repeats)
 
 
-def model(url: str, **config: Any) -> Model:
-    settings = {"max_retries": 0, "max_connections": 10, **config}
+def model(url: str, config: GenerateConfig) -> Model:
     return get_model(
-        "openai-api/local/m",
-        config=GenerateConfig(**settings),
-        base_url=url,
-        api_key="none",
-        memoize=False,
+        "openai-api/local/m", config=config, base_url=url, api_key="none", memoize=False
     )
 
 

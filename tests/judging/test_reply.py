@@ -93,7 +93,10 @@ def several(*entries: Any, asked: tuple[str, ...] = ("a", "b")) -> dict[str, str
 def test_each_of_several_verdicts_is_bound_to_its_leaf_whatever_their_order() -> None:
     text = json.dumps({"verdicts": [verdict("b", 2), verdict("a", 9)]})
     reply = read_reply(text, ["a", "b"], several=True)
-    assert [reply[leaf].value for leaf in "ab" if isinstance(reply[leaf], Scored)] == [9, 2]
+    assert reply == {
+        "a": SCORED.model_copy(update={"value": 9}),
+        "b": SCORED.model_copy(update={"value": 2}),
+    }
 
 
 def test_a_broken_verdict_among_several_breaks_no_other() -> None:

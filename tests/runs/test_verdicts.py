@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
-from gta_bench.runs.verdicts import VERDICTS, append_verdict, read_verdicts
+from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 
 
 def row(
@@ -24,8 +24,9 @@ def kept(run: Path) -> list[VerdictRow]:
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert kept(tmp_path) == []
     rows = [row("a"), row("b", None), row("a", judge="k"), row("a", repeat=2), row("a", epoch=2)]
-    for one in rows:
-        append_verdict(tmp_path, one)
+    append_verdicts(tmp_path, rows[:1])
+    append_verdicts(tmp_path, rows[1:])
+    append_verdicts(tmp_path, [])
     assert kept(tmp_path) == rows
 
 
@@ -41,8 +42,8 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
 def test_on_the_same_evidence_a_score_outlasts_the_lack_of_one(
     tmp_path: Path, first: VerdictRow, then: VerdictRow, holds: str
 ) -> None:
-    append_verdict(tmp_path, first)
-    append_verdict(tmp_path, then)
+    append_verdicts(tmp_path, [first])
+    append_verdicts(tmp_path, [then])
     assert kept(tmp_path) == [then if holds == "then" else first]
 
 
@@ -50,34 +51,34 @@ def test_on_the_same_evidence_a_score_outlasts_the_lack_of_one(
 def test_a_half_written_last_line_is_passed_over_and_then_removed(
     tmp_path: Path, part: bytes
 ) -> None:
-    append_verdict(tmp_path, row("a"))
+    append_verdicts(tmp_path, [row("a")])
     file = tmp_path / VERDICTS
     whole = file.read_bytes()
     file.write_bytes(whole + part)
     assert kept(tmp_path) == [row("a")]
-    append_verdict(tmp_path, row("b"))
+    append_verdicts(tmp_path, [row("b")])
     assert file.read_bytes().startswith(whole + b'{"key"')
     assert kept(tmp_path) == [row("a"), row("b")]
 
 
 def test_a_file_of_half_a_line_begins_anew(tmp_path: Path) -> None:
     (tmp_path / VERDICTS).write_bytes(b'{"key"')
-    append_verdict(tmp_path, row("a"))
+    append_verdicts(tmp_path, [row("a")])
     assert kept(tmp_path) == [row("a")]
 
 
 def test_a_broken_line_elsewhere_is_an_error_that_names_it(tmp_path: Path) -> None:
-    append_verdict(tmp_path, row("a"))
+    append_verdicts(tmp_path, [row("a")])
     with (tmp_path / VERDICTS).open("ab") as stream:
         stream.write(b"{}\n")
-    append_verdict(tmp_path, row("b"))
+    append_verdicts(tmp_path, [row("b")])
     with pytest.raises(RunError, match="line 2 cannot be read"):
         read_verdicts(tmp_path)
 
 
 def _append_many(folder: Path, writer: int) -> None:
     for number in range(40):
-        append_verdict(folder, row(f"{writer}-{number}"))
+        append_verdicts(folder, [row(f"{writer}-{number}")])
 
 
 def test_several_processes_append_at_once(tmp_path: Path) -> None:
@@ -103,5 +104,5 @@ def test_a_hundred_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
     assert len(read_verdicts(tmp_path)) == 100_000
     assert time.process_time() - start < 20
     start = time.process_time()
-    append_verdict(tmp_path, row("last"))
+    append_verdicts(tmp_path, [row("last")])
     assert time.process_time() - start < 0.5

@@ -1,6 +1,6 @@
 """The leaf judge: a verdict for every leaf of a unit that has none yet."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspect_ai.model import ContentText, GenerateConfig, Model, ModelOutput, ModelUsage
@@ -17,7 +17,7 @@ from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, Verd
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 Known = Mapping[VerdictKey, VerdictRow]
-Keep = Callable[[VerdictRow], None]
+Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
 
 # A reply that can be asked for again; what the provider refuses stays refused.
 _ASK_AGAIN: frozenset[Cause] = frozenset(
@@ -72,54 +72,66 @@ async def judge_unit(
     pictures: PictureSource,
     keep: Keep,
 ) -> tuple[VerdictRow, ...]:
-    """Ask for what `known` has no score of; each row is handed to `keep` as soon as it is made."""
-    unit = _Unit(task, visible(evidence, judge.options), judge, epoch, keep)
+    """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
+    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
     calls = list(unit.pending(known or {}))
     if not calls:
         return ()
     prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
+
+    async def judged(call: _Call) -> tuple[VerdictRow, ...]:
+        rows = await unit.judged(call, prompt)
+        await keep(rows)
+        return rows
+
     if judge.options.batch:
         # A batch takes as long for one call as for all.
-        return _joined(await collect(*(unit.judged(call, prompt) for call in calls)))
+        return _joined(await collect(*map(judged, calls)))
     # The first call alone puts the evidence into the provider's prefix cache for the others.
-    first = await unit.judged(calls[0], prompt)
+    first, others = await judged(calls[0]), calls[1:]
     hopeless = _hopeless(first)
-    if hopeless is not None:
-        return _joined([first, *(unit.given_up(call, hopeless) for call in calls[1:])])
-    return _joined([first, *await collect(*(unit.judged(call, prompt) for call in calls[1:]))])
+    if hopeless is None:
+        return _joined([first, *await collect(*map(judged, others))])
+    given_up = _joined([unit.given_up(call, hopeless) for call in others])
+    await keep(given_up)
+    return _joined([first, given_up])
 
 
 def pending_leaves(
-    task: WorkflowTask, evidence: Evidence, judge: Judge, *, epoch: int = 1, known: Known
+    task: WorkflowTask, evidence: Evidence | None, judge: Judge, *, epoch: int = 1, known: Known
 ) -> int:
-    """How many verdicts are still to be asked for."""
-    unit = _Unit(task, visible(evidence, judge.options), judge, epoch, lambda row: None)
+    """How many verdicts are still to be asked for; without evidence, those that have no score."""
+    if evidence is None:
+        return len(without_evidence(task, judge, "", epoch=epoch, known=known))
+    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
     return sum(len(call.leaves) for call in unit.pending(known))
 
 
-def unscored_unit(
-    task: WorkflowTask, judge: Judge, verdict: Unscored, *, epoch: int = 1
-) -> Iterator[VerdictRow]:
-    """A row for every leaf of a unit that cannot be judged."""
-    for repeat in range(1, judge.repeats + 1):
-        for leaf in task.leaves():
-            key = VerdictKey(
-                task=task.id, epoch=epoch, leaf=leaf.id, judge=judge.name, repeat=repeat
-            )
-            yield VerdictRow(key=key, verdict=verdict, prompts=prompts.digest())
+def without_evidence(
+    task: WorkflowTask, judge: Judge, detail: str, *, epoch: int = 1, known: Known
+) -> tuple[VerdictRow, ...]:
+    """A row for every leaf without a score, where nothing can be shown to the judge."""
+    verdict = Unscored(cause="evidence_failed", detail=detail)
+    keys = (
+        VerdictKey(task=task.id, epoch=epoch, leaf=leaf.id, judge=judge.name, repeat=repeat)
+        for repeat in range(1, judge.repeats + 1)
+        for leaf in task.leaves()
+    )
+    return tuple(
+        VerdictRow(key=key, verdict=verdict, prompts=prompts.digest())
+        for key in keys
+        if key not in known or not isinstance(known[key].verdict, Scored)
+    )
 
 
 class _Unit:
     """One unit before one judge."""
 
-    def __init__(
-        self, task: WorkflowTask, evidence: Evidence, judge: Judge, epoch: int, keep: Keep
-    ) -> None:
+    def __init__(self, task: WorkflowTask, evidence: Evidence, judge: Judge, epoch: int) -> None:
         self.task = task
         self.evidence = evidence
         self.judge = judge
         self.epoch = epoch
-        self.keep = keep
         self.leaves = tuple(task.leaves())
         self.evidence_digest = evidence.digest
         self.prompts_digest = prompts.digest()
@@ -133,7 +145,7 @@ class _Unit:
                 yield _Call(repeat, tuple(open_[start : start + size]))
 
     async def judged(self, call: _Call, prompt: UnitPrompt) -> tuple[VerdictRow, ...]:
-        """The rows of one call, kept."""
+        """The rows of one call; what is broken in its reply is asked for once more."""
         answered = await self._ask(call, prompt, call.leaves)
         broken = [leaf for leaf in call.leaves if _again(answered[leaf.id])]
         if broken:
@@ -191,7 +203,7 @@ class _Unit:
         return config
 
     def _rows(self, call: _Call, answered: _Answered) -> tuple[VerdictRow, ...]:
-        rows = tuple(
+        return tuple(
             VerdictRow(
                 key=self._key(leaf, call.repeat),
                 verdict=answered[leaf.id],
@@ -202,9 +214,6 @@ class _Unit:
             )
             for place, leaf in enumerate(call.leaves)
         )
-        for row in rows:
-            self.keep(row)
-        return rows
 
 
 def _read_output(

@@ -119,12 +119,12 @@ def _entry(one: ShownFile, options: JudgeOptions) -> list[str]:
     lines += [f"  shown in part: {cut}" for cut in one.cuts(options)]
     lines += [f"  not shown: {reason}" for reason in file.unshown]
     lines += [f"  note: {finding}" for finding in file.findings]
-    return lines
+    # A name inside a file may have line breaks, which would look like lines of ours.
+    return [lines[0], *("  " + " ".join(line.split()) for line in lines[1:])]
 
 
 def _fact(probe: Probe) -> str:
-    value = probe.value if isinstance(probe.value, str) else json.dumps(probe.value)
-    return f"{probe.name} {value}"
+    return f"{probe.name} {json.dumps(probe.value, ensure_ascii=False)}"
 
 
 def _answer(shown: ShownEvidence) -> str:

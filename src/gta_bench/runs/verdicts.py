@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,15 +15,15 @@ VERDICTS = "verdicts.jsonl"
 _BLOCK = 65536
 
 
-def append_verdict(run: Path, row: VerdictRow) -> None:
-    """Keep a verdict for good; several threads and processes may do so at once."""
-    line = row.model_dump_json().encode() + b"\n"
+def append_verdicts(run: Path, rows: Iterable[VerdictRow]) -> None:
+    """Keep verdicts for good; several threads and processes may do so at once."""
+    lines = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
     with _locked(run / VERDICTS) as handle:
         end = _end_of_lines(handle)
         os.truncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
-        while line:
-            line = line[os.write(handle, line) :]
+        while lines:
+            lines = lines[os.write(handle, lines) :]
         os.fsync(handle)
 
 
