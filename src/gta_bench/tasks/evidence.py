@@ -2,12 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 
 from gta_bench.errors import GtaError
+from gta_bench.judging.evidence import make_evidence
+from gta_bench.judging.evidence_store import EvidenceStore
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import WorkflowUnit
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.settings import Settings
+from gta_bench.tools.contract import Equipment
+from gta_bench.tools.equipment import equipped
+
+EVIDENCE = "evidence"
 
 
 class EvidenceSource(Protocol):
@@ -18,6 +28,43 @@ class EvidenceSource(Protocol):
 
     def picture(self, digest: str) -> bytes:
         """A picture of the evidence."""
+
+
+class RunEvidence:
+    """Evidence from the files that a run keeps; what was rendered is kept beside them."""
+
+    def __init__(self, run: Path, settings: Settings) -> None:
+        self._files = ArtefactStore(run / ARTEFACTS)
+        self._store = EvidenceStore(run / EVIDENCE)
+        self._settings = settings
+        self._equipment: Equipment | None = None
+
+    @asynccontextmanager
+    async def ready(self) -> AsyncIterator[None]:
+        """Programs stay open inside the block, for many units."""
+        async with equipped(self._settings) as self._equipment:
+            try:
+                yield
+            finally:
+                self._equipment = None
+
+    async def evidence(self, unit: WorkflowUnit) -> Evidence:
+        """What is shown of a unit; files that were rendered before are not rendered again."""
+        if self._equipment is None:
+            async with self.ready():
+                return await self.evidence(unit)
+        return await make_evidence(
+            unit.answer,
+            unit.deliverables,
+            unit.inputs,
+            files=self._files,
+            store=self._store,
+            equipment=self._equipment,
+        )
+
+    def picture(self, digest: str) -> bytes:
+        """A picture of the evidence."""
+        return self._store.picture(digest)
 
 
 class MadeEvidence:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,12 +14,13 @@ from inspect_ai.model import Model
 from gta_bench.errors import UsageError
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
+from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.directory import files_folder
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.evaluation import Listener
-from gta_bench.tasks.evidence import EvidenceSource, MadeEvidence
+from gta_bench.tasks.evidence import EvidenceSource, MadeEvidence, RunEvidence
 from gta_bench.tasks.judging import (
     ROLE,
     evidence_source,
@@ -74,16 +76,15 @@ def judge_run(
     judging: Judging,
     listener: Listener,
     *,
-    source: EvidenceSource,
+    source: EvidenceSource | None = None,
     models: tuple[Model, ...] = (),
 ) -> tuple[JudgedBy, ...]:
     """Ask every judge for the scores that the run does not have yet.
 
-    `models` are asked instead of opening those that `judging` names.
+    `source` stands for the run's own evidence, `models` for those that `judging` names.
     """
     units = judgeable_units(run)
-    evidence = MadeEvidence(source)
-    asyncio.run(evidence.make(units.values()))
+    evidence = asyncio.run(_made_evidence(run, units.values(), judging.settings, source))
     asked = models or tuple(open_model(one, judging.settings.budget) for one in judging.models)
     done = []
     for model in asked:
@@ -101,6 +102,23 @@ def judge_run(
                 _evaluate(run, judge, wanted, judging.settings, listener)
         done.append(JudgedBy(judge.name, sum(open_leaves.values())))
     return tuple(done)
+
+
+async def _made_evidence(
+    run: Path,
+    units: Collection[WorkflowUnit],
+    settings: Settings,
+    source: EvidenceSource | None,
+) -> MadeEvidence:
+    if source is not None:
+        evidence = MadeEvidence(source)
+        await evidence.make(units)
+        return evidence
+    own = RunEvidence(run, settings)
+    evidence = MadeEvidence(own)
+    async with own.ready():
+        await evidence.make(units)
+    return evidence
 
 
 def _evaluate(

@@ -19,7 +19,8 @@ from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.tasks.evidence import EvidenceSource
+from gta_bench.tasks.context import current_settings
+from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
@@ -97,7 +98,7 @@ def judge_leaves(
     """Make a unit's evidence and ask the judge for every score that is missing."""
     folder = Path(run)
     known = read_verdicts(folder)
-    source = _sources[folder]
+    source = _sources.get(folder) or RunEvidence(folder, current_settings())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]
