@@ -8,7 +8,7 @@ import click
 from gta_bench.cli.options import config_path, data_option, json_option, similarity_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.scoring import score_workflow_run, scored
+from gta_bench.cli.scoring import scored
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import UsageError
@@ -58,6 +58,9 @@ def score(
     overrides = {"data.atomic": folder, "scoring.similarity": similarity}
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     if run is not None and predictions is None and read_manifest(Path(run)).mode == "workflow":
+        # Reading logs needs the evaluation engine, scoring a prediction file does not.
+        from gta_bench.runs.workflow_scoring import score_workflow_run
+
         judged = score_workflow_run(Path(run), settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))

@@ -41,9 +41,10 @@ def score_table(runs: Sequence[WorkflowSummary]) -> Table:
 
 
 def group_table(judge: JudgeScores) -> Table:
-    """The scores by category of the task and by ending of the deliverables."""
+    """The scores by category of the task, ending of the deliverables, category of called tools."""
     groups = [("category", group) for group in judge.categories]
     groups += [("delivered", group) for group in judge.kinds]
+    groups += [("called", group) for group in judge.tool_categories]
     return Table(
         ("by", "group", "n/N", "Root", "Root SR", "Leaf SR", "leaves"),
         tuple((kind, group.name, *_cells(group)) for kind, group in groups),
