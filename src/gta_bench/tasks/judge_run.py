@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import Model
 
 from gta_bench.errors import UsageError
 from gta_bench.judging.judge import Judge, pending_leaves
@@ -20,7 +20,7 @@ from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.evaluation import Listener
-from gta_bench.tasks.evidence import EvidenceSource, MadeEvidence, RunEvidence
+from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
 from gta_bench.tasks.judging import (
     ROLE,
     evidence_source,
@@ -44,18 +44,22 @@ class Judging:
 
 
 class JudgedBy(NamedTuple):
-    """A judge's name in the run, and how many leaves it was asked about now."""
+    """A judge's name in the run; how many verdicts it was asked for now, and how many it gave."""
 
     judge: str
     asked: int
+    scored: int
 
 
-def plan_judging(names: tuple[str, ...], settings: Settings) -> Judging:
-    """The judges of the command line, or the one of gta.toml."""
-    chosen = names or ((settings.judge.model,) if settings.judge.model else ())
-    if not chosen:
-        raise UsageError("No judge is named: --judge provider/model, or judge.model in gta.toml.")
-    models = tuple(choose_model(name, settings) for name in chosen)
+# Opens a bar for a judge and the number of units before it.
+Watching = Callable[[str, int], AbstractContextManager[Listener]]
+
+
+def plan_judging(names: Sequence[str], settings: Settings) -> Judging:
+    """The judges of these names, asked as the settings say."""
+    models = tuple(choose_model(name, settings) for name in names)
+    if len({model.name for model in models}) < len(models):
+        raise UsageError("The same --judge is given twice.")
     return Judging(models, judge_options(settings.judge), settings.judge.repeats, settings)
 
 
@@ -71,52 +75,40 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
     )
 
 
-def judge_run(
-    run: Path,
-    judging: Judging,
-    listener: Listener,
-    *,
-    source: EvidenceSource | None = None,
-    models: tuple[Model, ...] = (),
-) -> tuple[JudgedBy, ...]:
-    """Ask every judge for the scores that the run does not have yet.
-
-    `source` stands for the run's own evidence, `models` for those that `judging` names.
-    """
+def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
+    """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
-    evidence = asyncio.run(_made_evidence(run, units.values(), judging.settings, source))
-    asked = models or tuple(open_model(one, judging.settings.budget) for one in judging.models)
-    done = []
-    for model in asked:
+    opened = [open_model(one, judging.settings.budget) for one in judging.models]
+    evidence = asyncio.run(_made_evidence(run, units.values(), judging.settings))
+    for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
-        known = read_verdicts(run)
-        open_leaves = {
-            name: pending_leaves(
-                unit.task, evidence.made(unit), judge, epoch=unit.epoch, known=known
-            )
-            for name, unit in units.items()
-        }
-        wanted = [name for name, count in open_leaves.items() if count]
-        if wanted:
-            with evidence_source(run, evidence):
-                _evaluate(run, judge, wanted, judging.settings, listener)
-        done.append(JudgedBy(judge.name, sum(open_leaves.values())))
-    return tuple(done)
+        before = _open_leaves(run, units, evidence, judge)
+        if before:
+            with evidence_source(run, evidence), watching(judge.name, len(before)) as listener:
+                _evaluate(run, judge, list(before), judging.settings, listener)
+        asked = sum(before.values())
+        left = sum(_open_leaves(run, units, evidence, judge).values())
+        yield JudgedBy(judge.name, asked, asked - left)
+
+
+def _open_leaves(
+    run: Path, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
+) -> dict[str, int]:
+    """The units with leaves that have no score of the judge, and how many each has."""
+    known = read_verdicts(run)
+    counts = {
+        name: pending_leaves(unit.task, evidence.made(unit), judge, epoch=unit.epoch, known=known)
+        for name, unit in units.items()
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 async def _made_evidence(
-    run: Path,
-    units: Collection[WorkflowUnit],
-    settings: Settings,
-    source: EvidenceSource | None,
+    run: Path, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
-    if source is not None:
-        evidence = MadeEvidence(source)
-        await evidence.make(units)
-        return evidence
-    own = RunEvidence(run, settings)
-    evidence = MadeEvidence(own)
-    async with own.ready():
+    source = RunEvidence(run, settings)
+    evidence = MadeEvidence(source)
+    async with source.ready():
         await evidence.make(units)
     return evidence
 
@@ -125,13 +117,13 @@ def _evaluate(
     run: Path, judge: Judge, wanted: list[str], settings: Settings, listener: Listener
 ) -> None:
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import sample_progress
+    from gta_bench.tasks.progress import closed_afterwards, sample_progress
 
     task = judge_task(
         run=str(run), repeats=judge.repeats, **judge.options.model_dump(exclude={"reply_tokens"})
     )
     context = RunContext(files=files_folder(run), settings=settings)
-    with sample_progress(listener), run_context(context):
+    with sample_progress(listener), closed_afterwards(judge.model), run_context(context):
         inspect_eval(
             task,
             model=judge.model,
