@@ -12,7 +12,7 @@ from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
-from gta_bench.runs.verdicts import append_verdict, read_verdicts
+from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
 from gta_bench.tasks.feedback import Judged
@@ -84,7 +84,7 @@ def judge_by_words(run: Path) -> Judged:
             value = 10 if WORDS[leaf.id] in text else 3
             if key not in known:
                 verdict = Scored(value=value, reason=f"the {WORDS[leaf.id]} was looked for")
-                append_verdict(run, VerdictRow(key=key, verdict=verdict))
+                append_verdicts(run, [VerdictRow(key=key, verdict=verdict)])
     return Judged(JUDGE, score_workflow_run(run, Settings()))
 
 

@@ -146,7 +146,8 @@ def _leaf_score(
     """The mean over all repeats; one that is missing or has no score leaves the leaf without."""
     if unit.failure is not None:
         return LeafScore(leaf=leaf, value=None, causes=(unit.failure,))
-    values, causes = [], []
+    values: list[float] = []
+    causes: list[str] = []
     for repeat in range(1, repeats + 1):
         row = rows.get(repeat, {}).get(leaf)
         match None if row is None else row.verdict:

@@ -28,7 +28,7 @@ from gta_bench.runs.directory import (
     round_folder,
 )
 from gta_bench.runs.logs import read_stores, read_workflow_units
-from gta_bench.runs.verdicts import append_verdict, read_verdicts
+from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.evaluation import Listener
 from gta_bench.tasks.workflow_run import WorkflowRun, execute
@@ -151,7 +151,13 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
 def _carry_verdicts(before: Path, after: Path, earlier: Earlier, judge: str) -> None:
     """Units with nothing to mend are not judged again: their verdicts hold."""
     known = read_verdicts(after)
-    for key, row in read_verdicts(before).items():
-        carried = (key.task, key.epoch) not in earlier.words
-        if carried and key.judge == judge and key not in known:
-            append_verdict(after, row)
+    append_verdicts(
+        after,
+        [
+            row
+            for key, row in read_verdicts(before).items()
+            if (key.task, key.epoch) not in earlier.words
+            and key.judge == judge
+            and key not in known
+        ],
+    )
