@@ -143,6 +143,7 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
     folder = round_folder(out, number)
     open_run(folder, planned)
     for name in SHARED:
+        (out / name).mkdir(exist_ok=True)
         link = folder / name
         if not link.is_symlink():
             link.symlink_to(Path("..") / ".." / name)
