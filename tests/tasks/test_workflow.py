@@ -1,8 +1,11 @@
+import json
+import math
+import re
 from pathlib import Path
 
 import pytest
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ChatMessage, ModelOutput
+from inspect_ai.model import ChatMessage, ModelOutput, get_model
 
 from gta_bench.errors import UsageError
 from gta_bench.records.run import WorkflowUnit
@@ -16,10 +19,13 @@ from tests.tasks.workflow_runs import (
     WRITER,
     one_page,
     scripted,
+    shown,
     wanted,
     write_dataset,
     write_page,
 )
+
+LEAF = re.compile(r"^leaf: (\S+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +107,6 @@ def test_a_task_is_offered_all_tools_of_the_dataset_or_its_own(tmp_path: Path) -
         offered.append([tool.name for tool in tools])  # type: ignore[attr-defined]
         return said("Nothing to do.")
 
-    from inspect_ai.model import get_model
-
     model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
     play(wanted(data), tmp_path / "run", model)
     assert sorted(offered) == [["Calculator"], ["HtmlFileGenerator"]]
@@ -119,3 +123,49 @@ def test_inspect_runs_the_task_by_itself(data: Path, tmp_path: Path) -> None:
     assert log.status == "success"
     assert log.samples is not None
     assert log.samples[0].store["gta_deliverables"][0]["path"] == "outputs/page.html"
+
+
+@pytest.mark.slow
+def test_the_model_of_the_role_judge_scores_inside_the_evaluation(
+    data: Path, tmp_path: Path
+) -> None:
+    def judge(messages: list[ChatMessage]) -> ModelOutput:
+        asked = LEAF.findall(messages[-1].text)[-1]
+        score = 10 if "quokka" in shown(messages) and asked == "cp1-1" else 2
+        return said(json.dumps({"leaf": asked, "used": [], "reason": "seen", "score": score}))
+
+    log = inspect_eval(
+        workflow(data=str(data)),
+        model=scripted(one_page("quokka")),
+        model_roles={"judge": scripted(judge)},
+        log_dir=str(tmp_path / "logs"),
+        sample_id="1",
+        display="none",
+        log_realtime=False,
+    )[0]
+    assert log.results is not None
+    metrics = {name: one.value for name, one in log.results.scores[0].metrics.items()}
+    assert metrics == {
+        "root_score": 4,
+        "root_sr": 0,
+        "leaf_sr": pytest.approx(100 / 3),
+    }
+
+
+def test_a_judge_that_says_nothing_useful_leaves_the_sample_unscored(
+    data: Path, tmp_path: Path
+) -> None:
+    log = inspect_eval(
+        workflow(data=str(data), agent="silent", max_turns=1),
+        model_roles={"judge": scripted(lambda messages: said("8/10"))},
+        log_dir=str(tmp_path / "logs"),
+        sample_id="1",
+        display="none",
+        log_realtime=False,
+    )[0]
+    assert log.samples is not None
+    assert log.samples[0].scores is not None
+    score = log.samples[0].scores["judged_root"]
+    assert math.isnan(score.as_float())
+    assert score.metadata is not None
+    assert {row["verdict"]["cause"] for row in score.metadata["verdicts"]} == {"reply_not_json"}

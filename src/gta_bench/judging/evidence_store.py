@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -14,6 +14,8 @@ from pydantic import ValidationError
 
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.runs.artefacts import ArtefactStore
+
+EVIDENCE = "evidence"  # its folder in a run
 
 
 class EvidenceStore:
@@ -36,6 +38,13 @@ class EvidenceStore:
             return None
         whole = all(self.pictures.path(picture.digest).is_file() for picture in found.pictures)
         return found if whole else None
+
+    def files(self) -> Iterator[FileEvidence]:
+        """Everything that was made, for readers; what cannot be read is left out."""
+        for file in sorted(self.folder.glob("files/*/*.json")):
+            found = self.find(file.stem)
+            if found is not None:
+                yield found
 
     def keep(self, key: str, evidence: FileEvidence) -> None:
         """Keep a file's evidence; its pictures are kept already."""

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings, read_settings
 
 
@@ -83,4 +83,4 @@ def earlier_round() -> Earlier | None:
 
 @cache
 def _temporary_artefacts() -> Path:
-    return Path(tempfile.mkdtemp(prefix="gta-artefacts-"))
+    return Path(tempfile.mkdtemp(prefix="gta-run-")) / ARTEFACTS

@@ -9,15 +9,13 @@ from typing import Protocol
 
 from gta_bench.errors import GtaError
 from gta_bench.judging.evidence import make_evidence
-from gta_bench.judging.evidence_store import EvidenceStore
+from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import equipped
-
-EVIDENCE = "evidence"
 
 
 class EvidenceSource(Protocol):

@@ -13,6 +13,7 @@ from inspect_ai.model import Model
 
 from gta_bench.agents.prompts import render
 from gta_bench.errors import RunError
+from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.run import Feedback, FeedbackLevel, RunManifest
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
@@ -32,7 +33,7 @@ from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.evaluation import Listener
 from gta_bench.tasks.workflow_run import WorkflowRun, execute
 
-SHARED = (ARTEFACTS, "evidence")
+SHARED = (ARTEFACTS, EVIDENCE)
 
 
 class Judged(NamedTuple):
@@ -142,6 +143,7 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
     folder = round_folder(out, number)
     open_run(folder, planned)
     for name in SHARED:
+        (out / name).mkdir(exist_ok=True)
         link = folder / name
         if not link.is_symlink():
             link.symlink_to(Path("..") / ".." / name)
