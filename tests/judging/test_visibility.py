@@ -49,8 +49,8 @@ def test_what_upstream_drops_is_not_there_and_nobody_is_told(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "pictures"),
     [("a.PDF", "t", 1), ("a.png", "", 1), ("a.jpeg", "", 1), ("a.webp", "", 1),
-     ("a.mp3", EXISTS, 0), ("a.wav", EXISTS, 0), ("a.m4a", EXISTS, 0), ("a.txt", "t", 1), ("a.md", "t", 1),
-     ("a.json", "t", 1)],
+     ("a.mp3", EXISTS, 0), ("a.wav", EXISTS, 0), ("a.m4a", EXISTS, 0), ("a.txt", "t", 1),
+     ("a.md", "t", 1), ("a.json", "t", 1)],
 )  # fmt: skip
 def test_what_upstream_shows_is_shown_without_facts(name: str, text: str, pictures: int) -> None:
     found = seen(file(name))
