@@ -79,7 +79,7 @@ def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[Judge
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
     opened = [open_model(one, judging.settings.budget) for one in judging.models]
-    evidence = asyncio.run(_made_evidence(run, units.values(), judging.settings))
+    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
         before = _open_leaves(run, units, evidence, judge)
@@ -103,9 +103,10 @@ def _open_leaves(
     return {name: count for name, count in counts.items() if count}
 
 
-async def _made_evidence(
+async def made_evidence(
     run: Path, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
+    """The evidence of all these units, rendered where it was not yet."""
     source = RunEvidence(run, settings)
     evidence = MadeEvidence(source)
     async with source.ready():
@@ -119,9 +120,7 @@ def _evaluate(
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import closed_afterwards, sample_progress
 
-    task = judge_task(
-        run=str(run), repeats=judge.repeats, **judge.options.model_dump(exclude={"reply_tokens"})
-    )
+    task = judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump())
     context = RunContext(files=files_folder(run), settings=settings)
     with sample_progress(listener), closed_afterwards(judge.model), run_context(context):
         inspect_eval(
