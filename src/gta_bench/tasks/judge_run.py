@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
+from inspect_ai.model import Model
 
 from gta_bench.errors import UsageError
 from gta_bench.judging.judge import Judge, pending_leaves
@@ -78,7 +79,7 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
 def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
-    opened = [open_model(one, judging.settings.budget) for one in judging.models]
+    opened = [_opened(one, judging) for one in judging.models]
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
@@ -89,6 +90,15 @@ def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[Judge
         asked = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, asked, asked - left)
+
+
+def _opened(chosen: ChosenModel, judging: Judging) -> Model:
+    model = open_model(chosen, judging.settings.budget)
+    if judging.options.batch:
+        # A batch takes hours, and gathers whatever is in flight.
+        model.config.attempt_timeout = None
+        model.config.max_connections = None
+    return model
 
 
 def _open_leaves(
@@ -133,7 +143,7 @@ def _evaluate(
             log_buffer=1,
             log_realtime=False,
             log_images=False,
-            max_samples=settings.budget.max_connections,
+            max_samples=len(wanted) if judge.options.batch else settings.budget.max_connections,
             ctl_server=False,
             score_display=False,
             log_level="error",
