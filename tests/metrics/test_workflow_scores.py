@@ -1,12 +1,10 @@
 import pytest
 
-from gta_bench.metrics.categories import WORKFLOW_CATEGORY
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.workflow_scores import NO_FILE, NOT_JUDGED, score_workflow
 from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores
-from gta_bench.tools.catalog import CATALOG, load_tool
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 GOOD = {"a1": 10.0, "a2": 8.0, "b": 7.0}
@@ -158,7 +156,3 @@ def test_what_a_judge_took_is_added_up() -> None:
     taken = rows(GOOD, input_tokens=10, output_tokens=2, cost_usd=0.5)
     usage = only(score_workflow([unit("1")], taken, thresholds=SEVEN).judges).usage
     assert (usage.input_tokens, usage.output_tokens, usage.cost_usd) == (30, 6, 1.5)
-
-
-def test_every_tool_has_the_category_of_its_definition() -> None:
-    assert {name: load_tool(name).category for name in CATALOG} == WORKFLOW_CATEGORY

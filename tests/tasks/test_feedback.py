@@ -8,9 +8,11 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput
 
 from gta_bench.errors import RunError
 from gta_bench.records.run import FeedbackLevel
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import files_folder, read_manifest, round_folder
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
+from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from gta_bench.tasks.feedback import Judged, look_back, run_rounds
 from gta_bench.tasks.workflow_run import plan
@@ -147,8 +149,12 @@ def test_the_same_command_again_continues_and_does_nothing_twice(
 
 def test_a_round_with_units_that_have_no_score_is_the_last_one(data: Path, tmp_path: Path) -> None:
     def half(run: Path) -> Judged:
-        judged = judge_by_words(run)
-        return judged._replace(scores=judged.scores.model_copy(update={"n": 1}))
+        """Forgets one verdict, and a judge that nobody waits for says one word."""
+        judge_by_words(run)
+        kept = (run / VERDICTS).read_text(encoding="utf-8").splitlines(keepends=True)
+        other = kept[0].replace(JUDGE, "other")
+        (run / VERDICTS).write_text("".join([*kept[1:], other]), encoding="utf-8")
+        return Judged(JUDGE, score_workflow_run(run, Settings()))
 
     run = wanted(data)
     played = list(
@@ -164,6 +170,36 @@ def test_a_round_with_units_that_have_no_score_is_the_last_one(data: Path, tmp_p
         )
     )
     assert len(played) == 1
+
+
+def test_a_judge_that_nobody_waits_for_does_not_stop_the_rounds(data: Path, tmp_path: Path) -> None:
+    def with_another(run: Path) -> Judged:
+        judge_by_words(run)
+        row = next(iter(read_verdicts(run).values()))
+        other = row.model_copy(update={"key": row.key.model_copy(update={"judge": "other"})})
+        append_verdicts(run, [other])
+        return Judged(JUDGE, score_workflow_run(run, Settings()))
+
+    run = wanted(data, tasks="1")
+    played = run_rounds(
+        run,
+        plan(run),
+        tmp_path / "run",
+        unwatched,
+        with_another,
+        rounds=1,
+        level="score",
+        model=scripted(Mender(mends=1)),
+    )
+    assert [leaves(judged._replace(scores=only(judged))) for _, judged in played] == [
+        [[10, 3, 3]],
+        [[10, 10, 3]],
+    ]
+
+
+def only(judged: Judged) -> WorkflowScores:
+    tables = tuple(table for table in judged.scores.judges if table.judge == JUDGE)
+    return judged.scores.model_copy(update={"judges": tables})
 
 
 def test_a_judge_without_verdicts_has_nothing_to_give_back(data: Path, tmp_path: Path) -> None:

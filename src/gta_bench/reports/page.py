@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from PIL import Image
 
+from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.records.run import WorkflowUnit
@@ -104,6 +104,12 @@ def run_page(
 
 def thumbnail(data: bytes) -> str:
     """A small picture as a data URI."""
+    try:
+        from PIL import Image
+    except ImportError as exc:
+        raise EnvironmentProblem(
+            "Thumbnails need Pillow: pip install 'gta-bench[documents]'."
+        ) from exc
     with Image.open(BytesIO(data)) as opened:
         opened.thumbnail(THUMBNAIL)
         shades = opened.convert("RGBA")

@@ -58,7 +58,7 @@ def run_rounds(
     level: FeedbackLevel,
     model: Model | None = None,
 ) -> Iterator[tuple[Path, Judged]]:
-    """Run and judge the first round and `rounds` more; ends early where one is incomplete."""
+    """Run and judge the first round and `rounds` more; ends where one has units without a root."""
     earlier = None
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
@@ -66,7 +66,7 @@ def run_rounds(
             execute(run, planned, folder, listener, model=model, earlier=earlier)
         judged = judging(folder)
         yield folder, judged
-        if not judged.scores.complete or number > rounds:
+        if number > rounds or not _complete(judged):
             return
         earlier = look_back(folder, judged, level)
         back = Feedback(round=number + 1, level=level, judge=judged.judge)
@@ -79,15 +79,15 @@ def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
     """What a finished round leaves to the next one."""
     manifest, verdicts = read_manifest(folder), read_verdicts(folder)
     units = read_workflow_units(log_folder(folder), manifest.tasks, manifest.epochs).units
-    tables = [table for table in judged.scores.judges if table.judge == judged.judge]
-    if not tables:
+    table = judged.scores.table(judged.judge)
+    if table is None:
         raise RunError(f"{folder} has no verdict of {judged.judge!r} that could go back.")
-    scores = {(one.task, one.epoch): one for one in tables[0].tasks}
+    scores = {(one.task, one.epoch): one for one in table.tasks}
     words = {}
     for unit in units:
         key = (unit.task.id, unit.epoch)
         said = feedback_words(
-            unit.task, scores[key], verdicts, judged, level, repeats=tables[0].repeats
+            unit.task, scores[key], verdicts, judged, level, repeats=table.repeats
         )
         if said is not None:
             words[key] = said
@@ -129,6 +129,12 @@ def feedback_words(
     if not lines:
         return None
     return render("feedback.md", total=str(len(score.leaves)), failed="\n".join(lines))
+
+
+def _complete(judged: Judged) -> bool:
+    """Whether the judge whose verdicts go back gave every unit a root."""
+    table = judged.scores.table(judged.judge)
+    return table is None or table.strict.n == table.strict.n_units
 
 
 def _reasons(keys: list[VerdictKey], verdicts: Mapping[VerdictKey, VerdictRow]) -> str:
