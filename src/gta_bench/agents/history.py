@@ -1,9 +1,9 @@
 """What an agent knows when it decides: the files of a task and the turns so far."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.attachment import Attachment
@@ -26,6 +26,9 @@ Said = UserTurn | CallTurn | AnswerTurn | RefusedTurn | tuple[ReplyTurn, ...]
 HistoryTurn = Annotated[
     UserTurn | CallTurn | AnswerTurn | ReplyTurn | RefusedTurn, Field(discriminator="turn")
 ]
+
+
+_TURNS = TypeAdapter[list[HistoryTurn]](list[HistoryTurn])
 
 
 class History(Record):
@@ -55,6 +58,11 @@ class History(Record):
     def position(self) -> int:
         """How many decisions came before this one."""
         return sum(isinstance(turn, CallTurn | AnswerTurn | RefusedTurn) for turn in self.turns)
+
+
+def read_turns(turns: Iterable[Any]) -> list[HistoryTurn]:
+    """Turns in the form in which a sample keeps them."""
+    return _TURNS.validate_python(list(turns))
 
 
 def step_histories(task: AtomicTask) -> tuple[History, ...]:

@@ -12,7 +12,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.dialogue import CallTurn, ReplyTurn, ToolCall, UserTurn
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.results import ToolResult
 from gta_bench.records.steps import (
     AnswerStep,
@@ -25,6 +25,7 @@ from gta_bench.records.steps import (
     Trace,
 )
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.source import ToolSource
 
 TOOL_ERROR = "TOOL_ERROR"
@@ -47,16 +48,20 @@ class Work:
 
 
 async def work_on(
-    task: AtomicTask,
+    task: AtomicTask | WorkflowTask,
     decide: Decide,
     source: ToolSource,
     workspace: Workspace,
     *,
     tools: Sequence[ToolSpec],
     max_turns: int = MAX_TURNS,
+    before: Work | None = None,
 ) -> Work:
-    """Loop until the agent answers or its turns are up; what it does wrong is in the trace."""
-    work = Work([UserTurn(content=task.request)])
+    """Loop until the agent answers or its turns are up; what it does wrong is in the trace.
+
+    `before` is work that the agent goes on with; its last turn is what it is asked now.
+    """
+    work = before or Work([UserTurn(content=task.request)])
     for turn in range(1, max_turns + 1):
         history = History(
             task=task.id,
@@ -72,6 +77,7 @@ async def work_on(
         match decision.step:
             case AnswerStep():
                 work.steps.append(decision.step)
+                work.turns.append(AnswerTurn(content=decision.step.content))
                 break
             case MalformedStep():
                 _refuse(work, decision.step, reply, decision.step.reason)

@@ -1,28 +1,39 @@
 """`gta report`: runs side by side, for the terminal, as Markdown or as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import click
 from pydantic import JsonValue
 
 from gta_bench.cli.output import say, write_json
 from gta_bench.records.run import Mode
+from gta_bench.reports import workflow_summary
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
-    Table,
-    markdown,
     metrics,
     remarks,
     score_table,
     tool_table,
 )
-from gta_bench.runs.directory import read_manifest, read_scores
+from gta_bench.reports.tables import Table, markdown
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.runs.directory import read_manifest, read_scores, read_workflow_scores
 
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
+
+Summary = RunSummary | WorkflowSummary
+
+
+class Titled(NamedTuple):
+    """A table with its title; columns of `words` are flush left, those of numbers flush right."""
+
+    title: str
+    table: Table
+    words: tuple[int, ...]
 
 
 @click.command()
@@ -34,10 +45,34 @@ TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to 
     default="table",
     show_default=True,
 )
-def report(runs: tuple[str, ...], shape: Literal["table", "markdown", "json"]) -> None:
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="The tree of this Workflow task, with scores, reasons and evidence; `all` for every one.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False),
+    help="Write one Workflow run as a page to read: trees, reasons, thumbnails.",
+)
+def report(
+    runs: tuple[str, ...],
+    shape: Literal["table", "markdown", "json"],
+    tasks: tuple[str, ...],
+    html: str | None,
+) -> None:
     """Show the scores of runs: both scorings, n of N, and what it took."""
     folders = [Path(run) for run in runs]
-    if shape == "json":
+    if html is not None or tasks:
+        # Trees are read from the logs, which needs the evaluation engine.
+        from gta_bench.cli.workflow_report import write_page, write_trees
+
+        if html is not None:
+            write_page(folders, Path(html))
+        if tasks:
+            write_trees(folders, tasks)
+    elif shape == "json":
         write_json([_as_json(summary) for summary in _summaries(folders)])
     elif shape == "markdown":
         click.echo(report_markdown(folders))
@@ -48,30 +83,68 @@ def report(runs: tuple[str, ...], shape: Literal["table", "markdown", "json"]) -
 def write_reports(folders: Sequence[Path]) -> None:
     """The runs as tables for the terminal."""
     summaries = _summaries(folders)
-    for mode in MODES:
-        table = score_table(summaries, mode)
-        if table.rows:
-            _write_table(TITLES[mode], table, words=(0, 1, 2))
+    for number, titled in enumerate(_tables(summaries)):
+        click.echo(f"\n{titled.title}" if number else titled.title)
+        _write_table(titled.table, titled.words)
     for summary in summaries:
-        if summary.scores.tools:
-            _write_table(f"\nTool calls of {summary.name}", tool_table(summary), words=(0, 5))
-    for summary in summaries:
-        for remark in remarks(summary):
+        for remark in _remarks(summary):
             say(f"{summary.name}: {remark}")
 
 
 def report_markdown(folders: Sequence[Path]) -> str:
     """The runs as a Markdown page."""
-    return _as_markdown(_summaries(folders))
+    summaries = _summaries(folders)
+    parts = ["# Report", ""]
+    for titled in _tables(summaries):
+        parts += [f"## {titled.title}", "", markdown(titled.table), ""]
+    parts += ["## What it took, and what to know", ""]
+    for summary in summaries:
+        parts += [f"- `{summary.name}`: {remark}" for remark in _remarks(summary)]
+    return "\n".join(parts)
 
 
-def _summaries(folders: Sequence[Path]) -> list[RunSummary]:
-    return [RunSummary(str(run), read_manifest(run), read_scores(run)) for run in folders]
+def _summaries(folders: Sequence[Path]) -> list[Summary]:
+    return [_summary(run) for run in folders]
 
 
-def _write_table(title: str, table: Table, *, words: tuple[int, ...]) -> None:
-    """Columns of words are flush left, those of numbers flush right."""
-    click.echo(title)
+def _summary(run: Path) -> Summary:
+    manifest = read_manifest(run)
+    if manifest.dataset == "workflow":
+        return WorkflowSummary(str(run), manifest, read_workflow_scores(run))
+    return RunSummary(str(run), manifest, read_scores(run))
+
+
+def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
+    atomic = [summary for summary in summaries if isinstance(summary, RunSummary)]
+    for mode in MODES:
+        table = score_table(atomic, mode)
+        if table.rows:
+            yield Titled(TITLES[mode], table, (0, 1, 2))
+    yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
+    for summary in summaries:
+        if summary.scores.tools:
+            table = tool_table(summary.scores.tools)
+            yield Titled(f"Tool calls of {summary.name}", table, (0, 5))
+
+
+def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
+    if summaries:
+        table = workflow_summary.score_table(summaries)
+        yield Titled("GTA-Workflow", table, (0, 1, 2))
+    for summary in summaries:
+        for judge in summary.scores.judges:
+            of = f"{summary.name}, judged by {judge.judge}"
+            yield Titled(f"Groups of {of}", workflow_summary.group_table(judge), (0, 1))
+            yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
+
+
+def _remarks(summary: Summary) -> list[str]:
+    if isinstance(summary, RunSummary):
+        return remarks(summary)
+    return workflow_summary.remarks(summary)
+
+
+def _write_table(table: Table, words: tuple[int, ...]) -> None:
     widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
     for row in (table.heading, *table.rows):
         cells = [
@@ -81,27 +154,17 @@ def _write_table(title: str, table: Table, *, words: tuple[int, ...]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _as_markdown(summaries: Sequence[RunSummary]) -> str:
-    parts = ["# Report", ""]
-    for mode in MODES:
-        table = score_table(summaries, mode)
-        if table.rows:
-            parts += [f"## {TITLES[mode]}", "", markdown(table), ""]
-    for summary in summaries:
-        if summary.scores.tools:
-            parts += [f"## Tool calls of {summary.name}", "", markdown(tool_table(summary)), ""]
-    parts += ["## What it took, and what to know", ""]
-    for summary in summaries:
-        parts += [f"- `{summary.name}`: {remark}" for remark in remarks(summary)]
-    return "\n".join(parts)
-
-
-def _as_json(summary: RunSummary) -> dict[str, JsonValue]:
-    scores = summary.scores
-    return {
+def _as_json(summary: Summary) -> dict[str, JsonValue]:
+    common: dict[str, JsonValue] = {
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
+        "remarks": list(_remarks(summary)),
+    }
+    if isinstance(summary, WorkflowSummary):
+        return common | summary.scores.model_dump(mode="json")
+    scores = summary.scores
+    return {
+        **common,
         **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
         **{scoring: dict(metrics(scores, scoring)) for scoring in SCORINGS},
-        "remarks": list(remarks(summary)),
     }

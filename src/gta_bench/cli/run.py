@@ -1,29 +1,33 @@
 """`gta run`: a system on a dataset, from the first call to the scores."""
 
-import re
 from pathlib import Path
 
 import click
 
-from gta_bench.agents.catalog import DEFAULT_AGENT, WITHOUT_MODEL
+from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
+from gta_bench.cli.run_workflow import workflow_command
 from gta_bench.cli.scoring import scored
+from gta_bench.cli.targets import run_targets
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
-from gta_bench.settings import Settings, read_settings
+from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
-from gta_bench.tasks.atomic_run import AtomicRun, execute, finished, plan
+from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
-from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
+from gta_bench.tasks.evaluation import finished
 
 
 @click.group()
 def run() -> None:
     """Measure a system on a dataset."""
+
+
+run.add_command(workflow_command)
 
 
 @run.command("atomic")
@@ -118,7 +122,7 @@ def atomic_command(
                 similarity=settings.scoring.similarity,
             ),
         )
-        for target, model in _targets(Path(out), models, agent, settings)
+        for target, model in run_targets(Path(out), models, agent, settings)
     ]
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
@@ -129,25 +133,6 @@ def atomic_command(
     complete = [_run(target, one) for target, one in runs]
     write_reports([target for target, _ in runs])
     context.exit(0 if all(complete) else 1)
-
-
-def _targets(
-    out: Path, models: tuple[str, ...], agent: str, settings: Settings
-) -> list[tuple[Path, ChosenModel]]:
-    """A run for each model: in `out` itself, or in a folder of its own where there are several."""
-    if agent in WITHOUT_MODEL:
-        if models:
-            raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
-        return [(out, NO_MODEL)]
-    if not models:
-        raise UsageError(f"Agent {agent!r} needs a model: --model provider/model.")
-    chosen = [choose_model(name, settings) for name in models]
-    if len(chosen) == 1:
-        return [(out, chosen[0])]
-    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
-    if len(set(names)) < len(names):
-        raise UsageError("The same --model is given twice.")
-    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
 
 
 def _run(out: Path, wanted: AtomicRun) -> bool:

@@ -1,4 +1,4 @@
-"""What each GTA-Atomic tool is for: the category that its calls count in."""
+"""What each tool is for: the category that its calls count in."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,6 +22,35 @@ TOOL_CATEGORY: Final[Mapping[str, Category]] = {
     "CountGivenObject": "logic",
     "TextToImage": "creativity",
     "ImageStylization": "creativity",
+}
+
+# GTA-Atomic's F1 counts only its own tools; GTA-Workflow has these beside them.
+WORKFLOW_CATEGORY: Final[Mapping[str, Category]] = {
+    **TOOL_CATEGORY,
+    "ImageQualityTest": "perception",
+    "SoundCharacteristicExtraction": "perception",
+    "SpeechToText": "perception",
+    "VideoDescription": "perception",
+    "VideoObjectDetection": "perception",
+    "VideoOCR": "perception",
+    "ReadCSV": "operation",
+    "ReadDOCX": "operation",
+    "ReadPDF": "operation",
+    "ReadPPTX": "operation",
+    "ReadXLSX": "operation",
+    "DocxFileGenerator": "operation",
+    "PdfFileGenerator": "operation",
+    "HtmlFileGenerator": "operation",
+    "PptxFileGenerator": "operation",
+    "XlsxFileGenerator": "operation",
+    "CsvFileGenerator": "operation",
+    "AudioClipTool": "operation",
+    "NoiseReduction": "operation",
+    "PitchShifting": "operation",
+    "VideoClip": "operation",
+    "AddTextVideoTool": "operation",
+    "Prover": "logic",
+    "TextToVideoTool": "creativity",
 }
 
 # A task without reference answer asks for an image: it is judged by the calls of these tools.

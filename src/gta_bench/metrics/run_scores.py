@@ -55,9 +55,9 @@ def score_run(
         n_units=len(units) + len(not_run),
         strict=pool_strict(mode, (unit.strict for unit in scored)),
         compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
-        usage=_total_usage([unit.usage for unit in units]),
+        usage=total_usage([unit.usage for unit in units]),
         models=tuple(sorted({name for unit in units for name in unit.models})),
-        tools=_tool_uses([call for unit in units for call in unit.calls]),
+        tools=tool_uses([call for unit in units for call in unit.calls]),
         units=tuple(scored),
         unscored=(
             *(
@@ -100,7 +100,7 @@ def pool_compat(
     return compat_end_to_end.pool(one for one in kept if isinstance(one, EndToEndCounts))
 
 
-def _tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
+def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
     """The most called tool first."""
     counts = Counter(call.tool for call in calls)
     uses = []
@@ -120,7 +120,8 @@ def _tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
     return tuple(uses)
 
 
-def _total_usage(used: Sequence[Usage]) -> Usage:
+def total_usage(used: Sequence[Usage]) -> Usage:
+    """The sum; the cost is that of the units whose price is known."""
     costs = [usage.cost_usd for usage in used if usage.cost_usd is not None]
     return Usage(
         model_calls=sum(usage.model_calls for usage in used),

@@ -8,10 +8,14 @@ from pydantic import AwareDatetime
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.steps import Trace
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.workflow import WorkflowTask
 
 DatasetName = Literal["atomic", "workflow"]
 Mode = Literal["step", "end-to-end"]
+RunMode = Literal["step", "end-to-end", "workflow"]
+FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
 
 
@@ -26,6 +30,14 @@ class System(Record):
     seed: int | None = None
 
 
+class Feedback(Record):
+    """A later round of a run: what of the round before went back to the system, and by whom."""
+
+    round: int
+    level: FeedbackLevel
+    judge: str
+
+
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
@@ -36,7 +48,7 @@ class RunManifest(Record):
     created: AwareDatetime
     dataset: DatasetName
     dataset_digest: str
-    mode: Mode
+    mode: RunMode
     system: System
     tasks: tuple[str, ...]
     epochs: int = 1
@@ -44,11 +56,12 @@ class RunManifest(Record):
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
     imported_from: str | None = None
+    feedback: Feedback | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
-        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"):
+        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts", "feedback"):
             if getattr(self, name) != getattr(other, name):
                 return name
         for name in System.model_fields:
@@ -89,3 +102,33 @@ class Unit(Record):
     usage: Usage = Usage()
     calls: tuple[CallRecord, ...] = ()
     models: tuple[str, ...] = ()
+
+
+class WorkflowUnit(Record):
+    """One Workflow task in one epoch: what the system did and delivered, or why nothing is known.
+
+    With `failure` it is unscored through no fault of the system. Without it, an empty answer and no
+    deliverable are the system's own, and are judged like any other. `strays` are names in the
+    workspace that are no readable files.
+    """
+
+    task: WorkflowTask
+    epoch: int = 1
+    trace: Trace = ()
+    deliverables: tuple[Deliverable, ...] = ()
+    inputs: tuple[Deliverable, ...] = ()
+    strays: tuple[str, ...] = ()
+    failure: str | None = None
+    usage: Usage = Usage()
+    calls: tuple[CallRecord, ...] = ()
+    models: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The last answer to the user; upstream's crash texts that pose as one are none."""
+        answers = [
+            step.content
+            for step in self.trace
+            if isinstance(step, AnswerStep) and step.error is None
+        ]
+        return answers[-1] if answers else ""

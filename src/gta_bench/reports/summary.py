@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gta_bench.records.run import Mode, RunManifest, Usage
-from gta_bench.records.scores import RunScores
+from gta_bench.records.scores import RunScores, ToolUse
+from gta_bench.reports.tables import Table, shown
 
 Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
@@ -42,13 +43,6 @@ class RunSummary(NamedTuple):
     scores: RunScores
 
 
-class Table(NamedTuple):
-    """A heading row and its rows, all text."""
-
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
     """Both scorings of every run of that mode."""
     columns = COLUMNS[mode]
@@ -59,7 +53,7 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
                 run.name,
                 f"{run.scores.n}/{run.scores.n_units}",
                 scoring,
-                *(_shown(metrics(run.scores, scoring).get(column)) for column in columns),
+                *(shown(metrics(run.scores, scoring).get(column)) for column in columns),
             )
             for run in runs
             if run.scores.mode == mode
@@ -68,7 +62,7 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
     )
 
 
-def tool_table(run: RunSummary) -> Table:
+def tool_table(tools: Sequence[ToolUse]) -> Table:
     """What became of the tool calls of a run."""
     return Table(
         ("tool", "done", "error", "unavailable", "s in all", "backend"),
@@ -81,7 +75,7 @@ def tool_table(run: RunSummary) -> Table:
                 f"{use.seconds:.1f}",
                 _backends(use.backends),
             )
-            for use in run.scores.tools
+            for use in tools
         ),
     )
 
@@ -137,21 +131,3 @@ def usage_text(usage: Usage) -> str:
         f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens, {cost}, "
         f"{usage.seconds:.1f} s of tasks."
     )
-
-
-def markdown(table: Table) -> str:
-    """The table as Markdown."""
-    rule = "|".join("---" for _ in table.heading)
-    lines = [_row(table.heading), f"|{rule}|", *(_row(row) for row in table.rows)]
-    return "\n".join(lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
-
-
-def _shown(value: float | int | None) -> str:
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.2f}"

@@ -1,17 +1,23 @@
 """Where a run's files lie, and how its manifest is kept."""
 
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from gta_bench.errors import RunError
+from gta_bench.records.base import Record
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
+from gta_bench.records.workflow_scores import WorkflowScores
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
 LOGS = "logs"
 FILES = "files"
+ROUNDS = "rounds"
+
+Scores = TypeVar("Scores", bound=Record)
 
 
 def log_folder(run: Path) -> Path:
@@ -22,6 +28,11 @@ def log_folder(run: Path) -> Path:
 def files_folder(run: Path) -> Path:
     """Where each task's workspace lies, with its deliverables."""
     return run / FILES
+
+
+def round_folder(run: Path, number: int) -> Path:
+    """Where a round lies: the first is the run itself, a later one is a run inside it."""
+    return run if number == 1 else run / ROUNDS / str(number)
 
 
 def read_manifest(run: Path) -> RunManifest:
@@ -52,18 +63,27 @@ def open_run(run: Path, manifest: RunManifest) -> RunManifest:
     return manifest
 
 
-def write_scores(run: Path, scores: RunScores) -> None:
+def write_scores(run: Path, scores: RunScores | WorkflowScores) -> None:
     """Keep the run's scores."""
     _write(run / SCORES, scores.model_dump_json(indent=2))
 
 
 def read_scores(run: Path) -> RunScores:
-    """The run's scores; `gta score` makes them."""
+    """The scores of an Atomic run; `gta score` makes them."""
+    return _read_scores(run, RunScores)
+
+
+def read_workflow_scores(run: Path) -> WorkflowScores:
+    """The scores of a Workflow run; `gta score` makes them."""
+    return _read_scores(run, WorkflowScores)
+
+
+def _read_scores(run: Path, kind: type[Scores]) -> Scores:
     file = run / SCORES
     if not file.is_file():
         raise RunError(f"{run} has no scores yet: run `gta score {run}`.")
     try:
-        return RunScores.model_validate_json(file.read_bytes())
+        return kind.model_validate_json(file.read_bytes())
     except ValidationError as exc:
         raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
 

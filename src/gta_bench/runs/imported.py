@@ -17,10 +17,19 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from shortuuid import uuid
 
-from gta_bench.records.run import RunManifest, Unit
+from gta_bench.records.run import RunManifest, Unit, WorkflowUnit
 from gta_bench.records.steps import AnswerStep
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.samples import STEPS, TASK, UPSTREAM, dumped
+from gta_bench.runs.samples import (
+    CALLS,
+    DELIVERABLES,
+    INPUTS,
+    STEPS,
+    STRAYS,
+    TASK,
+    UPSTREAM,
+    dumped,
+)
 
 # A name that the evaluation engine can resolve when it reads the log again.
 MODEL = "mockllm/imported"
@@ -28,6 +37,17 @@ MODEL = "mockllm/imported"
 
 def write_imported(run: Path, manifest: RunManifest, units: Sequence[Unit]) -> None:
     """Write the units as one finished log in the run's folder."""
+    _write_log(run, manifest, f"atomic_{manifest.mode}", [_sample(unit) for unit in units])
+
+
+def write_imported_workflow(
+    run: Path, manifest: RunManifest, units: Sequence[WorkflowUnit]
+) -> None:
+    """Write the Workflow units as one finished log in the run's folder."""
+    _write_log(run, manifest, "workflow", [_workflow_sample(unit) for unit in units])
+
+
+def _write_log(run: Path, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
     now = datetime.now(UTC)
     stamp = now.isoformat(timespec="seconds")
     log = EvalLog(
@@ -36,21 +56,23 @@ def write_imported(run: Path, manifest: RunManifest, units: Sequence[Unit]) -> N
             created=stamp,
             eval_id=uuid(),
             run_id=uuid(),
-            task=f"gta_bench/atomic_{manifest.mode}",
+            task=f"gta_bench/{task}",
             model=MODEL,
             dataset=EvalDataset(
-                name="gta-atomic", samples=len(units), sample_ids=[unit.task.id for unit in units]
+                name=f"gta-{manifest.dataset}",
+                samples=len(samples),
+                sample_ids=[sample.id for sample in samples],
             ),
             config=EvalConfig(),
             metadata={"system": manifest.system.model, "imported_from": manifest.imported_from},
         ),
-        results=EvalResults(total_samples=len(units), completed_samples=len(units)),
+        results=EvalResults(total_samples=len(samples), completed_samples=len(samples)),
         stats=EvalStats(started_at=stamp, completed_at=stamp),
-        samples=[_sample(unit) for unit in units],
+        samples=samples,
     )
     folder = log_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"{now:%Y-%m-%dT%H-%M-%S}-00-00_atomic-{manifest.mode}_{log.eval.eval_id}.eval"
+    name = f"{now:%Y-%m-%dT%H-%M-%S}-00-00_{task.replace('_', '-')}_{log.eval.eval_id}.eval"
     write_eval_log(log, str(folder / name))
 
 
@@ -67,4 +89,22 @@ def _sample(unit: Unit) -> EvalSample:
         output=ModelOutput.from_content(MODEL, answers[-1] if answers else ""),
         metadata=metadata,
         store={} if unit.trace is None else {STEPS: dumped(unit.trace)},
+    )
+
+
+def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
+    return EvalSample(
+        id=unit.task.id,
+        epoch=unit.epoch,
+        input=unit.task.request,
+        target="",
+        output=ModelOutput.from_content(MODEL, unit.answer),
+        metadata={TASK: unit.task.model_dump(mode="json")},
+        store={
+            STEPS: dumped(unit.trace),
+            CALLS: dumped(unit.calls),
+            DELIVERABLES: dumped(unit.deliverables),
+            INPUTS: dumped(unit.inputs),
+            STRAYS: list(unit.strays),
+        },
     )

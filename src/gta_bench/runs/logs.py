@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
 
-from gta_bench.records.run import Unit, Usage
+from gta_bench.records.run import Unit, Usage, WorkflowUnit
 from gta_bench.runs.samples import (
     CALLS,
+    DELIVERABLES,
+    INPUTS,
     STEPS,
+    STRAYS,
     read_calls,
+    read_deliverables,
     read_steps,
     read_task,
     read_upstream,
+    read_workflow_task,
 )
 
 
@@ -25,19 +30,46 @@ class ReadUnits(NamedTuple):
     not_run: tuple[tuple[str, int], ...]
 
 
+class ReadWorkflowUnits(NamedTuple):
+    """What the logs of a Workflow run hold, and the (task, epoch) pairs that no log has yet."""
+
+    units: tuple[WorkflowUnit, ...]
+    not_run: tuple[tuple[str, int], ...]
+
+
 def read_units(folder: Path, tasks: Sequence[str], epochs: int) -> ReadUnits:
     """One unit for every task and epoch that was run."""
-    samples = _newest_samples(folder)
-    wanted = [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
-    return ReadUnits(
-        tuple(_unit(samples[key]) for key in wanted if key in samples),
-        tuple(key for key in wanted if key not in samples),
-    )
+    samples, not_run = _samples(folder, tasks, epochs)
+    return ReadUnits(tuple(_unit(sample) for sample in samples), not_run)
+
+
+def read_workflow_units(folder: Path, tasks: Sequence[str], epochs: int) -> ReadWorkflowUnits:
+    """One unit for every Workflow task and epoch that was run."""
+    samples, not_run = _samples(folder, tasks, epochs)
+    return ReadWorkflowUnits(tuple(_workflow_unit(sample) for sample in samples), not_run)
+
+
+def read_stores(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """What every finished sample keeps, by task and epoch."""
+    return {
+        key: sample.store for key, sample in _newest_samples(folder).items() if sample.error is None
+    }
 
 
 def finished_units(folder: Path) -> int:
     """How many units the logs hold that need not be run again."""
     return sum(sample.error is None for sample in _newest_samples(folder).values())
+
+
+def _samples(
+    folder: Path, tasks: Sequence[str], epochs: int
+) -> tuple[list[EvalSample], tuple[tuple[str, int], ...]]:
+    found = _newest_samples(folder)
+    wanted = [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
+    return (
+        [found[key] for key in wanted if key in found],
+        tuple(key for key in wanted if key not in found),
+    )
 
 
 def _newest_samples(folder: Path) -> dict[tuple[str, int], EvalSample]:
@@ -54,10 +86,8 @@ def _newest_samples(folder: Path) -> dict[tuple[str, int], EvalSample]:
 
 
 def _unit(sample: EvalSample) -> Unit:
-    calls = [event for event in sample.events if isinstance(event, ModelEvent)]
-    failure = None
-    if sample.error is not None:
-        failure = sample.error.message.splitlines()[0] if sample.error.message else "error"
+    calls = _model_calls(sample)
+    failure = _failure(sample)
     return Unit(
         task=read_task(sample.metadata),
         epoch=sample.epoch,
@@ -66,8 +96,42 @@ def _unit(sample: EvalSample) -> Unit:
         upstream=read_upstream(sample.metadata),
         usage=_usage(sample, calls),
         calls=read_calls(sample.store.get(CALLS)),
-        models=tuple(sorted({event.output.model for event in calls if event.output.model})),
+        models=_models(calls),
     )
+
+
+def _workflow_unit(sample: EvalSample) -> WorkflowUnit:
+    calls = _model_calls(sample)
+    store = sample.store
+    return WorkflowUnit(
+        task=read_workflow_task(sample.metadata),
+        epoch=sample.epoch,
+        trace=read_steps(store.get(STEPS)) or (),
+        deliverables=read_deliverables(store.get(DELIVERABLES)),
+        inputs=read_deliverables(store.get(INPUTS)),
+        strays=tuple(store.get(STRAYS, ())),
+        failure=_failure(sample),
+        usage=_usage(sample, calls),
+        calls=read_calls(store.get(CALLS)),
+        models=_models(calls),
+    )
+
+
+def _model_calls(sample: EvalSample) -> list[ModelEvent]:
+    """The calls of the system's own model; those of a judge have a role."""
+    return [
+        event for event in sample.events if isinstance(event, ModelEvent) and event.role is None
+    ]
+
+
+def _failure(sample: EvalSample) -> str | None:
+    if sample.error is None:
+        return None
+    return sample.error.message.splitlines()[0] if sample.error.message else "error"
+
+
+def _models(calls: Sequence[ModelEvent]) -> tuple[str, ...]:
+    return tuple(sorted({event.output.model for event in calls if event.output.model}))
 
 
 def _usage(sample: EvalSample, calls: Sequence[ModelEvent]) -> Usage:

@@ -1,4 +1,4 @@
-"""Where a sample keeps what scoring needs: the task, the steps, the upstream pair."""
+"""Where a sample keeps what scoring needs: the task, the steps, the files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,13 +7,21 @@ from pydantic import TypeAdapter
 
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
+from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.run import UpstreamPair
 from gta_bench.records.steps import Trace
+from gta_bench.records.workflow import WorkflowTask
 
 TASK = "gta_task"
 STEPS = "gta_steps"
 CALLS = "gta_calls"
 UPSTREAM = "gta_upstream"
+DELIVERABLES = "gta_deliverables"
+INPUTS = "gta_inputs"
+STRAYS = "gta_strays"
+TURNS = "gta_turns"
+# All that a finished Workflow sample keeps.
+KEPT = (STEPS, CALLS, DELIVERABLES, INPUTS, STRAYS, TURNS)
 
 _TRACE = TypeAdapter[Trace](Trace)
 
@@ -21,6 +29,16 @@ _TRACE = TypeAdapter[Trace](Trace)
 def read_task(metadata: Mapping[str, Any]) -> AtomicTask:
     """The task of a sample, from its metadata."""
     return AtomicTask.model_validate(metadata[TASK])
+
+
+def read_workflow_task(metadata: Mapping[str, Any]) -> WorkflowTask:
+    """The Workflow task of a sample, from its metadata."""
+    return WorkflowTask.model_validate(metadata[TASK])
+
+
+def read_deliverables(files: Sequence[Any] | None) -> tuple[Deliverable, ...]:
+    """The files that a sample keeps by name and digest."""
+    return tuple(Deliverable.model_validate(file) for file in files or ())
 
 
 def read_steps(steps: Sequence[Any] | None) -> Trace | None:

@@ -13,13 +13,14 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.agents.loop import MAX_TURNS, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
-from gta_bench.datasets.model import AtomicDataset
+from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import ReplyStep
+from gta_bench.records.steps import ReplyStep, Trace
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
 from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
@@ -86,13 +87,13 @@ def use_tools(
         work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
         state.store.set(STEPS, dumped(work.trace))
         state.store.set(CALLS, dumped(work.calls))
-        state.messages = _shown(entry, work)
+        state.messages = shown_work(entry.request, work.trace)
         return state
 
     return solve
 
 
-def open_workspace(dataset: AtomicDataset, entry: AtomicTask, epoch: int) -> Workspace:
+def open_workspace(dataset: Dataset, entry: AtomicTask | WorkflowTask, epoch: int) -> Workspace:
     """A fresh workspace with the task's files; what an interrupted attempt left is removed."""
     folder = workspace_folder(entry.id, epoch)
     if folder.exists():
@@ -107,10 +108,10 @@ def _offered(entry: AtomicTask, source: ToolSource) -> list[ToolSpec]:
     return [known.get(name, own) for name, own in entry.offered.items()]
 
 
-def _shown(entry: AtomicTask, work: Work) -> list[ChatMessage]:
+def shown_work(request: str, trace: Trace) -> list[ChatMessage]:
     """The trace as a reader of the log wants it."""
-    messages: list[ChatMessage] = [ChatMessageUser(content=entry.request)]
-    for step in work.trace:
+    messages: list[ChatMessage] = [ChatMessageUser(content=request)]
+    for step in trace:
         if isinstance(step, ReplyStep):
             messages.append(ChatMessageTool(content=step_text(step)))
         else:

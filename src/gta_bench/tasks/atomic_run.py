@@ -1,35 +1,34 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
-from inspect_ai import Task, eval_set
-from inspect_ai._util.error import PrerequisiteError
+from inspect_ai import Task
 from inspect_ai.model import Model
 
-from gta_bench.agents import prompts as agent_prompts
 from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
-from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import RunError, UsageError
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.records.run import Images, Mode, RunManifest, System
+from gta_bench.records.run import Images, Mode, RunManifest
 from gta_bench.runs.directory import files_folder, log_folder, open_run
-from gta_bench.runs.logs import ReadUnits, finished_units, read_units
+from gta_bench.runs.logs import ReadUnits, read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
-from gta_bench.tasks.context import RunContext, run_context
+from gta_bench.tasks.context import RunContext
+from gta_bench.tasks.evaluation import (
+    Listener,
+    agent_digests,
+    described_system,
+    evaluate,
+    package_versions,
+    select_tasks,
+    tool_digests,
+)
 from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tools import prompts as tool_prompts
-
-Listener = Callable[[bool], None]
-PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
 
 
 @dataclass(frozen=True)
@@ -48,70 +47,29 @@ class AtomicRun:
     max_turns: int = MAX_TURNS
 
 
-def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ...]:
-    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); all where None."""
-    ids = tuple(dataset.tasks)
-    if selection is None:
-        return ids
-    start, colon, stop = selection.partition(":")
-    if colon:
-        if not all(part == "" or part.isdecimal() for part in (start, stop)):
-            raise UsageError(f"--tasks {selection!r} is no range; write it as 0:10.")
-        chosen = ids[int(start or 0) : int(stop) if stop else None]
-    else:
-        chosen = tuple(part.strip() for part in selection.split(","))
-        unknown = [task for task in chosen if task not in dataset.tasks]
-        if unknown:
-            raise UsageError(f"--tasks names {unknown[0]!r}, which the dataset does not have.")
-    if not chosen:
-        raise UsageError(f"--tasks {selection!r} selects nothing.")
-    return chosen
-
-
 def plan(run: AtomicRun) -> RunManifest:
     """The manifest of a run that has not begun."""
     load_agent(run.agent)
     dataset = load_atomic(run.data)
-    settings = run.model.settings
     return RunManifest(
         created=datetime.now(UTC),
         dataset="atomic",
         dataset_digest=dataset_digest(dataset),
         mode=run.mode,
-        system=System(
-            model=run.model.name,
-            agent=run.agent,
-            images=run.images,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
-            seed=settings.seed,
-        ),
-        tasks=select_tasks(dataset, run.tasks),
+        system=described_system(run.model, run.agent, run.images),
+        tasks=select_tasks(dataset.tasks, run.tasks),
         epochs=run.epochs,
-        prompts=_prompts(run.mode),
-        packages={name: version(name) for name in PACKAGES},
+        prompts=agent_digests() if run.mode == "step" else agent_digests() | tool_digests(),
+        packages=package_versions(),
         similarity=run.similarity,
         notes=_notes(run),
     )
-
-
-def _prompts(mode: Mode) -> dict[str, str]:
-    """The digests of every prompt that can play a part; tools have theirs."""
-    agents = {f"agents/{name}": digest for name, digest in agent_prompts.digests().items()}
-    if mode == "step":
-        return agents
-    return agents | {f"tools/{name}": digest for name, digest in tool_prompts.digests().items()}
 
 
 def _notes(run: AtomicRun) -> tuple[str, ...]:
     if run.mode == "end-to-end" and run.agent in NEED_REFERENCES:
         return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
     return ()
-
-
-def finished(out: Path) -> int:
-    """How many units of a run need not be run again."""
-    return finished_units(log_folder(out))
 
 
 def execute(
@@ -128,35 +86,9 @@ def execute(
     """
     manifest = open_run(out, planned)
     asked = model or open_model(run.model, run.settings.budget)
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import sample_progress
-
     context = RunContext(files=files_folder(out), settings=run.settings)
-    with sample_progress(listener), run_context(context):
-        try:
-            eval_set(
-                _task(run, manifest.similarity),
-                log_dir=str(log_folder(out)),
-                model=asked,
-                sample_id=list(manifest.tasks),
-                epochs=manifest.epochs,
-                display="none",
-                log_buffer=1,
-                log_realtime=False,
-                log_images=False,
-                retry_attempts=1,
-                fail_on_error=True,
-                continue_on_fail=True,
-                max_samples=run.settings.budget.max_connections,
-                ctl_server=False,
-                score_display=False,
-                log_level="error",
-            )
-        except PrerequisiteError as exc:
-            raise RunError(
-                f"{out} cannot be continued: its logs were made by another command "
-                "(another --data path, or another version); name another --out."
-            ) from exc
+    task = _task(run, manifest.similarity)
+    evaluate(task, manifest, out, context, listener, model=asked)
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)
 
 

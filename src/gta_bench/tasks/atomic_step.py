@@ -13,7 +13,7 @@ from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
 from gta_bench.agents.contract import Decide, Decision, Images, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.model import AtomicDataset
+from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attachment import Attachment
@@ -114,7 +114,7 @@ def atomic_sample(entry: AtomicTask) -> Sample:
     )
 
 
-def host_file(dataset: AtomicDataset, attachment: Attachment) -> str:
+def host_file(dataset: Dataset, attachment: Attachment) -> str:
     """Where an attachment lies on this machine."""
     return str(dataset.root / attachment.source)
 

@@ -4,20 +4,41 @@ Paths and settings among a task's arguments would make a moved run another run.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings, read_settings
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The round before: its workspaces, what its samples kept, and the words that go back.
+
+    A unit without words has nothing to mend and is carried over as it is.
+    """
+
+    files: Path
+    stores: Mapping[tuple[str, int], Mapping[str, Any]]
+    words: Mapping[tuple[str, int], str]
+
+
+@dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, and the settings that tools are opened with."""
+    """Where samples keep their files, and the settings that tools are opened with.
+
+    `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
+    of, with what goes back to the system.
+    """
 
     files: Path
     settings: Settings
+    artefacts: Path | None = None
+    earlier: Earlier | None = None
 
 
 _contexts: list[RunContext] = []
@@ -41,4 +62,25 @@ def current_settings() -> Settings:
 def workspace_folder(task: str, epoch: int) -> Path:
     """The folder of one unit's workspace; a temporary one where no run holds it."""
     base = _contexts[-1].files if _contexts else Path(tempfile.mkdtemp(prefix="gta-files-"))
+    return unit_folder(base, task, epoch)
+
+
+def unit_folder(base: Path, task: str, epoch: int) -> Path:
+    """The folder of one unit below that of all."""
     return base / task if epoch == 1 else base / f"{task}.{epoch}"
+
+
+def artefact_store() -> ArtefactStore:
+    """Where deliverables are kept; a temporary folder where no run holds it."""
+    kept = _contexts[-1].artefacts if _contexts else None
+    return ArtefactStore(kept or _temporary_artefacts())
+
+
+def earlier_round() -> Earlier | None:
+    """The round before, where this is a later one."""
+    return _contexts[-1].earlier if _contexts else None
+
+
+@cache
+def _temporary_artefacts() -> Path:
+    return Path(tempfile.mkdtemp(prefix="gta-run-")) / ARTEFACTS

@@ -11,8 +11,9 @@ from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.tasks.atomic_run import AtomicRun, select_tasks
+from gta_bench.tasks.atomic_run import AtomicRun
 from gta_bench.tasks.atomic_step import offered_tools
+from gta_bench.tasks.evaluation import select_tasks
 from gta_bench.tasks.show import step_text
 
 # English and JSON take about four characters a token; the count is a guess and says so.
@@ -22,7 +23,7 @@ CHARACTERS_PER_TOKEN = 4
 def estimate(run: AtomicRun) -> str:
     """Calls, tokens and cost in one line; replies are taken to be as long as the reference's."""
     dataset = load_atomic(run.data)
-    chosen = select_tasks(dataset, run.tasks)
+    chosen = select_tasks(dataset.tasks, run.tasks)
     prompts = asyncio.run(_prompt_lengths(run, dataset, chosen))
     replies = [
         len(step_text(step)) for task in chosen for step in reference_steps(dataset.tasks[task])

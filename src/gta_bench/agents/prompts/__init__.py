@@ -7,6 +7,7 @@ _PROMPTS = Prompts(
     (
         "answer_now.md",
         "answer_without_tools.md",
+        "feedback.md",
         "files.md",
         "react.md",
         "react_upstream.md",

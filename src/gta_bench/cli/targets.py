@@ -1,0 +1,28 @@
+"""Which runs a command line asks for: one for each model."""
+
+import re
+from pathlib import Path
+
+from gta_bench.agents.catalog import WITHOUT_MODEL
+from gta_bench.errors import UsageError
+from gta_bench.settings import Settings
+from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
+
+
+def run_targets(
+    out: Path, models: tuple[str, ...], agent: str, settings: Settings
+) -> list[tuple[Path, ChosenModel]]:
+    """A run for each model: in `out` itself, or in a folder of its own where there are several."""
+    if agent in WITHOUT_MODEL:
+        if models:
+            raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
+        return [(out, NO_MODEL)]
+    if not models:
+        raise UsageError(f"Agent {agent!r} needs a model: --model provider/model.")
+    chosen = [choose_model(name, settings) for name in models]
+    if len(chosen) == 1:
+        return [(out, chosen[0])]
+    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
+    if len(set(names)) < len(names):
+        raise UsageError("The same --model is given twice.")
+    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]

@@ -1,0 +1,208 @@
+"""The scores of a whole Workflow run, one table for each judge."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
+from gta_bench.metrics.compat import workflow as compat
+from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, total_usage
+from gta_bench.metrics.strict import workflow as strict
+from gta_bench.records.run import Usage, WorkflowUnit
+from gta_bench.records.scores import UnscoredUnit
+from gta_bench.records.verdicts import Scored, VerdictRow
+from gta_bench.records.workflow_scores import (
+    CompatScore,
+    GroupScores,
+    JudgeScores,
+    LeafScore,
+    TaskScore,
+    WorkflowScores,
+)
+
+NOT_JUDGED = "not judged yet"
+NO_FILE = "no file"
+NO_CATEGORY = "none"
+
+
+class Thresholds(NamedTuple):
+    """The scores from which a leaf and a task succeed."""
+
+    leaf: float
+    root: float
+
+
+def score_workflow(
+    units: Sequence[WorkflowUnit],
+    rows: Iterable[VerdictRow],
+    *,
+    thresholds: Thresholds,
+    not_run: Sequence[tuple[str, int]] = (),
+) -> WorkflowScores:
+    """Score every unit by every judge that left a verdict; what failed or was not run has none."""
+    by_judge: dict[str, list[VerdictRow]] = {}
+    for row in rows:
+        by_judge.setdefault(row.key.judge, []).append(row)
+    calls = [call for unit in units for call in unit.calls]
+    return WorkflowScores(
+        scoring_version=SCORING_VERSION,
+        leaf_threshold=thresholds.leaf,
+        root_threshold=thresholds.root,
+        n=sum(unit.failure is None for unit in units),
+        n_units=len(units) + len(not_run),
+        tool_sr=percent(sum(call.status == "done" for call in calls), len(calls)),
+        tools=tool_uses(calls),
+        usage=total_usage([unit.usage for unit in units]),
+        models=tuple(sorted({name for unit in units for name in unit.models})),
+        judges=tuple(
+            _judge_scores(judge, units, by_judge[judge], thresholds, missing=len(not_run))
+            for judge in sorted(by_judge)
+        ),
+        unscored=(
+            *(
+                UnscoredUnit(task=unit.task.id, epoch=unit.epoch, cause=unit.failure)
+                for unit in units
+                if unit.failure is not None
+            ),
+            *(UnscoredUnit(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
+        ),
+    )
+
+
+def task_score(
+    unit: WorkflowUnit, rows: Mapping[int, Mapping[str, VerdictRow]], *, repeats: int
+) -> TaskScore:
+    """One unit from a judge's rows, by repeat and leaf."""
+    leaves = [_leaf_score(unit, leaf.id, rows, repeats) for leaf in unit.task.leaves()]
+    known = {leaf.leaf: leaf.value for leaf in leaves if leaf.value is not None}
+    return TaskScore(
+        task=unit.task.id,
+        epoch=unit.epoch,
+        category=unit.task.category,
+        kinds=_kinds(unit),
+        tool_categories=_tool_categories(unit),
+        root=strict.root_score(unit.task.checkpoints, known),
+        compat=_compat_root(unit, rows, repeats),
+        leaves=tuple(leaves),
+    )
+
+
+def _judge_scores(
+    judge: str,
+    units: Sequence[WorkflowUnit],
+    rows: Sequence[VerdictRow],
+    thresholds: Thresholds,
+    *,
+    missing: int,
+) -> JudgeScores:
+    repeats = max(row.key.repeat for row in rows)
+    placed: dict[tuple[str, int], dict[int, dict[str, VerdictRow]]] = {}
+    for row in rows:
+        unit_rows = placed.setdefault((row.key.task, row.key.epoch), {})
+        unit_rows.setdefault(row.key.repeat, {})[row.key.leaf] = row
+    tasks = [
+        task_score(unit, placed.get((unit.task.id, unit.epoch), {}), repeats=repeats)
+        for unit in units
+    ]
+
+    def pooled(name: str, chosen: Sequence[TaskScore], missing: int = 0) -> GroupScores:
+        return strict.pool(
+            name,
+            chosen,
+            leaf_threshold=thresholds.leaf,
+            root_threshold=thresholds.root,
+            missing=missing,
+        )
+
+    upstream = [task.compat for task in tasks if task.compat is not None]
+    return JudgeScores(
+        judge=judge,
+        repeats=repeats,
+        strict=pooled("all", tasks, missing),
+        compat=CompatScore(
+            root_score=total(upstream) / len(upstream) if upstream else None, n=len(upstream)
+        ),
+        categories=tuple(
+            pooled(name, [task for task in tasks if (task.category or NO_CATEGORY) == name])
+            for name in sorted({task.category or NO_CATEGORY for task in tasks})
+        ),
+        kinds=tuple(
+            pooled(name, [task for task in tasks if name in task.kinds])
+            for name in sorted({kind for task in tasks for kind in task.kinds})
+        ),
+        tool_categories=tuple(
+            pooled(name, [task for task in tasks if name in task.tool_categories])
+            for name in CATEGORIES
+        ),
+        curve=strict.threshold_curve(tasks),
+        usage=_judge_usage(rows),
+        tasks=tuple(tasks),
+    )
+
+
+def _leaf_score(
+    unit: WorkflowUnit, leaf: str, rows: Mapping[int, Mapping[str, VerdictRow]], repeats: int
+) -> LeafScore:
+    """The mean over all repeats; one that is missing or has no score leaves the leaf without."""
+    if unit.failure is not None:
+        return LeafScore(leaf=leaf, value=None, causes=(unit.failure,))
+    values: list[float] = []
+    causes: list[str] = []
+    for repeat in range(1, repeats + 1):
+        row = rows.get(repeat, {}).get(leaf)
+        verdict = None if row is None else row.verdict
+        if isinstance(verdict, Scored):
+            values.append(verdict.value)
+        else:
+            causes.append(NOT_JUDGED if verdict is None else verdict.cause)
+    if causes:
+        return LeafScore(leaf=leaf, value=None, causes=tuple(dict.fromkeys(causes)))
+    return LeafScore(leaf=leaf, value=total(values) / repeats)
+
+
+def _compat_root(
+    unit: WorkflowUnit, rows: Mapping[int, Mapping[str, VerdictRow]], repeats: int
+) -> float | None:
+    """The root from what upstream reads in the replies; None where a reply was not kept at all."""
+    root = compat.tree_root(unit.task.checkpoints)
+    means = {}
+    for leaf in root.leaves():
+        found = [_compat_value(rows.get(one, {}).get(leaf.id)) for one in range(1, repeats + 1)]
+        values = [value for value in found if value is not None]
+        if len(values) < repeats or unit.failure is not None:
+            return None
+        means[leaf.id] = total(values) / repeats
+    return compat.node_score(root, means)
+
+
+def _compat_value(row: VerdictRow | None) -> float | None:
+    if row is None:
+        return None
+    if row.compat is not None:
+        return row.compat
+    return row.verdict.value if isinstance(row.verdict, Scored) else None
+
+
+def _kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+    endings = {_ending(file.path) for file in unit.deliverables}
+    return tuple(sorted(endings)) or (NO_FILE,)
+
+
+def _ending(path: str) -> str:
+    name = path.rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return ending.lower() if dot and stem else "no ending"
+
+
+def _tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
+    called = {WORKFLOW_CATEGORY.get(call.tool) for call in unit.calls}
+    return tuple(category for category in CATEGORIES if category in called)
+
+
+def _judge_usage(rows: Sequence[VerdictRow]) -> Usage:
+    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
+    return Usage(
+        input_tokens=sum(row.input_tokens for row in rows),
+        output_tokens=sum(row.output_tokens for row in rows),
+        cost_usd=total(costs) if costs else None,
+    )

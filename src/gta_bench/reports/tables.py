@@ -1,0 +1,30 @@
+"""Tables of text, for the terminal and as Markdown."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    """A heading row and its rows, all text."""
+
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def markdown(table: Table) -> str:
+    """The table as Markdown."""
+    rule = "|".join("---" for _ in table.heading)
+    lines = [_row(table.heading), f"|{rule}|", *(_row(row) for row in table.rows)]
+    return "\n".join(lines)
+
+
+def shown(value: float | int | None) -> str:
+    """A number with two decimals, or a dash where there was nothing to measure."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"

@@ -1,0 +1,114 @@
+"""What runs of both datasets share: which tasks, what held, and the engine's evaluation."""
+
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from inspect_ai import Task, eval_set
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import Model
+
+from gta_bench.agents import prompts as agent_prompts
+from gta_bench.errors import RunError, UsageError
+from gta_bench.records.run import Images, RunManifest, System
+from gta_bench.runs.directory import log_folder
+from gta_bench.runs.logs import finished_units
+from gta_bench.tasks.context import RunContext, run_context
+from gta_bench.tasks.models import ChosenModel
+from gta_bench.tools import prompts as tool_prompts
+
+Listener = Callable[[bool], None]
+PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
+
+
+def select_tasks(known: Iterable[str], selection: str | None) -> tuple[str, ...]:
+    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); all where None."""
+    ids = tuple(known)
+    if selection is None:
+        return ids
+    start, colon, stop = selection.partition(":")
+    if colon:
+        if not all(part == "" or part.isdecimal() for part in (start, stop)):
+            raise UsageError(f"--tasks {selection!r} is no range; write it as 0:10.")
+        chosen = ids[int(start or 0) : int(stop) if stop else None]
+    else:
+        chosen = tuple(part.strip() for part in selection.split(","))
+        unknown = [task for task in chosen if task not in ids]
+        if unknown:
+            raise UsageError(f"--tasks names {unknown[0]!r}, which the dataset does not have.")
+    if not chosen:
+        raise UsageError(f"--tasks {selection!r} selects nothing.")
+    return chosen
+
+
+def described_system(model: ChosenModel, agent: str, images: Images) -> System:
+    """The system as the manifest keeps it."""
+    settings = model.settings
+    return System(
+        model=model.name,
+        agent=agent,
+        images=images,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        seed=settings.seed,
+    )
+
+
+def agent_digests() -> dict[str, str]:
+    """The digests of what agents tell models."""
+    return {f"agents/{name}": digest for name, digest in agent_prompts.digests().items()}
+
+
+def tool_digests() -> dict[str, str]:
+    """The digests of what tools tell models."""
+    return {f"tools/{name}": digest for name, digest in tool_prompts.digests().items()}
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of what ran."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def finished(out: Path) -> int:
+    """How many units of a run need not be run again."""
+    return finished_units(log_folder(out))
+
+
+def evaluate(
+    task: Task,
+    manifest: RunManifest,
+    out: Path,
+    context: RunContext,
+    listener: Listener,
+    *,
+    model: Model,
+) -> None:
+    """Run what the run's logs do not hold yet."""
+    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    from gta_bench.tasks.progress import sample_progress
+
+    with sample_progress(listener), run_context(context):
+        try:
+            eval_set(
+                task,
+                log_dir=str(log_folder(out)),
+                model=model,
+                sample_id=list(manifest.tasks),
+                epochs=manifest.epochs,
+                display="none",
+                log_buffer=1,
+                log_realtime=False,
+                log_images=False,
+                retry_attempts=1,
+                fail_on_error=True,
+                continue_on_fail=True,
+                max_samples=context.settings.budget.max_connections,
+                ctl_server=False,
+                score_display=False,
+                log_level="error",
+            )
+        except PrerequisiteError as exc:
+            raise RunError(
+                f"{out} cannot be continued: its logs were made by another command "
+                "(another --data path, or another version); name another --out."
+            ) from exc

@@ -1,0 +1,203 @@
+"""`gta_bench/workflow`: GTA-Workflow, the agent's loop with real tools and files as its result."""
+
+import asyncio
+import shutil
+from functools import cache
+from pathlib import Path
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.contract import Images, Setup
+from gta_bench.agents.history import read_turns
+from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.confine.files import remove_tree
+from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.model import WorkflowDataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import UsageError
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.tools import ToolSpec
+from gta_bench.records.workflow import WorkflowTask
+from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.runs.samples import (
+    CALLS,
+    DELIVERABLES,
+    INPUTS,
+    KEPT,
+    STEPS,
+    STRAYS,
+    TASK,
+    TURNS,
+    dumped,
+    read_calls,
+    read_steps,
+    read_workflow_task,
+)
+from gta_bench.tasks.atomic import open_workspace, shown_work
+from gta_bench.tasks.atomic_step import host_file
+from gta_bench.tasks.context import (
+    Earlier,
+    artefact_store,
+    current_settings,
+    earlier_round,
+    unit_folder,
+    workspace_folder,
+)
+from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tasks.workflow_scorer import judged_root
+from gta_bench.tools.source import ToolSource
+
+
+@task
+def workflow(
+    data: str | None = None,
+    agent: str = DEFAULT_AGENT,
+    images: Images = "path",
+    max_turns: int = MAX_TURNS,
+) -> Task:
+    """GTA-Workflow: open-ended tasks whose result is files, scored by the model role `judge`.
+
+    `data` is the dataset's folder (data.workflow of gta.toml unless given), `agent` one of
+    toolcalling, react, react-upstream, silent or `pkg.mod:function`.
+    """
+    folder = data or current_settings().data.workflow
+    return Task(
+        dataset=MemoryDataset(
+            [workflow_sample(entry) for entry in loaded_workflow(folder).tasks.values()],
+            name="gta-workflow",
+        ),
+        solver=deliver(folder, agent, images, max_turns),
+        scorer=judged_root(),
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@solver
+def deliver(
+    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
+) -> Solver:
+    """Let the agent work until it answers; all that it wrote is kept."""
+    check_agent(agent)
+    factory = load_agent(agent)
+    dataset = loaded_workflow(data)
+    run_tools = RunTools()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = read_workflow_task(state.metadata)
+        earlier = earlier_round()
+        if earlier is not None and (entry.id, state.epoch) not in earlier.words:
+            return _carried_over(state, earlier)
+        source = await run_tools.for_task(entry.id, state.epoch)
+        decide = factory(
+            Setup(
+                model=get_model(),
+                images=images,
+                image_source=lambda attachment: host_file(dataset, attachment),
+            )
+        )
+        workspace, before = _beginning(dataset, entry, state.epoch, earlier)
+        work = await work_on(
+            entry,
+            decide,
+            source,
+            workspace,
+            tools=offered_tools(dataset, entry, source),
+            max_turns=max_turns,
+            before=before,
+        )
+        state.store.set(STEPS, dumped(work.trace))
+        state.store.set(CALLS, dumped(work.calls))
+        state.store.set(TURNS, dumped(work.turns))
+        await asyncio.to_thread(_keep_files, state, workspace, artefact_store())
+        state.messages = shown_work(entry.request, work.trace)
+        return state
+
+    return solve
+
+
+def check_agent(agent: str) -> None:
+    """Refuse an agent that needs what GTA-Workflow does not have."""
+    if agent in NEED_REFERENCES:
+        raise UsageError(
+            f"Agent {agent!r} replays a reference, and GTA-Workflow has none; "
+            "`silent` is the null system."
+        )
+
+
+def offered_tools(
+    dataset: WorkflowDataset, entry: WorkflowTask, source: ToolSource
+) -> list[ToolSpec]:
+    """The task's own tools, else all of the dataset's; each as the source defines it."""
+    known = source.specs()
+    names = entry.tools or tuple(dataset.tools) or tuple(known)
+    specs = [known.get(name) or dataset.tools.get(name) for name in names]
+    return [spec for spec in specs if spec is not None]
+
+
+def workflow_sample(entry: WorkflowTask) -> Sample:
+    """A task as Inspect's sample; its record travels along, so judging needs no dataset."""
+    return Sample(id=entry.id, input=entry.request, metadata={TASK: entry.model_dump(mode="json")})
+
+
+@cache
+def loaded_workflow(folder: str) -> WorkflowDataset:
+    """The dataset in that folder, read once."""
+    return load_workflow(Path(folder))
+
+
+def _beginning(
+    dataset: WorkflowDataset, entry: WorkflowTask, epoch: int, earlier: Earlier | None
+) -> tuple[Workspace, Work | None]:
+    """A fresh workspace, or a copy of the last round's with all that was said in it."""
+    if earlier is None:
+        return open_workspace(dataset, entry, epoch), None
+    key = (entry.id, epoch)
+    store = earlier.stores[key]
+    before = Work(
+        [*read_turns(store[TURNS]), UserTurn(content=earlier.words[key])],
+        list(read_steps(store[STEPS]) or ()),
+        list(read_calls(store[CALLS])),
+    )
+    return Workspace.create(_copied_workspace(earlier, *key), {}), before
+
+
+def _copied_workspace(earlier: Earlier, task: str, epoch: int) -> Path:
+    """The workspace as the last round left it, copied so that each round keeps its own."""
+    folder = workspace_folder(task, epoch)
+    if folder.exists():
+        remove_tree(folder)
+    return Path(shutil.copytree(unit_folder(earlier.files, task, epoch), folder, symlinks=True))
+
+
+def _carried_over(state: TaskState, earlier: Earlier) -> TaskState:
+    """A unit with nothing to mend: what it kept is kept again."""
+    entry = read_workflow_task(state.metadata)
+    store = earlier.stores[entry.id, state.epoch]
+    for name in KEPT:
+        state.store.set(name, store[name])
+    _copied_workspace(earlier, entry.id, state.epoch)
+    state.messages = shown_work(entry.request, read_steps(store[STEPS]) or ())
+    return state
+
+
+def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+    """Everything that the system wrote, and what it was given, by name and content."""
+    entry = read_workflow_task(state.metadata)
+    written = workspace.outputs()
+    for name, paths in (
+        (DELIVERABLES, [file.path for file in written.files]),
+        (INPUTS, [item.path for item in entry.attachments]),
+    ):
+        state.store.set(name, dumped([_kept(workspace, store, path) for path in paths]))
+    state.store.set(STRAYS, list(written.strays))
+
+
+def _kept(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
+    data = workspace.read(path, most_bytes=workspace.quota.input_bytes)
+    return Deliverable(path=path, digest=store.keep(data), size=len(data))

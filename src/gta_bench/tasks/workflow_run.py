@@ -1,0 +1,84 @@
+"""A run of GTA-Workflow: its manifest, the evaluation, and its units read back."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from inspect_ai.model import Model
+
+from gta_bench.agents.catalog import load_agent
+from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.records.run import Images, RunManifest
+from gta_bench.runs.artefacts import ARTEFACTS
+from gta_bench.runs.directory import files_folder, log_folder, open_run
+from gta_bench.runs.logs import ReadWorkflowUnits, read_workflow_units
+from gta_bench.settings import Settings
+from gta_bench.tasks.context import Earlier, RunContext
+from gta_bench.tasks.evaluation import (
+    Listener,
+    agent_digests,
+    described_system,
+    evaluate,
+    package_versions,
+    select_tasks,
+    tool_digests,
+)
+from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tasks.workflow import check_agent, workflow
+
+
+@dataclass(frozen=True)
+class WorkflowRun:
+    """What to run: one system on a selection of GTA-Workflow's tasks."""
+
+    data: Path
+    model: ChosenModel
+    agent: str
+    images: Images
+    tasks: str | None
+    epochs: int
+    settings: Settings
+    max_turns: int = MAX_TURNS
+
+
+def plan(run: WorkflowRun) -> RunManifest:
+    """The manifest of a run that has not begun."""
+    check_agent(run.agent)
+    load_agent(run.agent)
+    dataset = load_workflow(run.data)
+    return RunManifest(
+        created=datetime.now(UTC),
+        dataset="workflow",
+        dataset_digest=dataset_digest(dataset),
+        mode="workflow",
+        system=described_system(run.model, run.agent, run.images),
+        tasks=select_tasks(dataset.tasks, run.tasks),
+        epochs=run.epochs,
+        prompts=agent_digests() | tool_digests(),
+        packages=package_versions(),
+    )
+
+
+def execute(
+    run: WorkflowRun,
+    planned: RunManifest,
+    out: Path,
+    listener: Listener,
+    *,
+    model: Model | None = None,
+    earlier: Earlier | None = None,
+) -> ReadWorkflowUnits:
+    """Run what is not finished yet of what was planned, then read every unit back.
+
+    `model` is asked instead of opening the one that the run names.
+    """
+    manifest = open_run(out, planned)
+    context = RunContext(
+        files=files_folder(out), settings=run.settings, artefacts=out / ARTEFACTS, earlier=earlier
+    )
+    task = workflow(data=str(run.data), agent=run.agent, images=run.images, max_turns=run.max_turns)
+    asked = model or open_model(run.model, run.settings.budget)
+    evaluate(task, manifest, out, context, listener, model=asked)
+    return read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs)
