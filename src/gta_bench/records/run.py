@@ -29,7 +29,8 @@ class System(Record):
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
-    `similarity` is the one that the scores inside the logs were made with.
+    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`, or
+    the address of the server whose tools were called.
     """
 
     format: Literal[1] = 1
@@ -43,12 +44,13 @@ class RunManifest(Record):
     prompts: Mapping[str, str] = {}
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
+    tools: str = "local"
     imported_from: str | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
-        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"):
+        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts", "tools"):
             if getattr(self, name) != getattr(other, name):
                 return name
         for name in System.model_fields:

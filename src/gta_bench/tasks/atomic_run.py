@@ -1,5 +1,6 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,11 +22,13 @@ from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Images, Mode, RunManifest, System
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, finished_units, read_units
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
 from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tasks.run_tools import check_tools
 from gta_bench.tools import prompts as tool_prompts
 
 Listener = Callable[[bool], None]
@@ -46,6 +49,7 @@ class AtomicRun:
     settings: Settings
     similarity: str
     max_turns: int = MAX_TURNS
+    tools: str = LOCAL
 
 
 def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ...]:
@@ -91,6 +95,7 @@ def plan(run: AtomicRun) -> RunManifest:
         prompts=_prompts(run.mode),
         packages={name: version(name) for name in PACKAGES},
         similarity=run.similarity,
+        tools=run.tools,
         notes=_notes(run),
     )
 
@@ -131,7 +136,8 @@ def execute(
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
 
-    context = RunContext(files=files_folder(out), settings=run.settings)
+    asyncio.run(check_tools(run.tools))
+    context = RunContext(files=files_folder(out), settings=run.settings, tools=run.tools)
     with sample_progress(listener), run_context(context):
         try:
             eval_set(

@@ -9,15 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, and the settings that tools are opened with."""
+    """Where samples keep their files, the settings that tools are opened with, and where they are.
+
+    `tools` is `local` or a server's address, as `--tools` has it.
+    """
 
     files: Path
     settings: Settings
+    tools: str = LOCAL
 
 
 _contexts: list[RunContext] = []
@@ -36,6 +41,11 @@ def run_context(context: RunContext) -> Iterator[None]:
 def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     return _contexts[-1].settings if _contexts else read_settings().settings
+
+
+def current_tools() -> str:
+    """Where the tools of the run are."""
+    return _contexts[-1].tools if _contexts else LOCAL
 
 
 def workspace_folder(task: str, epoch: int) -> Path:
