@@ -9,6 +9,7 @@ GtaError                 told to the user in one line: what, where, what next
 ├── RunError             exit 2: a run directory that is not what the command needs
 ├── ToolError            exit 1: told to the agent and recorded; the run goes on
 │   └── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
+├── ToolServerFailure    exit 3: a tool server that does not answer; the unit fails
 └── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
 """
 
@@ -91,6 +92,15 @@ class ConfinedError(ToolError):
         self.jail = jail
         self.seconds = seconds
         super().__init__(message)
+
+
+class ToolServerFailure(GtaError):
+    """A tool server that cannot be reached or broke off; never told to the agent.
+
+    The unit stays unscored, and the same command runs it again.
+    """
+
+    exit_code = 3
 
 
 class ToolUnavailable(GtaError):

@@ -15,6 +15,7 @@ from gta_bench.cli.targets import run_targets
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
+from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, parse_tools
 from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
@@ -67,6 +68,13 @@ run.add_command(workflow_command)
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @click.option(
+    "--tools",
+    default=LOCAL,
+    show_default=True,
+    help="Whose tools are called, end-to-end: local, http://…, mcp+http://… or agentlego+http://…; "
+    f"the server's token is read from {TOKEN_VARIABLE}.",
+)
+@click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
 @similarity_option
@@ -89,6 +97,7 @@ def atomic_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
+    tools: str,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -120,10 +129,13 @@ def atomic_command(
                 settings=settings,
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
+                tools=tools,
             ),
         )
         for target, model in run_targets(Path(out), models, agent, settings)
     ]
+    if parse_tools(tools) is not None and mode == "step":
+        raise UsageError("--tools is for end-to-end runs: in step mode no tool is called.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

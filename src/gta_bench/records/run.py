@@ -18,6 +18,12 @@ RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
 
+# What makes two runs different ones, beside their systems.
+IDENTITY = (
+    *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
+    *("tools", "feedback"),
+)
+
 
 class System(Record):
     """What is being measured: a model and the agent that drives it."""
@@ -41,7 +47,8 @@ class Feedback(Record):
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
-    `similarity` is the one that the scores inside the logs were made with.
+    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`, or
+    the address of the server whose tools were called.
     """
 
     format: Literal[1] = 1
@@ -55,13 +62,14 @@ class RunManifest(Record):
     prompts: Mapping[str, str] = {}
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
+    tools: str = "local"
     imported_from: str | None = None
     feedback: Feedback | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
-        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts", "feedback"):
+        for name in IDENTITY:
             if getattr(self, name) != getattr(other, name):
                 return name
         for name in System.model_fields:

@@ -13,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.loop import MAX_TURNS, work_on
+from gta_bench.agents.loop import MAX_TURNS, Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
@@ -62,14 +62,25 @@ def atomic(
 def use_tools(
     data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
 ) -> Solver:
-    """Let the agent work with the toolbox of this machine until it answers."""
+    """Let the agent work with the run's tools until it answers."""
     factory = load_agent(agent)
     dataset = loaded_dataset(data)
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = read_task(state.metadata)
+        workspace = open_workspace(dataset, entry, state.epoch)
         source = await run_tools.for_task(entry.id, state.epoch)
+        try:
+            work = await _work(entry, source, workspace)
+        finally:
+            await run_tools.release(entry.id, state.epoch, workspace)
+        state.store.set(STEPS, dumped(work.trace))
+        state.store.set(CALLS, dumped(work.calls))
+        state.messages = shown_work(entry.request, work.trace)
+        return state
+
+    async def _work(entry: AtomicTask, source: ToolSource, workspace: Workspace) -> Work:
         if agent in NEED_REFERENCES:
             source = PlaceholderImages(source)
         decide = factory(
@@ -80,15 +91,10 @@ def use_tools(
                 references={entry.id: entry.steps},
             )
         )
-        workspace = open_workspace(dataset, entry, state.epoch)
-        tools = _offered(entry, source)
         # A replay has exactly the turns of its reference.
         turns = len(entry.steps) if agent in NEED_REFERENCES else max_turns
-        work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
-        state.store.set(STEPS, dumped(work.trace))
-        state.store.set(CALLS, dumped(work.calls))
-        state.messages = shown_work(entry.request, work.trace)
-        return state
+        tools = _offered(entry, source)
+        return await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
 
     return solve
 

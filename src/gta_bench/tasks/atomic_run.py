@@ -1,5 +1,6 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Images, Mode, RunManifest
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
@@ -29,6 +31,7 @@ from gta_bench.tasks.evaluation import (
     tool_digests,
 )
 from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tasks.run_tools import check_tools
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class AtomicRun:
     settings: Settings
     similarity: str
     max_turns: int = MAX_TURNS
+    tools: str = LOCAL
 
 
 def plan(run: AtomicRun) -> RunManifest:
@@ -62,6 +66,7 @@ def plan(run: AtomicRun) -> RunManifest:
         prompts=agent_digests() if run.mode == "step" else agent_digests() | tool_digests(),
         packages=package_versions(),
         similarity=run.similarity,
+        tools=run.tools,
         notes=_notes(run),
     )
 
@@ -86,7 +91,8 @@ def execute(
     """
     manifest = open_run(out, planned)
     asked = model or open_model(run.model, run.settings.budget)
-    context = RunContext(files=files_folder(out), settings=run.settings)
+    asyncio.run(check_tools(run.tools))
+    context = RunContext(files=files_folder(out), settings=run.settings, tools=run.tools)
     task = _task(run, manifest.similarity)
     evaluate(task, manifest, out, context, listener, model=asked)
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)

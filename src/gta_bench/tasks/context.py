@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 
 
@@ -29,14 +30,16 @@ class Earlier:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, and the settings that tools are opened with.
+    """Where samples keep their files, the settings that tools are opened with, and where they are.
 
-    `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system.
+    `tools` is `local` or a server's address, as `--tools` has it. `artefacts` keeps deliverables
+    for good. `earlier` is the run that this one is a later round of, with what goes back to the
+    system.
     """
 
     files: Path
     settings: Settings
+    tools: str = LOCAL
     artefacts: Path | None = None
     earlier: Earlier | None = None
 
@@ -57,6 +60,11 @@ def run_context(context: RunContext) -> Iterator[None]:
 def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     return _contexts[-1].settings if _contexts else read_settings().settings
+
+
+def current_tools() -> str:
+    """Where the tools of the run are."""
+    return _contexts[-1].tools if _contexts else LOCAL
 
 
 def workspace_folder(task: str, epoch: int) -> Path:
