@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -13,6 +14,7 @@ from gta_bench.cli.report import write_reports
 from gta_bench.cli.scoring import scored
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Images, Mode
+from gta_bench.records.tape import TapeMode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import load_similarity
@@ -63,6 +65,23 @@ def run() -> None:
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @click.option(
+    "--tape", type=click.Path(file_okay=False), help="Folder of recorded tool calls; end-to-end."
+)
+@click.option(
+    "--tape-mode",
+    type=click.Choice(["live", "record", "replay", "replay-else-live"]),
+    help="What is done with --tape; replay unless given.",
+)
+@click.option(
+    "--control",
+    "controls",
+    multiple=True,
+    help="no-tools, corrupt-replies, faults=RATE or distractors=COUNT; end-to-end.",
+)
+@click.option(
+    "--control-seed", type=int, default=0, show_default=True, help="Seed of the controls' draws."
+)
+@click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
 @similarity_option
@@ -85,6 +104,10 @@ def atomic_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
+    tape: str | None,
+    tape_mode: TapeMode | Literal["live"] | None,
+    controls: tuple[str, ...],
+    control_seed: int,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -116,10 +139,18 @@ def atomic_command(
                 settings=settings,
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
+                tape=None if tape is None or tape_mode == "live" else Path(tape),
+                tape_mode="replay" if tape_mode is None or tape_mode == "live" else tape_mode,
+                controls=controls,
+                control_seed=control_seed,
             ),
         )
         for target, model in _targets(Path(out), models, agent, settings)
     ]
+    if tape is None and tape_mode is not None:
+        raise UsageError("--tape-mode says what is done with a tape: name it with --tape.")
+    if mode == "step" and (tape is not None or controls):
+        raise UsageError("--tape and --control need --mode end-to-end: step mode calls no tool.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

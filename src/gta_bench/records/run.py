@@ -9,10 +9,17 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.steps import Trace
+from gta_bench.records.tape import TapeUse
 
 DatasetName = Literal["atomic", "workflow"]
 Mode = Literal["step", "end-to-end"]
 Images = Literal["path", "attached"]
+
+
+IDENTITY = (
+    *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
+    *("controls", "control_seed"),
+)
 
 
 class System(Record):
@@ -44,13 +51,18 @@ class RunManifest(Record):
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
     imported_from: str | None = None
+    tape: TapeUse | None = None
+    controls: tuple[str, ...] = ()
+    control_seed: int = 0
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
-        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"):
+        for name in IDENTITY:
             if getattr(self, name) != getattr(other, name):
                 return name
+        if not (other.tape is None if self.tape is None else self.tape.same_use(other.tape)):
+            return "tape"
         for name in System.model_fields:
             if getattr(self.system, name) != getattr(other.system, name):
                 return f"{name} {getattr(self.system, name)!r}"

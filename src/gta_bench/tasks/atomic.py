@@ -19,7 +19,6 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import ReplyStep
-from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
 from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
@@ -28,7 +27,6 @@ from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.show import step_text
 from gta_bench.tools.placeholders import PlaceholderImages
-from gta_bench.tools.source import ToolSource
 
 
 @task
@@ -80,7 +78,7 @@ def use_tools(
             )
         )
         workspace = open_workspace(dataset, entry, state.epoch)
-        tools = _offered(entry, source)
+        tools = run_tools.offered(entry, source, state.epoch)
         # A replay has exactly the turns of its reference.
         turns = len(entry.steps) if agent in NEED_REFERENCES else max_turns
         work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
@@ -99,12 +97,6 @@ def open_workspace(dataset: AtomicDataset, entry: AtomicTask, epoch: int) -> Wor
         remove_tree(folder)
     files = {item.path: dataset.root / item.source for item in entry.attachments}
     return Workspace.create(folder, files, follow_links=True)
-
-
-def _offered(entry: AtomicTask, source: ToolSource) -> list[ToolSpec]:
-    """The task's tools as the source defines them."""
-    known = source.specs()
-    return [known.get(name, own) for name, own in entry.offered.items()]
 
 
 def _shown(entry: AtomicTask, work: Work) -> list[ChatMessage]:

@@ -1,7 +1,8 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,12 +20,16 @@ from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import RunError, UsageError
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Images, Mode, RunManifest, System
-from gta_bench.runs.directory import files_folder, log_folder, open_run
+from gta_bench.records.tape import TapeMode
+from gta_bench.runs.directory import files_folder, log_folder, open_run, write_manifest
 from gta_bench.runs.logs import ReadUnits, finished_units, read_units
 from gta_bench.settings import Settings
+from gta_bench.tape.controls import Controls, parse_controls
+from gta_bench.tape.corruption import OtherReplies
+from gta_bench.tape.storage import Tape, recorded_use, tape_use
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
-from gta_bench.tasks.context import RunContext, run_context
+from gta_bench.tasks.context import RunContext, Taping, run_context
 from gta_bench.tasks.models import ChosenModel, open_model
 from gta_bench.tools import prompts as tool_prompts
 
@@ -46,6 +51,10 @@ class AtomicRun:
     settings: Settings
     similarity: str
     max_turns: int = MAX_TURNS
+    tape: Path | None = None
+    tape_mode: TapeMode = "replay"
+    controls: tuple[str, ...] = ()
+    control_seed: int = 0
 
 
 def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ...]:
@@ -71,6 +80,7 @@ def select_tasks(dataset: AtomicDataset, selection: str | None) -> tuple[str, ..
 def plan(run: AtomicRun) -> RunManifest:
     """The manifest of a run that has not begun."""
     load_agent(run.agent)
+    parse_controls(run.controls)
     dataset = load_atomic(run.data)
     settings = run.model.settings
     return RunManifest(
@@ -91,6 +101,9 @@ def plan(run: AtomicRun) -> RunManifest:
         prompts=_prompts(run.mode),
         packages={name: version(name) for name in PACKAGES},
         similarity=run.similarity,
+        tape=None if run.tape is None else tape_use(run.tape, run.tape_mode),
+        controls=run.controls,
+        control_seed=run.control_seed,
         notes=_notes(run),
     )
 
@@ -131,8 +144,7 @@ def execute(
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
 
-    context = RunContext(files=files_folder(out), settings=run.settings)
-    with sample_progress(listener), run_context(context):
+    with sample_progress(listener), _context(run, out) as context, run_context(context):
         try:
             eval_set(
                 _task(run, manifest.similarity),
@@ -157,7 +169,30 @@ def execute(
                 f"{out} cannot be continued: its logs were made by another command "
                 "(another --data path, or another version); name another --out."
             ) from exc
+    if run.tape is not None and run.tape_mode == "record":
+        write_manifest(out, manifest.model_copy(update={"tape": recorded_use(run.tape)}))
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)
+
+
+@contextmanager
+def _context(run: AtomicRun, out: Path) -> Iterator[RunContext]:
+    """What samples need beside the task's arguments; the tape is closed at the end."""
+    controls = None
+    if run.controls:
+        others = OtherReplies(load_atomic(run.data).tasks.values())
+        controls = Controls(parse_controls(run.controls), run.control_seed, others)
+    context = RunContext(files=files_folder(out), settings=run.settings, controls=controls)
+    if run.tape is None:
+        yield context
+        return
+    if run.tape_mode == "record":
+        tape = Tape.record(run.tape, dataset="atomic", origin="live")
+    else:
+        tape = Tape.open(run.tape)
+    try:
+        yield replace(context, taping=Taping(tape, run.tape_mode))
+    finally:
+        tape.close()
 
 
 def _task(run: AtomicRun, similarity: str) -> Task:
