@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from gta_bench.agents.contract import Decide
 from gta_bench.agents.history import History, HistoryTurn, RefusedTurn
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.errors import InjectedFault, NotOnTape, ToolError, ToolUnavailable
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
@@ -123,8 +123,15 @@ def _object(arguments: JsonValue) -> Mapping[str, JsonValue]:
 
 
 def _failed(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> CallRecord:
-    status = "unavailable" if isinstance(problem, ToolUnavailable) else "error"
-    return CallRecord(tool=tool, status=status, seconds=seconds, message=str(problem))
+    nearest = problem.nearest if isinstance(problem, NotOnTape) else None
+    return CallRecord(
+        tool=tool,
+        status="unavailable" if isinstance(problem, ToolUnavailable) else "error",
+        seconds=seconds,
+        message=f"{problem}" if nearest is None else f"{problem} Nearest recorded call: {nearest}.",
+        taped=None if nearest is None else "missing",
+        control="fault" if isinstance(problem, InjectedFault) else None,
+    )
 
 
 def _done(result: ToolResult) -> CallRecord:
@@ -135,4 +142,6 @@ def _done(result: ToolResult) -> CallRecord:
         tool_version=result.tool_version,
         backend=result.backend,
         jail=result.jail,
+        taped=result.taped,
+        control=result.control,
     )

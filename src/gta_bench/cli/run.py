@@ -12,15 +12,16 @@ from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_workflow import workflow_command
 from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
+from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
-from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, parse_tools
 from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
 from gta_bench.tasks.evaluation import finished
+from gta_bench.tasks.tooling import Tooling
 
 
 @click.group()
@@ -67,13 +68,7 @@ run.add_command(workflow_command)
 @click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
-@click.option(
-    "--tools",
-    default=LOCAL,
-    show_default=True,
-    help="Whose tools are called, end-to-end: local, http://…, mcp+http://… or agentlego+http://…; "
-    f"the server's token is read from {TOKEN_VARIABLE}.",
-)
+@tooling_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -97,7 +92,7 @@ def atomic_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
-    tools: str,
+    tooling: Tooling,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -129,13 +124,15 @@ def atomic_command(
                 settings=settings,
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
-                tools=tools,
+                tooling=tooling,
             ),
         )
         for target, model in run_targets(Path(out), models, agent, settings)
     ]
-    if parse_tools(tools) is not None and mode == "step":
-        raise UsageError("--tools is for end-to-end runs: in step mode no tool is called.")
+    if mode == "step" and not tooling.plain:
+        raise UsageError(
+            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
+        )
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

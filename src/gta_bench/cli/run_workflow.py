@@ -12,12 +12,14 @@ from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.targets import run_targets
+from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel, Images
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tasks.evaluation import Listener, finished
 from gta_bench.tasks.feedback import Judged, Judging, Watching, run_rounds
+from gta_bench.tasks.tooling import Tooling
 from gta_bench.tasks.workflow_run import WorkflowRun, plan
 
 
@@ -73,6 +75,7 @@ from gta_bench.tasks.workflow_run import WorkflowRun, plan
 @click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
+@tooling_options
 @data_option
 @click.pass_obj
 @click.pass_context
@@ -94,6 +97,7 @@ def workflow_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
+    tooling: Tooling,
     folder: str | None,
 ) -> None:
     """GTA-Workflow with a model and an agent; the same command continues an unfinished run."""
@@ -122,6 +126,7 @@ def workflow_command(
             epochs=epochs,
             settings=settings,
             max_turns=max_turns,
+            tooling=tooling,
         )
         planned = plan(wanted)
         total = len(planned.tasks) * planned.epochs

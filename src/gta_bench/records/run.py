@@ -10,6 +10,7 @@ from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.tape import TapeUse
 from gta_bench.records.workflow import WorkflowTask
 
 DatasetName = Literal["atomic", "workflow"]
@@ -21,7 +22,7 @@ Images = Literal["path", "attached"]
 # What makes two runs different ones, beside their systems.
 IDENTITY = (
     *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
-    *("tools", "feedback"),
+    *("tools", "controls", "control_seed", "feedback"),
 )
 
 
@@ -64,6 +65,9 @@ class RunManifest(Record):
     similarity: str = "wordllama"
     tools: str = "local"
     imported_from: str | None = None
+    tape: TapeUse | None = None
+    controls: tuple[str, ...] = ()
+    control_seed: int = 0
     feedback: Feedback | None = None
     notes: tuple[str, ...] = ()
 
@@ -72,6 +76,8 @@ class RunManifest(Record):
         for name in IDENTITY:
             if getattr(self, name) != getattr(other, name):
                 return name
+        if not (other.tape is None if self.tape is None else self.tape.same_use(other.tape)):
+            return "tape"
         for name in System.model_fields:
             if getattr(self.system, name) != getattr(other.system, name):
                 return f"{name} {getattr(self.system, name)!r}"

@@ -1,6 +1,5 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Images, Mode, RunManifest
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
-from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
@@ -31,7 +29,7 @@ from gta_bench.tasks.evaluation import (
     tool_digests,
 )
 from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tasks.run_tools import check_tools
+from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class AtomicRun:
     settings: Settings
     similarity: str
     max_turns: int = MAX_TURNS
-    tools: str = LOCAL
+    tooling: Tooling = PLAIN
 
 
 def plan(run: AtomicRun) -> RunManifest:
@@ -66,7 +64,7 @@ def plan(run: AtomicRun) -> RunManifest:
         prompts=agent_digests() if run.mode == "step" else agent_digests() | tool_digests(),
         packages=package_versions(),
         similarity=run.similarity,
-        tools=run.tools,
+        **run.tooling.planned(),
         notes=_notes(run),
     )
 
@@ -91,10 +89,12 @@ def execute(
     """
     manifest = open_run(out, planned)
     asked = model or open_model(run.model, run.settings.budget)
-    asyncio.run(check_tools(run.tools))
-    context = RunContext(files=files_folder(out), settings=run.settings, tools=run.tools)
     task = _task(run, manifest.similarity)
-    evaluate(task, manifest, out, context, listener, model=asked)
+    references = load_atomic(run.data).tasks.values() if run.tooling.controls else ()
+    with open_tooling(run.tooling, "atomic", references) as tooling:
+        context = RunContext(files=files_folder(out), settings=run.settings, tooling=tooling)
+        evaluate(task, manifest, out, context, listener, model=asked)
+    note_recording(run.tooling, out, manifest)
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)
 
 

@@ -9,11 +9,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from gta_bench.records.run import DatasetName
+from gta_bench.records.tape import TapeMode
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
+from gta_bench.tape.controls import Controls
+from gta_bench.tape.storage import Tape
+
+
+class Taping(NamedTuple):
+    """A tape that is open, and what is done with it."""
+
+    tape: Tape
+    mode: TapeMode
+    dataset: DatasetName
+
+
+class OpenTooling(NamedTuple):
+    """Whose tools they are (`local`, or a server's address), the tape before them, the controls."""
+
+    server: str = LOCAL
+    taping: Taping | None = None
+    controls: Controls | None = None
+
+
+LOCAL_TOOLS = OpenTooling()
 
 
 @dataclass(frozen=True)
@@ -30,16 +53,15 @@ class Earlier:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, the settings that tools are opened with, and where they are.
+    """Where samples keep their files, and what they get their tools through.
 
-    `tools` is `local` or a server's address, as `--tools` has it. `artefacts` keeps deliverables
-    for good. `earlier` is the run that this one is a later round of, with what goes back to the
-    system.
+    `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
+    of, with what goes back to the system.
     """
 
     files: Path
     settings: Settings
-    tools: str = LOCAL
+    tooling: OpenTooling = LOCAL_TOOLS
     artefacts: Path | None = None
     earlier: Earlier | None = None
 
@@ -62,9 +84,9 @@ def current_settings() -> Settings:
     return _contexts[-1].settings if _contexts else read_settings().settings
 
 
-def current_tools() -> str:
-    """Where the tools of the run are."""
-    return _contexts[-1].tools if _contexts else LOCAL
+def current_tooling() -> OpenTooling:
+    """What stands between the run's units and their tools."""
+    return _contexts[-1].tooling if _contexts else LOCAL_TOOLS
 
 
 def workspace_folder(task: str, epoch: int) -> Path:

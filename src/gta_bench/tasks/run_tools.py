@@ -1,15 +1,28 @@
-"""The tools of a run: this machine's, opened once, or a server's, connected for each unit."""
+"""The tools of a run as its units meet them: whose they are, behind a tape, under controls."""
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer, parse_tools
 from gta_bench.serving.connecting import RemoteSource, connect
-from gta_bench.settings import read_key
-from gta_bench.tasks.context import current_settings, current_tools
+from gta_bench.settings import read_key, read_secrets
+from gta_bench.tape.secrets import Redactor
+from gta_bench.tape.source import TapedTools, TapeUnit
+from gta_bench.tasks.context import current_settings, current_tooling
 from gta_bench.tools.equipment import open_equipment
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
+
+
+class UnitTools(NamedTuple):
+    """What one unit works with: a source, and the tools that it is told of."""
+
+    source: ToolSource
+    offered: list[ToolSpec]
 
 
 class RunTools:
@@ -17,30 +30,63 @@ class RunTools:
 
     def __init__(self) -> None:
         self._opening = asyncio.Lock()
-        self._source: ToolSource | None = None
-        self._remote: dict[tuple[str, int], RemoteSource] = {}
+        self._local: ToolSource | None = None
 
-    async def for_task(self, task: str, epoch: int) -> ToolSource:
-        """The tools as one unit meets them; `release` ends their use."""
-        server = parse_tools(current_tools())
-        if server is not None:
-            # Connections belong to an event loop, and an evaluation may have several in turn.
+    @asynccontextmanager
+    async def for_unit(
+        self, task: str, epoch: int, own: Mapping[str, ToolSpec | None], workspace: Workspace
+    ) -> AsyncIterator[UnitTools]:
+        """The tools of one task; `own` are those it lists, with the dataset's definitions.
+
+        Each is offered as the source defines it, or as the dataset does where the source has none.
+        """
+        tooling = current_tooling()
+        taping = tooling.taping
+        async with self._live(workspace, needed=taping is None or taping.mode != "replay") as live:
+            source = live
+            if taping is not None:
+                if taping.mode == "record" and live is not None:
+                    taping.tape.offer(live.specs().values())
+                unit = TapeUnit(taping.dataset, task, epoch)
+                redactor = Redactor(read_secrets(current_settings()))
+                source = TapedTools(taping.tape, unit, taping.mode, redactor, live)
+            assert source is not None
+            known = source.specs()
+            found = [known.get(name) or spec for name, spec in own.items()]
+            offered = [spec for spec in found if spec is not None]
+            if tooling.controls is not None:
+                offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
+                source = tooling.controls.wrap(source, task=task, epoch=epoch)
+            yield UnitTools(source, offered)
+
+    @asynccontextmanager
+    async def _live(
+        self, workspace: Workspace, *, needed: bool
+    ) -> AsyncIterator[ToolSource | None]:
+        """The tools themselves; a server's are connected for each unit.
+
+        Connections belong to an event loop, and an evaluation may have several in turn.
+        """
+        server = parse_tools(current_tooling().server)
+        if not needed:
+            yield None
+        elif server is None:
+            yield await self._toolbox()
+        else:
             source = await connect_tools(server)
-            self._remote[task, epoch] = source
-            return source
-        async with self._opening:
-            if self._source is None:
-                self._source = Toolbox(await open_equipment(current_settings()))
-            return self._source
-
-    async def release(self, task: str, epoch: int, workspace: Workspace) -> None:
-        """The unit is done: its workspace on the server is closed, and the connection."""
-        source = self._remote.pop((task, epoch), None)
-        if source is not None:
             try:
-                await source.release(workspace)
+                yield source
             finally:
-                await source.aclose()
+                try:
+                    await source.release(workspace)
+                finally:
+                    await source.aclose()
+
+    async def _toolbox(self) -> ToolSource:
+        async with self._opening:
+            if self._local is None:
+                self._local = Toolbox(await open_equipment(current_settings()))
+            return self._local
 
 
 async def connect_tools(server: ToolServer) -> RemoteSource:

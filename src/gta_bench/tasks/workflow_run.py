@@ -26,6 +26,7 @@ from gta_bench.tasks.evaluation import (
     tool_digests,
 )
 from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
 from gta_bench.tasks.workflow import check_agent, workflow
 
 
@@ -41,6 +42,7 @@ class WorkflowRun:
     epochs: int
     settings: Settings
     max_turns: int = MAX_TURNS
+    tooling: Tooling = PLAIN
 
 
 def plan(run: WorkflowRun) -> RunManifest:
@@ -58,6 +60,7 @@ def plan(run: WorkflowRun) -> RunManifest:
         epochs=run.epochs,
         prompts=agent_digests() | tool_digests(),
         packages=package_versions(),
+        **run.tooling.planned(),
     )
 
 
@@ -75,10 +78,16 @@ def execute(
     `model` is asked instead of opening the one that the run names.
     """
     manifest = open_run(out, planned)
-    context = RunContext(
-        files=files_folder(out), settings=run.settings, artefacts=out / ARTEFACTS, earlier=earlier
-    )
     task = workflow(data=str(run.data), agent=run.agent, images=run.images, max_turns=run.max_turns)
     asked = model or open_model(run.model, run.settings.budget)
-    evaluate(task, manifest, out, context, listener, model=asked)
+    with open_tooling(run.tooling, "workflow") as tooling:
+        context = RunContext(
+            files=files_folder(out),
+            settings=run.settings,
+            tooling=tooling,
+            artefacts=out / ARTEFACTS,
+            earlier=earlier,
+        )
+        evaluate(task, manifest, out, context, listener, model=asked)
+    note_recording(run.tooling, out, manifest)
     return read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs)
