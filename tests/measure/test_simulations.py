@@ -67,6 +67,20 @@ def test_the_clustered_interval_of_pooled_leaves(tasks: int, share: float, icc: 
     assert 0.93 <= held <= 0.97
 
 
+@pytest.mark.parametrize(("tasks", "share"), [(30, 0.03), (30, 0.05), (132, 0.01), (132, 0.03)])
+def test_the_clustered_interval_of_rare_leaves(tasks: int, share: float) -> None:
+    """Weak systems: in some datasets only one or two tasks have any passed leaf, or none."""
+    held = coverage(
+        lambda random, seed: clustered_ratio(
+            leaves_within_tasks(random, tasks=tasks, share=share), seed=seed, resamples=RESAMPLES
+        ),
+        share,
+        datasets=DATASETS,
+    )
+    print(f"rare leaves in {tasks} tasks, share {share}: {held:.2%}")
+    assert 0.93 <= held <= 0.98
+
+
 @pytest.mark.parametrize("tasks", [30, 132])
 def test_the_clustered_interval_of_a_mean_score(tasks: int) -> None:
     """Root scores from 0 to 10, skewed as the published means are."""
@@ -156,7 +170,7 @@ def test_paired_tests_hold_their_level() -> None:
         datasets=DATASETS,
     )
     print(f"false alarms: permutation {permutation:.2%}, mcnemar {exact:.2%}, two {unpaired:.2%}")
-    assert 0.035 <= permutation <= 0.065
+    assert 0.03 <= permutation <= 0.06
     assert exact <= 0.06
     assert unpaired <= 0.065
 
@@ -187,8 +201,8 @@ def test_the_detectable_difference_is_found_in_80_percent(tasks: int) -> None:
     }
     print(f"{tasks} tasks, differences {other:.3f} {same:.3f} {mean:.3f}: found {found}")
     assert found["two shares"] == pytest.approx(0.8, abs=0.03)
-    # The exact test is a little careful; with 30 tasks it gives away some ten points.
-    assert 0.8 - 12 / tasks**0.8 <= found["mcnemar"] <= 0.83
+    # The exact test is a little careful and gives away some points.
+    assert 0.73 <= found["mcnemar"] <= 0.83
     assert found["permutation of means"] == pytest.approx(0.8, abs=0.06)
 
 

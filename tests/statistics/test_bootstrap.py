@@ -52,7 +52,7 @@ def test_the_size_of_a_batch_changes_nothing(
     assert clustered_ratio(ratio, seed=1) == whole
 
 
-@pytest.mark.parametrize("passed", [0, 7, 25, 30])
+@pytest.mark.parametrize("passed", [0, 2, 28, 30])
 def test_with_too_few_tasks_on_one_side_wilsons_interval_stands_in(passed: int) -> None:
     """A bootstrap of no success at all would say that the interval is from 0 to 0."""
     numerators = [9.0] * passed + [0.0] * (30 - passed)
@@ -85,10 +85,10 @@ def test_a_difference_on_the_same_tasks_is_sharper_than_on_others(
 
 
 def test_two_that_differ_in_few_tasks_get_newcombes_interval() -> None:
-    first = Ratio([1.0] * 12 + [0.0] * 18, [1.0] * 30)
+    first = Ratio([1.0] * 10 + [0.0] * 20, [1.0] * 30)
     second = Ratio([1.0] * 8 + [0.0] * 22, [1.0] * 30)
     interval = clustered_difference(first, second, seed=1)
-    expected = newcombe(12, 30, 8, 30)
+    expected = newcombe(10, 30, 8, 30)
     assert interval.method == "newcombe-tasks"
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
 

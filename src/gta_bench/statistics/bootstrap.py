@@ -18,8 +18,9 @@ Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
 Array = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
-# With fewer tasks on one side resampling mostly repeats the same few, and intervals get too short.
-ENOUGH = 8
+# With fewer tasks on one side resampling only repeats the same one or two, and intervals get too
+# short; from three on they cover (tests/measure/test_simulations.py).
+ENOUGH = 3
 # Numbers held at once; so memory does not grow with the number of tasks.
 BATCH = 1_000_000
 
@@ -41,7 +42,7 @@ def clustered_ratio(
 ) -> Interval:
     """The interval of a pooled score that lies between 0 and `top`.
 
-    Where fewer than eight tasks have any success, or any failure, Wilson's interval with the
+    Where fewer than three tasks have any success, or any failure, Wilson's interval with the
     number of tasks stands in: it takes all leaves of a task as one.
     """
     above = np.count_nonzero(np.asarray(ratio.numerators) > 0)
@@ -79,7 +80,7 @@ def clustered_difference(
 ) -> Interval:
     """First pooled score minus second on the same tasks in the same order, drawn as pairs.
 
-    Where the two differ in fewer than eight tasks, Newcombe's interval stands in.
+    Where the two differ in fewer than three tasks, Newcombe's interval stands in.
     """
     n = len(first.numerators)
     unequal = np.not_equal(first.numerators, second.numerators) | np.not_equal(
