@@ -70,6 +70,14 @@ def test_a_score_from_0_to_10_stays_there() -> None:
     assert (wide.low, wide.high) == pytest.approx((8.865, 10), abs=0.001)
 
 
+def test_a_score_above_its_top_is_refused() -> None:
+    """F1 of the published formula exceeds 1; whoever asks must say how far it may go."""
+    ratio = Ratio([2.2] * 40, [2.0] * 40)
+    with pytest.raises(ValueError, match=r"1\.1 does not lie between 0 and 1"):
+        clustered_ratio(ratio, seed=1)
+    assert clustered_ratio(ratio, seed=1, top=2).estimate == pytest.approx(1.1)
+
+
 def test_a_difference_on_the_same_tasks_is_sharper_than_on_others(
     random: np.random.Generator,
 ) -> None:

@@ -45,6 +45,8 @@ def clustered_ratio(
     Where fewer than three tasks have any success, or any failure, Wilson's interval with the
     number of tasks stands in: it takes all leaves of a task as one.
     """
+    if not 0 <= ratio.value <= top:
+        raise ValueError(f"{ratio.value} does not lie between 0 and {top}")
     above = np.count_nonzero(np.asarray(ratio.numerators) > 0)
     below = np.count_nonzero(np.asarray(ratio.numerators) < top * np.asarray(ratio.denominators))
     n = len(ratio.numerators)
