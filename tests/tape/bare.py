@@ -16,7 +16,6 @@ REMOVED_TOOLS = tuple(
     f"gta_bench.tools.{name}"
     for name in (
         *("logic", "perception", "operation", "creativity", "backends", "documents", "media"),
-        "prompts.none",
     )
 )
 
@@ -38,7 +37,7 @@ def refuse(*_: object) -> None:
 
 if __name__ == "__main__":
     sys.meta_path.insert(0, Removed())
-    socket.socket.connect = refuse  # type: ignore[assignment,method-assign]
+    socket.socket.connect = refuse  # type: ignore[method-assign]
     socket.getaddrinfo = refuse  # type: ignore[assignment]
 
     from gta_bench.cli import main
