@@ -10,8 +10,10 @@ from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.settings import Settings, read_secrets
 from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.storage import Tape
-from tests.builders import PNG
+from tests.builders import PNG, atomic_task, tool, write_atomic
 from tests.tape.builders import Answer, Scripted, call, recording, space, taped
+from tests.tape.test_runs import run
+from tests.tools.openai_server import Turn, openai_server, png
 
 KEYS = {
     "OPENAI_API_KEY": "sk-environment-1",
@@ -111,3 +113,54 @@ def test_the_longer_of_two_secrets_goes_first() -> None:
     redactor = Redactor({"sk-one": "A", "sk-one-two": "B"})
     assert redactor.text("sk-one-two sk-one") == "[redacted:B] [redacted:A]"
     assert redactor.value([1, None, {"sk-one": True}]) == [1, None, {"[redacted:A]": True}]
+
+
+RUN_KEYS = {
+    "OPENAI_API_KEY": "sk-run-openai-1",
+    "SERPER_API_KEY": "run-serper-2",
+    "TEST_KEY": "run-endpoint-3",
+    "MODEL_KEY": "run-model-4",
+}
+TOML = """
+[endpoints.mine]
+url = "{url}/v1"
+model = "tiny-vlm"
+key_env = "TEST_KEY"
+
+[tools.ImageDescription]
+endpoint = "mine"
+
+[models.m]
+model = "mockllm/model"
+key_env = "MODEL_KEY"
+"""
+
+
+def test_a_run_with_keys_in_every_place_records_none_of_them(
+    tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real tools, a real endpoint that repeats the key it was sent, and an agent that leaks."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in RUN_KEYS.items():
+        monkeypatch.setenv(name, value)
+    names = ("Calculator", "DrawBox", "ImageDescription")
+    request = {"role": "user", "content": " ".join(RUN_KEYS.values())}
+    answer = {"role": "assistant", "content": "Done."}
+    task = atomic_task(tools=[tool(name) for name in names], dialogs=[request, answer])
+    data = write_atomic(tmp_path / "data", {"0": task}, [tool(name) for name in names])
+    (data / "image" / "menu.jpg").write_bytes(png())
+    with openai_server() as server:
+        server.turns = [
+            Turn(401, json.dumps({"error": {"message": RUN_KEYS["TEST_KEY"]}}).encode())
+        ]
+        server.say = f"I see {' and '.join(RUN_KEYS.values())}."
+        (tmp_path / "gta.toml").write_text(TOML.format(url=server.origin), encoding="utf-8")
+        agent = ("--agent", "tests.tape.agents:leaker", "--model", "m")
+        run(data, tmp_path / "run", *agent, "--tape", "tape", "--tape-mode", "record")
+        assert server.seen[0].headers["authorization"] == f"Bearer {RUN_KEYS['TEST_KEY']}"
+    kept = everything(tmp_path / "tape")
+    assert len(Tape.open(tmp_path / "tape")) == 7
+    assert kept.count(b"[redacted:TEST_KEY]") > 4
+    assert b"I see [redacted:OPENAI_API_KEY] and" in kept
+    for value in RUN_KEYS.values():
+        assert value.encode() not in kept

@@ -6,7 +6,7 @@ reader a few hundred bytes a call however long the replies are.
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +40,13 @@ class Place(NamedTuple):
     number: int
     start: int
     length: int
+
+
+class Keys(NamedTuple):
+    """What a call is found by: within its task, and on the whole tape."""
+
+    own: bytes
+    anywhere: bytes
 
 
 class Agreed(NamedTuple):
@@ -132,13 +139,14 @@ class Tape:
         Of several in the task: those of the same epoch (or of the first one that was recorded),
         in their order, and the last one again where the call is made more often.
         """
-        places = self._own.get(call_key(call))
+        keys = _keys(call)
+        places = self._own.get(keys.own)
         if places is not None:
             epochs = {place.epoch for place in places}
             chosen = epoch if epoch in epochs else min(epochs)
             ordered = sorted(place for place in places if place.epoch == chosen)
             return self._line(ordered[min(number, len(ordered)) - 1]).reply
-        agreed = self._anywhere.get(call_key(_without_task(call)))
+        agreed = self._anywhere.get(keys.anywhere)
         if agreed is None or agreed.outcome is None:
             return None
         return self._line(agreed.place).reply
@@ -192,16 +200,17 @@ class Tape:
 
     def _index(self, line: CallLine, start: int, length: int) -> None:
         call, place = line.call, Place(line.epoch, line.number, start, length)
-        places = self._own.setdefault(call_key(call), [])
+        keys = _keys(call)
+        places = self._own.setdefault(keys.own, [])
         if any(place[:2] == old[:2] for old in places):
             return  # two recordings at once made the same call: the first one holds
         places.append(place)
         self._by_task.setdefault((call.task, call.tool), []).append(place)
         self._by_tool.setdefault(call.tool, []).append(place)
-        everywhere, outcome = call_key(_without_task(call)), outcome_digest(line.reply)
-        agreed = self._anywhere.setdefault(everywhere, Agreed(place, outcome))
+        outcome = outcome_digest(line.reply)
+        agreed = self._anywhere.setdefault(keys.anywhere, Agreed(place, outcome))
         if agreed.outcome != outcome:
-            self._anywhere[everywhere] = Agreed(agreed.place, None)
+            self._anywhere[keys.anywhere] = Agreed(agreed.place, None)
 
 
 def tape_digest(folder: Path) -> str:
@@ -241,18 +250,22 @@ def _header(folder: Path) -> HeaderLine:
 
 def outcome_digest(reply: TapeReply) -> bytes:
     """What an agent sees of a reply, as a digest: versions and times do not count."""
-    seen: Mapping[str, object] = reply.model_dump(mode="json")
     if isinstance(reply, DoneReply):
-        parts = [part.model_dump(mode="json") for part in reply.parts]
-        seen = {"parts": parts, "files": [file.sha256 for file in reply.files]}
-    return hashlib.blake2b(repr(seen).encode(), digest_size=8).digest()
-
-
-def _without_task(call: TapeCall) -> TapeCall:
-    return call.model_copy(update={"task": ""})
+        parts = [f"{part.type} {part.content}" for part in reply.parts]
+        seen = "\0".join([*parts, *(file.sha256 for file in reply.files)])
+    else:
+        seen = reply.model_dump_json()
+    return hashlib.blake2b(seen.encode(), digest_size=8).digest()
 
 
 def call_key(call: TapeCall) -> bytes:
-    """What equal calls have in common, short."""
-    text = canonical_json(call.model_dump(mode="json"))
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    """What equal calls of a task have in common, short."""
+    return _keys(call).own
+
+
+def _keys(call: TapeCall) -> Keys:
+    text = canonical_json([call.dataset, call.tool, dict(call.arguments), dict(call.files)])
+    anywhere = hashlib.blake2b(text.encode(), digest_size=16)
+    own = anywhere.copy()
+    own.update(f"\0{call.task}".encode())
+    return Keys(own.digest(), anywhere.digest())
