@@ -75,5 +75,5 @@ def test_a_hundred_thousand_calls(tmp_path: Path) -> None:
         print(size, found[size], (tmp_path / str(size) / "tape.jsonl").stat().st_size)
     small, large = (found[size] for size in SIZES)
     assert large["p99"] < 0.001
-    assert large["opened"] / small["opened"] < 15, "ten times the calls, about ten times the time"
+    assert large["opened"] / small["opened"] < 20, "ten times the calls, about ten times the time"
     assert large["peak_mb"] < 500

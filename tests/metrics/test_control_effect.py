@@ -43,7 +43,7 @@ def manifest(**changes: Any) -> RunManifest:
     return RunManifest(
         created=datetime(2026, 11, 15, tzinfo=UTC),
         dataset="atomic",
-        dataset_digest="d",
+        dataset_digest=changes.pop("dataset_digest", "d"),
         mode="end-to-end",
         system=changes.pop("system", System(model="m", agent="a")),
         tasks=changes.pop("tasks", ("1",)),

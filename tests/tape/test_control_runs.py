@@ -7,31 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
+from tests.builders import write_atomic
+from tests.tape.datasets import TOOLMETA, multiplication
 from tests.tape.test_runs import gta, run, units
 
-CALCULATOR = tool("Calculator", parameter("expression"))
-TOOLMETA = [CALCULATOR, *(tool(f"Other{number}", parameter("text")) for number in range(3))]
 TASKS = 8
+
+pytestmark = pytest.mark.slow
 CONTROLS = {
     "no-tools": "no-tools",
     "spoiled": "corrupt-replies",
     "faults": "faults=0.4",
 }
-
-
-def multiplication(left: int) -> dict[str, Any]:
-    product = str(left * 7)
-    return atomic_task(
-        tools=[CALCULATOR],
-        dialogs=[
-            {"role": "user", "content": f"What is {left}*7?"},
-            call("Calculator", {"expression": f"{left}*7"}),
-            reply("Calculator", product),
-            {"role": "assistant", "content": f"It is {product}."},
-        ],
-        gt_answer={"whitelist": [[product]], "blacklist": None},
-    )
 
 
 @pytest.fixture(scope="module")
@@ -158,22 +145,3 @@ def test_another_control_is_another_run(data: Path, effects: Callable[[str], Any
     ):
         result = gta("run", "atomic", *options, *change, "--out", folder / "no-tools")
         assert f"another setting ({said})" in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--mode", "step", "--control", "no-tools"), "step mode calls no tool"),
-        (("--mode", "end-to-end", "--control", "chaos"), "Known controls"),
-        (("--mode", "end-to-end", "--tape-mode", "record"), "name it with --tape"),
-        (("--mode", "end-to-end", "--tape", "nowhere"), "is not a tape"),
-    ],
-)
-def test_a_mistake_is_met_by_one_line(
-    data: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    result = gta(
-        "run", "atomic", "--agent", "gold", "--data", data, "--out", tmp_path / "x", *arguments
-    )
-    assert said in str(result.exception)
-    assert not (tmp_path / "x").exists()

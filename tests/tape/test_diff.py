@@ -14,7 +14,7 @@ from gta_bench.tape.storage import Tape
 from gta_bench.tools.logic.calculator import Calculator
 from tests.builders import JPEG, PNG, write_atomic
 from tests.tape.builders import Answer, Scripted, call, recording, taped
-from tests.tape.test_control_runs import TOOLMETA, multiplication
+from tests.tape.datasets import TOOLMETA, multiplication
 from tests.tape.test_runs import gta, run
 
 
