@@ -124,6 +124,11 @@ def test_two_recordings_at_once_lose_nothing_and_the_first_of_equal_ones_holds(
     assert len(tape) == 2
 
 
+def test_half_characters_of_a_model_do_not_stop_a_recording(tmp_path: Path) -> None:
+    recording(tmp_path).keep(line("1", "said \ud800", note="\ud800"))
+    assert found(Tape.open(tmp_path), "1", note="\ud800") == "said ?"
+
+
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = recording(tmp_path)
     monkeypatch.setattr(os, "write", lambda *_: 3)

@@ -6,7 +6,8 @@ reader a few hundred bytes a call however long the replies are.
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,12 +74,6 @@ class Tape:
     def __len__(self) -> int:
         return sum(map(len, self._own.values()))
 
-    @property
-    def origin(self) -> TapeOrigin:
-        """Whether tools or a reference gave the replies."""
-        assert self.header is not None, "an open tape has its header"
-        return self.header.origin
-
     @classmethod
     def open(cls, folder: Path) -> "Tape":
         """A tape to replay."""
@@ -93,8 +88,9 @@ class Tape:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / TAPE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         tape = cls(folder, handle)
-        # The line that a killed recording left half written was never told to an agent.
-        os.ftruncate(handle, tape._read())
+        with _alone(handle):
+            # The line that a killed recording left half written was never told to an agent.
+            os.ftruncate(handle, tape._read())
         wanted = HeaderLine(dataset=dataset, origin=origin)
         if tape.header is None:
             tape.header = wanted
@@ -125,11 +121,11 @@ class Tape:
         self._index(line, start, length)
 
     def _append(self, line: HeaderLine | ToolLine | CallLine) -> tuple[int, int]:
-        """One write, so that two recordings of one tape do not mix their lines."""
-        data = canonical_json(line.model_dump(mode="json")).encode() + b"\n"
-        if os.write(self._handle, data) != len(data):
-            raise RunError(f"{self.folder}: the disk is full; free space and record again.")
-        return os.lseek(self._handle, 0, os.SEEK_CUR) - len(data), len(data)
+        data = _bytes(canonical_json(line.model_dump(mode="json"))) + b"\n"
+        with _alone(self._handle):
+            if os.write(self._handle, data) != len(data):
+                raise RunError(f"{self.folder}: the disk is full; free space and record again.")
+            return os.lseek(self._handle, 0, os.SEEK_CUR) - len(data), len(data)
 
     # Reading
 
@@ -255,7 +251,7 @@ def outcome_digest(reply: TapeReply) -> bytes:
         seen = "\0".join([*parts, *(file.sha256 for file in reply.files)])
     else:
         seen = reply.model_dump_json()
-    return hashlib.blake2b(seen.encode(), digest_size=8).digest()
+    return hashlib.blake2b(_bytes(seen), digest_size=8).digest()
 
 
 def call_key(call: TapeCall) -> bytes:
@@ -263,9 +259,26 @@ def call_key(call: TapeCall) -> bytes:
     return _keys(call).own
 
 
+def _bytes(text: str) -> bytes:
+    """UTF-8; half characters, which no file can hold, become question marks."""
+    return text.encode(errors="replace")
+
+
+@contextmanager
+def _alone(handle: int) -> Iterator[None]:
+    """Other recordings of the same tape wait."""
+    from fcntl import LOCK_EX, LOCK_UN, flock  # not on every system that can read a report
+
+    flock(handle, LOCK_EX)
+    try:
+        yield
+    finally:
+        flock(handle, LOCK_UN)
+
+
 def _keys(call: TapeCall) -> Keys:
     text = canonical_json([call.dataset, call.tool, dict(call.arguments), dict(call.files)])
-    anywhere = hashlib.blake2b(text.encode(), digest_size=16)
+    anywhere = hashlib.blake2b(_bytes(text), digest_size=16)
     own = anywhere.copy()
     own.update(f"\0{call.task}".encode())
     return Keys(own.digest(), anywhere.digest())
