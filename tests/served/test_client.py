@@ -21,7 +21,9 @@ PROTOCOLS = ["http", "mcp"]
 pytestmark = pytest.mark.usefixtures("loopback")
 
 
-def call(served: Served, protocol: str, workspace: Workspace, name: str, **given: Any) -> ToolResult:
+def call(
+    served: Served, protocol: str, workspace: Workspace, name: str, **given: Any
+) -> ToolResult:
     async def go() -> ToolResult:
         source = await connected(served, protocol)
         try:

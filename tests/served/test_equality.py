@@ -92,7 +92,11 @@ def test_all_other_tools_that_run_on_this_machine(bench: Bench, tmp_path: Path) 
     except FetchError as exc:
         pytest.skip(str(exc))
     files = {**light_files(), **media_files(tmp_path)}
-    made = {"PdfFileGenerator": "p.pdf", "PptxFileGenerator": "s.pptx", "XlsxFileGenerator": "x.xlsx"}
+    made = {
+        "PdfFileGenerator": "p.pdf",
+        "PptxFileGenerator": "s.pptx",
+        "XlsxFileGenerator": "x.xlsx",
+    }
     with workspace_of(tmp_path, files) as workspace:
         for name, given in JAILED:
             if name in made:

@@ -1,6 +1,5 @@
 """What the OpenAPI page says, and whether random requests after it find a crash."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +15,15 @@ from tests.served.support import TOKEN, Served, tool_server
 
 pytestmark = pytest.mark.usefixtures("loopback")
 # Models and programs are not what is tested here.
-TOOLS = ["Calculator", "DrawBox", "AddText", "ReadCSV", "CsvFileGenerator", "GoogleSearch", "Solver"]
+TOOLS = [
+    "Calculator",
+    "DrawBox",
+    "AddText",
+    "ReadCSV",
+    "CsvFileGenerator",
+    "GoogleSearch",
+    "Solver",
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +41,7 @@ def test_each_tool_has_a_route_with_its_arguments(served: Served) -> None:
     schema = route["requestBody"]["content"]["application/json"]["schema"]
     assert schema["required"] == ["image", "bbox"]
     assert "inputs/NAME" in schema["properties"]["image"]["description"]
-    assert set(TOOLS) == {
-        path.rpartition("/")[2] for path in page["paths"] if "/tools/" in path
-    }
+    assert set(TOOLS) == {path.rpartition("/")[2] for path in page["paths"] if "/tools/" in path}
 
 
 def test_versions_and_the_list_of_tools(served: Served) -> None:

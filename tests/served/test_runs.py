@@ -35,7 +35,6 @@ from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic_step import atomic_sample
 from gta_bench.tools.contract import Equipment
-from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
 from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.served.agentlego_server import agentlego_server
@@ -201,9 +200,7 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def local_units(
-    atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Unit]:
+def local_units(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Unit]:
     out = tmp_path_factory.mktemp("local") / "run"
     result = run(atomic_dir, out, "--tasks", ",".join(TWENTY))
     assert result.exit_code == 0, result.output
