@@ -37,7 +37,7 @@ def numbers(frames: tuple[Frame, ...]) -> list[int]:
     """What the frames of a counting film show."""
     seen = []
     for frame in frames:
-        red, _, _ = Image.open(io.BytesIO(frame.png)).convert("RGB").getpixel((5, 5))  # type: ignore[misc]
+        red, _, _ = Image.open(io.BytesIO(frame.jpeg)).convert("RGB").getpixel((5, 5))  # type: ignore[misc]
         seen.append(round((int(red) * 219 / 255) / 4))
     return seen
 

@@ -109,9 +109,8 @@ def test_of_a_very_long_page_a_part_is_shown_that_can_be_read(jail: Jail) -> Non
     page = asyncio.run(render_pdf(data, jail, [1], longest_side=800)).pages[0]
     assert measure(page.data)[1:] == (800, 800)
     assert page.part == pytest.approx(400 / 9000, rel=0.05)
-    assert (
-        Image.open(io.BytesIO(page.data)).convert("L").crop((0, 0, 800, 200)).getextrema()[0] < 99
-    )
+    top = Image.open(io.BytesIO(page.data)).convert("L").crop((0, 0, 800, 200))
+    assert min(top.tobytes()) < 99
 
 
 def test_a_page_of_a_huge_size_is_rendered_small(jail: Jail) -> None:

@@ -42,14 +42,27 @@ def stored_run(
     return folder
 
 
-def settings_file(folder: Path, url: str, model: str = "m", **judge: object) -> Path:
+def settings_file(
+    folder: Path,
+    url: str,
+    model: str = "m",
+    budget: Mapping[str, int] | None = None,
+    **judge: object,
+) -> Path:
     """A gta.toml whose model `local` is the server at `url`."""
-    lines = [f"{name} = {str(value).lower()}" for name, value in judge.items()]
     file = folder / "gta.toml"
+    limits = {"max_retries": 0, "max_connections": 4, **(budget or {})}
     file.write_text(
         f'[models.local]\nmodel = "openai-api/local/{model}"\nbase_url = "{url}"\n'
         'key_env = "GTA_TEST_KEY_A"\nmax_tokens = 300\n'
-        "[budget]\nmax_retries = 0\nmax_connections = 4\n[judge]\n" + "\n".join(lines) + "\n",
+        + _table("budget", limits)
+        + _table("judge", judge),
         encoding="utf-8",
     )
     return file
+
+
+def _table(name: str, values: Mapping[str, object]) -> str:
+    return "\n".join(
+        [f"[{name}]", *(f"{key} = {str(value).lower()}" for key, value in values.items()), ""]
+    )

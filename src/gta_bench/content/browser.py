@@ -42,6 +42,8 @@ DRAWING: Final = (
     b'<!DOCTYPE html><body style="margin:0"><img src="drawing.svg" style="display:block;'
     b'width:1000px;max-height:1500px;object-fit:contain;object-position:left top"></body>'
 )
+WINDOW: Final = (1280, 900)
+PAPER: Final = (1000, 100)  # grows with the drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ async def show_drawing(
     """An SVG drawing, 1000 pixels wide."""
     check_size(data, label="Chromium")
     parts = [("page.html", "text/html", DRAWING), ("drawing.svg", "image/svg+xml", data)]
-    return await _show(parts, jail, most_pictures=1, longest_side=longest_side, seconds=seconds)
+    return await _show(
+        parts, jail, most_pictures=1, longest_side=longest_side, seconds=seconds, view=PAPER
+    )
 
 
 async def _show(
@@ -145,6 +149,7 @@ async def _show(
     most_pictures: int,
     longest_side: int,
     seconds: float,
+    view: tuple[int, int] = WINDOW,
 ) -> WebPage:
     def argv(places: Places) -> list[str]:
         return [sys.executable, "-S", "-s", "-P", f"{places.inputs}/driver", *order(places)]
@@ -163,6 +168,7 @@ async def _show(
             "most_pictures": most_pictures,
             "characters": MOST_CHARACTERS,
             "page": parts[0][0],
+            "view": view,
             "files": known,
         }
         return [json.dumps(wish)]

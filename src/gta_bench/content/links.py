@@ -14,7 +14,7 @@ ATTRIBUTE: Final = re.compile(
     r"""(?:"([^"]{0,2000})"|'([^']{0,2000})'|([^\s"'>]{1,2000}))""",
     re.IGNORECASE,
 )
-CSS_FILE: Final = re.compile(r"""url\(\s{0,8}["']?([^"')\s]{1,2000})["']?\s{0,8}\)""")
+CSS_FILE: Final = re.compile(r"""url\(\s{0,8}["']?([^"'()\s]{1,2000})["']?\s{0,8}\)""")
 MARKDOWN: Final = re.compile(r"""(!?)\[[^\[\]]{0,500}\]\(\s{0,8}<?([^()<>\s]{1,2000})""")
 HEADING: Final = re.compile(r"^#{1,6} +(.{1,300}?)\s*#*$", re.MULTILINE)
 NO_SLUG: Final = re.compile(r"[^\w\- ]")

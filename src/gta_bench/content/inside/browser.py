@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 ORIGIN = "https://page.invalid/"
-VIEW = (1280, 900)
 VIRTUAL_MILLISECONDS = 5000  # of the page's own clock: animations and delayed scripts get this far
 NOTED = 50
 NOTED_CHARACTERS = 300
@@ -113,6 +112,7 @@ class Page:
         self._browser = browser
         self._files = files
         self._session: str | None = None
+        self.view: tuple[int, int] = (0, 0)
         self.refused: list[str] = []
         self.faults: list[str] = []
 
@@ -131,7 +131,8 @@ class Page:
                 return
             self._event(message)
 
-    def open(self, *, scripts: bool) -> None:
+    def open(self, view: tuple[int, int], *, scripts: bool) -> None:
+        self.view = view
         target = self.call("Target.createTarget", url="about:blank", seconds=20.0)
         attached = self.call("Target.attachToTarget", targetId=target.get("targetId"), flatten=True)
         self._session = attached.get("sessionId")
@@ -140,7 +141,7 @@ class Page:
         self.call("Fetch.enable", patterns=[{"urlPattern": "*"}])
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            width=VIEW[0], height=VIEW[1], deviceScaleFactor=1, mobile=False,
+            width=view[0], height=view[1], deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
         self.call("Page.addScriptToEvaluateOnNewDocument", source=STAY)
         if not scripts:
@@ -201,7 +202,7 @@ def main(text: str) -> None:
         browser = Browser(order["browser"], order["memory"], f"{order['profile']}{attempt}")
         try:
             page = Page(browser, order["files"])
-            page.open(scripts=scripts)
+            page.open(tuple(order["view"]), scripts=scripts)
             page.load(order["page"], order["seconds"])
             found = {"scripts": scripts, **_look(page, order)}
             break
@@ -216,7 +217,7 @@ def _look(page: Page, order: dict[str, Any]) -> dict[str, Any]:
     text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
     title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
     size = page.call("Page.getLayoutMetrics").get("cssContentSize", {})
-    whole = int(size.get("width") or VIEW[0]), int(size.get("height") or VIEW[1])
+    whole = int(size.get("width") or page.view[0]), int(size.get("height") or page.view[1])
     side = order["longest_side"]
     width = max(1, min(whole[0], side))
     heights = [min(side, whole[1] - top) for top in range(0, max(whole[1], 1), side)]

@@ -131,7 +131,7 @@ def _images(
         most = options["longest_side"] * POINTS_PER_INCH / options["dpi"]
         longest = max(width, height)
         # Of a very long or wide page, such as a sheet, a part that can be read says more.
-        if longest > STRETCHED * min(width, height) and longest > most:
+        if longest > STRETCHED * min(width, height) and longest > 2 * most:
             longest = max(min(width, height), most)
         scale = min(options["dpi"] / POINTS_PER_INCH, options["longest_side"] / longest)
         shown = [min(side, options["longest_side"] / scale) for side in (width, height)]

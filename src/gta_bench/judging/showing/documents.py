@@ -1,14 +1,18 @@
 """Documents with pages: Word, PowerPoint, PDF, OpenDocument, rich text, old Office files."""
 
 import asyncio
+import re
+from typing import Final
 
 from gta_bench.content.docx import DocxContent, read_docx
 from gta_bench.content.office import PackageFacts, read_package
 from gta_bench.content.pdf import PdfContent, read_pdf
 from gta_bench.content.pptx import PptxContent, SlideChart, SlidePicture, SlideTable, read_pptx
 from gta_bench.errors import GtaError, ToolUnavailable
-from gta_bench.judging.showing.draft import Draft, settled, spans, words_in
+from gta_bench.judging.showing.draft import Draft, left_out, settled, words_in
 from gta_bench.judging.showing.pages import add_pages, office_pages, office_pdf, page_images
+
+EMOJI: Final = re.compile("[\U0001f300-\U0001faff]")
 
 
 async def show_docx(draft: Draft) -> None:
@@ -21,6 +25,7 @@ async def show_docx(draft: Draft) -> None:
     )
     add_pages(draft, pages)
     _add_docx(draft, text)
+    add_emoji(draft)
     add_package(draft, package)
 
 
@@ -44,6 +49,7 @@ async def show_pptx(draft: Draft) -> None:
     )
     add_pages(draft, pages, noun="slide")
     _add_pptx(draft, text)
+    add_emoji(draft)
     add_package(draft, package)
 
 
@@ -61,8 +67,8 @@ def _add_pptx(draft: Draft, content: PptxContent | GtaError) -> None:
     draft.probe("slides with notes", sum(bool(slide.notes) for slide in content.slides))
     draft.text(content.as_text())
     if len(content.slides) < content.slide_count:
-        rest = spans(len(content.slides) + 1, content.slide_count)
-        draft.cut.append(f"the text of slides {rest} is not shown")
+        first = len(content.slides) + 1
+        draft.cut.append(left_out("slide", first, content.slide_count, how="shown as text"))
 
 
 async def show_pdf(draft: Draft) -> None:
@@ -91,7 +97,7 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
         draft.findings.append("no page has text of its own: they are scans, drawings or empty")
     read = len(content.pages)
     if read < content.page_count:
-        draft.cut.append(f"the text of pages {spans(read + 1, content.page_count)} is not shown")
+        draft.cut.append(left_out("page", read + 1, content.page_count, how="shown as text"))
 
 
 async def show_by_office(draft: Draft) -> None:
@@ -106,6 +112,14 @@ async def show_by_office(draft: Draft) -> None:
     )
     add_pages(draft, pages)
     add_pdf_text(draft, text)
+
+
+def add_emoji(draft: Draft) -> None:
+    """LibreOffice 7.4 leaves colour emoji out of its PDFs; the judge must not blame the file."""
+    if draft.pictures and any(EMOJI.search(text) for text in draft.texts):
+        draft.cut.append(
+            "the pictures lack emoji, which LibreOffice does not draw; the text has them"
+        )
 
 
 def add_package(draft: Draft, facts: PackageFacts | GtaError) -> None:

@@ -122,6 +122,8 @@ def words_in(text: str) -> int:
     return len(WORD.findall(text))
 
 
-def spans(first: int, last: int) -> str:
-    """`page 3` or `pages 3 to 9`, without the noun."""
-    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+def left_out(noun: str, first: int, last: int, *, place: str = "", how: str = "shown") -> str:
+    """`row 3 of sheet 'A' is not shown`, `pages 21 to 200 are not shown as pictures`."""
+    if first == last:
+        return f"{noun} {first:,}{place} is not {how}"
+    return f"{noun}s {first:,} to {last:,}{place} are not {how}"

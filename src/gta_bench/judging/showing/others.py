@@ -9,7 +9,7 @@ from gta_bench.content.archive import ZipContent, ZipMember, read_zip
 from gta_bench.content.identify import BROKEN_ZIP, find_form
 from gta_bench.content.text import read_text
 from gta_bench.errors import GtaError, ToolError
-from gta_bench.judging.showing.draft import Draft, settled, spans
+from gta_bench.judging.showing.draft import Draft, left_out, settled
 
 HEAD: Final = 256  # bytes
 LINE: Final = 16
@@ -30,13 +30,13 @@ async def show_archive(draft: Draft) -> None:
     lines = [f"{member.bytes:>12,}  {member.name}" for member in content.members[:most]]
     draft.text("\n".join(["[Members: bytes, name]", *lines, ""]), what="list of members")
     if len(content.members) > most:
-        draft.cut.append(f"members {spans(most + 1, len(content.members))} are not listed")
+        draft.cut.append(left_out("member", most + 1, len(content.members), how="listed"))
     texts = await asyncio.to_thread(_texts, subject.data, content, most)
     for name, text in texts:
         draft.text(f"\n[Member {name}]\n{text}\n", what=f"member {name}")
     rest = len(content.members) - len(texts)
     if rest:
-        draft.cut.append(f"the content of {rest:,} members is not shown, only their names")
+        draft.cut.append(f"of {rest:,} of {len(content.members):,} members only the name is shown")
 
 
 def _texts(data: bytes, content: ZipContent, most: int) -> list[tuple[str, str]]:
@@ -80,4 +80,4 @@ def show_bytes(draft: Draft) -> None:
         lines.append(f"{at:08x}  {piece.hex(' '):<47}  {letters}")
     draft.text("\n".join(["[First bytes]", *lines, ""]), what="first bytes")
     if len(data) > HEAD:
-        draft.cut.append(f"bytes {spans(HEAD + 1, len(data))} are not shown")
+        draft.cut.append(left_out("byte", HEAD + 1, len(data)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gta_bench.content.pdf import PageImages, render_pdf
 from gta_bench.errors import GtaError, ToolError
-from gta_bench.judging.showing.draft import Draft, Subject, spans
+from gta_bench.judging.showing.draft import Draft, Subject, left_out
 
 WHOLE = 0.999
 
@@ -47,6 +47,4 @@ def add_pages(
             draft.cut.append(f"the picture of {label} shows its first {page.part:.0%}")
     shown = len(found.pages)
     if shown < count:
-        plural = noun if count == shown + 1 else f"{noun}s"
-        verb = "is" if count == shown + 1 else "are"
-        draft.cut.append(f"{plural} {spans(shown + 1, count)} {verb} not shown as pictures")
+        draft.cut.append(left_out(noun, shown + 1, count, how="shown as a picture"))

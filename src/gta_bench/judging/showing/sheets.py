@@ -11,7 +11,7 @@ from gta_bench.content.tables import csv_text
 from gta_bench.content.xlsx import Sheet, XlsxContent, read_xlsx
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.documents import add_package
-from gta_bench.judging.showing.draft import Draft, Subject, settled, spans
+from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
 from gta_bench.judging.showing.pages import add_pages, office_pages
 
 FORMULA_STARTS = ("=", "+", "@")
@@ -91,16 +91,16 @@ def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=f" of sheet {sheet.name!r}")
     count = len(sheet.formulas)
     if count > limits.formulas:
-        rest = spans(limits.formulas + 1, count)
-        draft.cut.append(f"formulas {rest} of sheet {sheet.name!r} are not listed")
+        place = f" of sheet {sheet.name!r}"
+        draft.cut.append(left_out("formula", limits.formulas + 1, count, place=place, how="listed"))
 
 
 def _cut_table(draft: Draft, *, rows: int, columns: int, place: str) -> None:
     limits = draft.subject.limits
     if rows > limits.rows:
-        draft.cut.append(f"rows {spans(limits.rows + 1, rows)}{place} are not shown")
+        draft.cut.append(left_out("row", limits.rows + 1, rows, place=place))
     if columns > limits.columns:
-        draft.cut.append(f"columns {spans(limits.columns + 1, columns)}{place} are not shown")
+        draft.cut.append(left_out("column", limits.columns + 1, columns, place=place))
 
 
 async def show_csv(draft: Draft) -> None:

@@ -4,13 +4,19 @@ import asyncio
 import json
 import re
 from typing import Final
+from urllib.parse import unquote
 
 from gta_bench.content.browser import WebPage, missing_browser, show_drawing, show_page
-from gta_bench.content.links import References, html_references, markdown_references
+from gta_bench.content.links import (
+    References,
+    html_references,
+    markdown_references,
+    resolve,
+)
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
 from gta_bench.errors import GtaError
-from gta_bench.judging.showing.draft import Draft, Subject, settled, spans, words_in
+from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled, words_in
 
 DATA: Final = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=%]{200,}")
 PAGE_TEXT: Final = "[Text of the page as a browser shows it]\n"
@@ -73,7 +79,10 @@ async def show_html(draft: Draft) -> None:
         shown = f"{PAGE_TEXT}{page.text.strip()}\n\n"
         most = int(subject.limits.characters * SCREENS)
         draft.text(shown, what="text in the browser", most=most)
-    _add_references(draft, html_references(content.text))
+    references = html_references(content.text)
+    _add_references(draft, references)
+    if not isinstance(page, GtaError):
+        _add_refused(draft, page, references)
     draft.text(SOURCE + _without_data(draft, content.text), what="source")
 
 
@@ -108,8 +117,17 @@ def _add_page(draft: Draft, page: WebPage) -> None:
         draft.findings.append("its scripts come to no end: the page is shown without them")
     if page.faults:
         draft.listed("script errors", page.faults)
-    if page.refused:
-        draft.listed("asked for while shown and not loaded", page.refused)
+
+
+def _add_refused(draft: Draft, page: WebPage, references: References) -> None:
+    """What scripts asked for; what the source itself names is told by `_add_references`."""
+    told = {
+        *references.remote,
+        *(resolve(lost, base=draft.subject.path) for lost in references.files),
+    }
+    more = [address for address in page.refused if unquote(address) not in told]
+    if more:
+        draft.listed("asked for by scripts and not loaded", more)
 
 
 def _add_references(draft: Draft, references: References) -> None:
@@ -149,7 +167,7 @@ async def _decoded(draft: Draft) -> TextContent | None:
     data = draft.subject.data
     if len(data) > MOST_BYTES:  # up to the end of a line, so that no character is torn apart
         data = data[: data.rfind(b"\n", 0, MOST_BYTES) + 1 or MOST_BYTES]
-        draft.cut.append(f"bytes {spans(len(data) + 1, len(draft.subject.data))} are not read")
+        draft.cut.append(left_out("byte", len(data) + 1, len(draft.subject.data), how="read"))
     content = await settled(asyncio.to_thread(read_text, data))
     if isinstance(content, GtaError):
         draft.missed("its text", content)
