@@ -40,7 +40,8 @@ def test_a_page_is_shown_after_its_scripts_and_their_delays(jail: Jail) -> None:
 
 def test_files_beside_a_page_are_loaded_and_others_are_named(jail: Jail) -> None:
     page = show(
-        '<body style="margin:0"><img style="display:block" src="../pic/é a.png"><script src="add.js"></script>'
+        '<body style="margin:0"><img style="display:block" src="../pic/é a.png">'
+        '<script src="add.js"></script>'
         '<img src="lost.png"><img src="http://127.0.0.1:9/x.png">'
         '<iframe src="file:///etc/os-release"></iframe>',
         jail,

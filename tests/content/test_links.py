@@ -10,12 +10,12 @@ PAGE = """<link href="style.css"><img SRC='a b.png'><img src=https://web.invalid
 <script src="//cdn.invalid/x.js"></script><a href="#there">1</a><a href="#lost">2</a>
 <a href="other.html?x=1#y">3</a><a href="mailto:me@web.invalid">4</a><a href="#top">5</a>
 <h2 id="there">x</h2><div data-src="no.png" style="background: url( 'bg.png' )"></div>
-<img src="data:image/png;base64,AAAA"><a href="#">6</a>"""
+<img src="data:image/png;base64,AAAA"><a href="#">6</a><img src="C:\\a.png">"""
 
 
 def test_a_page() -> None:
     found = html_references(PAGE)
-    assert found.files == ("style.css", "a b.png", "bg.png", "other.html?x=1#y")
+    assert found.files == ("style.css", "a b.png", "C:\\a.png", "bg.png", "other.html?x=1#y")
     assert found.remote == ("https://web.invalid/x.png", "//cdn.invalid/x.js")
     assert found.lost_anchors == ("#lost",)
     assert len(found.leads) == 6

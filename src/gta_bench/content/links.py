@@ -18,7 +18,8 @@ CSS_FILE: Final = re.compile(r"""url\(\s{0,8}["']?([^"'()\s]{1,2000})["']?\s{0,8
 MARKDOWN: Final = re.compile(r"""(!?)\[[^\[\]]{0,500}\]\(\s{0,8}<?([^()<>\s]{1,2000})""")
 HEADING: Final = re.compile(r"^#{1,6} +(.{1,300}?)\s*#*$", re.MULTILINE)
 NO_SLUG: Final = re.compile(r"[^\w\- ]")
-SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
+# One letter and a colon is a disk of Windows, and `file:` a place on its maker's machine.
+SCHEME: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]{1,30}:", re.IGNORECASE)
 WEB: Final = re.compile(r"(https?:)?//", re.IGNORECASE)
 
 
@@ -37,7 +38,7 @@ class References:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files beside it, as they are spelled."""
+        """Files of the maker's machine, most likely beside it, as they are spelled."""
         return tuple(filter(_is_file, dict.fromkeys((*self.loads, *self.leads))))
 
     @property

@@ -17,6 +17,7 @@ from gta_bench.tools.contract import Equipment
 
 Value = TypeVar("Value")
 LISTED: Final = 20
+LONGEST_REASON: Final = 300
 DENSE: Final = "\u3040-\u9fff\uac00-\ud7a3"
 WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
 
@@ -101,7 +102,8 @@ class Draft:
     def missed(self, what: str, problem: GtaError) -> None:
         """Note that a part could not be made, and why."""
         reason = problem.reason if isinstance(problem, ToolUnavailable) else str(problem)
-        self.unshown.append(clean(f"{what}: {reason}"))
+        words = " ".join(clean(reason).split())  # foreign words may be among them
+        self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
 
 
 async def settled(work: Awaitable[Value]) -> Value | GtaError:

@@ -95,7 +95,7 @@ async def _page(subject: Subject) -> WebPage:
         beside=subject.beside,
         most_pictures=subject.limits.pages,
         longest_side=subject.limits.picture_side,
-        seconds=subject.limits.seconds / 2,
+        seconds=subject.limits.seconds,
     )
 
 
@@ -127,7 +127,7 @@ def _add_refused(draft: Draft, page: WebPage, references: References) -> None:
     }
     more = [address for address in page.refused if unquote(address) not in told]
     if more:
-        draft.listed("asked for by scripts and not loaded", more)
+        draft.listed("further requests that got no answer", more)
 
 
 def _add_references(draft: Draft, references: References) -> None:
@@ -159,7 +159,7 @@ async def _drawing(subject: Subject) -> WebPage:
     require(missing_browser(subject.equipment.jail))
     limits = subject.limits
     return await show_drawing(
-        subject.data, subject.jail, longest_side=limits.picture_side, seconds=limits.seconds / 2
+        subject.data, subject.jail, longest_side=limits.picture_side, seconds=limits.seconds
     )
 
 
