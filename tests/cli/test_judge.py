@@ -119,6 +119,14 @@ def test_judges_repeats_and_options_never_mix(provider: Provider, run: Path) -> 
     assert len({key.judge for key in read_verdicts(run)}) == 5
 
 
+def test_a_batch_gathers_all_calls_whatever_the_connections(provider: Provider, run: Path) -> None:
+    provider.server.delay = 1.0
+    result = judged(provider, run, "--judge-batch")
+    assert result.exit_code == 0, result.output
+    assert "openai-api/local/m: 6 leaves asked, 6 scored." in result.stderr
+    assert provider.server.most_at_once == 6
+
+
 def test_the_judge_sees_the_evidence_of_the_stored_files(provider: Provider, run: Path) -> None:
     judged(provider, run)
     sent = json.dumps(provider.requests[0]["messages"])

@@ -9,7 +9,7 @@ from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.media import FROM_SOURCE, Source, run
 from gta_bench.errors import ToolError
 
-MOST_SECONDS: Final = 3600.0
+MOST_SECONDS: Final = 1800.0
 SILENCE: Final = -50.0  # dBFS
 SHORTEST_SILENCE: Final = 0.5  # seconds
 LOWEST_LEVEL, LOWEST_LOUDNESS = -90.0, -70.0  # what ffmpeg says of nothing
@@ -19,7 +19,7 @@ MEAN: Final = re.compile(r"mean_volume: (-?[\d.]+|-inf) dB")
 PEAK: Final = re.compile(r"max_volume: (-?[\d.]+|-inf) dB")
 LOUDNESS: Final = re.compile(r"Integrated loudness:\s+I:\s+(-?[\d.]+|-?inf|nan) LUFS")
 SILENT: Final = re.compile(r"silence_duration: ([\d.]+)")
-OPEN_SILENCE: Final = re.compile(r"silence_start: (-?[\d.]+)(?![\s\S]*silence_end)")
+SILENCE_START: Final = re.compile(r"silence_start: (-?[\d.]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SoundFacts:
 
 
 async def measure_sound(source: Source, jail: Jail, info: MediaInfo) -> SoundFacts:
-    """Decode the first sound track once and measure it; ToolError if it cannot be decoded."""
+    """Measure the first half hour of the first sound track; ToolError if it cannot be decoded."""
     detect = f"silencedetect=noise={SILENCE}dB:d={SHORTEST_SILENCE}"
     graph = (
         f"[0:a:0]asplit[one][two];"
@@ -73,7 +73,7 @@ def _silent_share(words: str, info: MediaInfo) -> float:
     if not length:
         return 0.0
     silent = sum(float(found) for found in SILENT.findall(words))
-    last = OPEN_SILENCE.search(words)  # it lasts to the end, which is not reported
-    if last:
-        silent += max(0.0, length - float(last[1]))
+    starts = SILENCE_START.findall(words)
+    if words.rfind("silence_start") > words.rfind("silence_end"):  # the end's is not reported
+        silent += max(0.0, length - float(starts[-1]))
     return round(min(1.0, silent / length), 3)

@@ -24,12 +24,13 @@ from gta_bench.judging.showing.catalog import SHOW
 from gta_bench.judging.showing.draft import Draft, Subject, clean
 from gta_bench.judging.showing.limits import EvidenceLimits
 from gta_bench.judging.showing.others import show_bytes
+from gta_bench.judging.visibility import upstream_visibility
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.tools.contract import Equipment
 
-__all__ = ["EvidenceLimits", "EvidenceStore", "make_evidence"]
+__all__ = ["EvidenceLimits", "EvidenceStore", "make_evidence", "upstream_visibility"]
 
 REFERRING: Final = ("html", "markdown")
 MOST_TEXT: Final = 4 << 20  # bytes of a page that are searched for references

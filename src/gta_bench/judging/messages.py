@@ -27,7 +27,9 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 PictureSource = Callable[[str], bytes]
 NOTHING = "(none)"
-# A reply in a call with several leaves takes about this much for each.
+# Room for the reply: for a model that thinks before, as far as the context allows, and for each
+# further leaf of the call.
+_REPLY_TOKENS = 2_000
 _REPLY_TOKENS_PER_LEAF = 250
 
 
@@ -80,7 +82,8 @@ def _taken(task: WorkflowTask, options: JudgeOptions, system: str) -> int:
     longest = sorted((text_tokens(_requirement(leaf)) for leaf in task.leaves()), reverse=True)
     asked = longest[: options.leaves_per_call]
     question = text_tokens(render("leaves.md", count="", requirements="")) + 20 * len(asked)
-    reply = options.reply_tokens + _REPLY_TOKENS_PER_LEAF * (len(asked) - 1)
+    reply = min(_REPLY_TOKENS, options.context_tokens // 8)
+    reply += _REPLY_TOKENS_PER_LEAF * (len(asked) - 1)
     frame = text_tokens(render("work.md", nonce="", request=task.request, manifest="", answer=""))
     return text_tokens(system) + frame + question + sum(asked) + reply
 

@@ -12,9 +12,9 @@ Visibility = Literal["full", "upstream"]
 class JudgeOptions(Record):
     """What the judge sees, and how many leaves share a call.
 
-    `context_tokens` is what a call may take, `reply_tokens` the part of it that is left for the
-    reply. `pictures` is off for models that cannot see. `batch` uses the provider's batch mode
-    where it has one: half the price at many providers, after minutes or hours.
+    `context_tokens` is what a call may take with its reply. `pictures` is off for models that
+    cannot see. `batch` uses the provider's batch mode where it has one: half the price at many
+    providers, after minutes or hours.
     """
 
     visibility: Visibility = "full"
@@ -22,7 +22,6 @@ class JudgeOptions(Record):
     inputs: bool = True
     pictures: bool = True
     context_tokens: Annotated[int, Field(ge=2048)] = 128_000
-    reply_tokens: Annotated[int, Field(ge=64)] = 2_000
     batch: bool = False
 
 

@@ -17,6 +17,7 @@ from gta_bench.judging.showing.draft import settled
 from gta_bench.tools.contract import Equipment
 
 TOGETHER: Final = 6
+MORE_SECONDS: Final = 10.0  # for each further document of a process
 SUFFIX: Final[Mapping[Kind, str]] = {
     "docx": ".docx",
     "pptx": ".pptx",
@@ -86,7 +87,8 @@ async def _together(
     if not safe:
         return {}
     files = {one.name: one.data for one in safe}
-    return await convert_all(jail, files, to=documents[0].target, seconds=seconds)
+    allowed = seconds + MORE_SECONDS * (len(files) - 1)
+    return await convert_all(jail, files, to=documents[0].target, seconds=allowed)
 
 
 def _print(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
+from inspect_ai.model import Model
 
 from gta_bench.errors import UsageError
 from gta_bench.judging.judge import Judge, pending_leaves
@@ -78,8 +79,8 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
 def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
-    opened = [open_model(one, judging.settings.budget) for one in judging.models]
-    evidence = asyncio.run(_made_evidence(run, units.values(), judging.settings))
+    opened = [_opened(one, judging) for one in judging.models]
+    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
         before = _open_leaves(run, units, evidence, judge)
@@ -89,6 +90,15 @@ def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[Judge
         asked = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, asked, asked - left)
+
+
+def _opened(chosen: ChosenModel, judging: Judging) -> Model:
+    model = open_model(chosen, judging.settings.budget)
+    if judging.options.batch:
+        # A batch takes hours, and gathers whatever is in flight.
+        model.config.attempt_timeout = None
+        model.config.max_connections = None
+    return model
 
 
 def _open_leaves(
@@ -103,9 +113,10 @@ def _open_leaves(
     return {name: count for name, count in counts.items() if count}
 
 
-async def _made_evidence(
+async def made_evidence(
     run: Path, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
+    """The evidence of all these units, rendered where it was not yet."""
     source = RunEvidence(run, settings)
     evidence = MadeEvidence(source)
     async with source.ready():
@@ -119,9 +130,7 @@ def _evaluate(
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import closed_afterwards, sample_progress
 
-    task = judge_task(
-        run=str(run), repeats=judge.repeats, **judge.options.model_dump(exclude={"reply_tokens"})
-    )
+    task = judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump())
     context = RunContext(files=files_folder(run), settings=settings)
     with sample_progress(listener), closed_afterwards(judge.model), run_context(context):
         inspect_eval(
@@ -134,7 +143,7 @@ def _evaluate(
             log_buffer=1,
             log_realtime=False,
             log_images=False,
-            max_samples=settings.budget.max_connections,
+            max_samples=len(wanted) if judge.options.batch else settings.budget.max_connections,
             ctl_server=False,
             score_display=False,
             log_level="error",

@@ -58,12 +58,15 @@ class Draft:
     unshown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
 
+    @property
+    def room(self) -> int:
+        """Characters that may still be added."""
+        return max(0, self.subject.limits.characters - sum(map(len, self.texts)))
+
     def text(self, words: str, *, what: str = "text", most: int | None = None) -> None:
         """Add text, up to the room that is left; what does not fit is counted by line."""
         words = clean(words)
-        used = sum(map(len, self.texts))
-        room = max(0, self.subject.limits.characters - used)
-        room = room if most is None else min(room, most)
+        room = self.room if most is None else min(self.room, most)
         shown = words[:room]
         if len(shown) < len(words):
             lines = f"{shown.count(chr(10)) + 1:,} to {words.count(chr(10)) + 1:,}"
@@ -73,6 +76,15 @@ class Draft:
             )
         if shown:
             self.texts.append(shown)
+
+    def whole_lines(self, most: int) -> bytes:
+        """The file up to a size, to the end of a line, so that no character is torn apart."""
+        data = self.subject.data
+        if len(data) <= most:
+            return data
+        head = data[: data.rfind(b"\n", 0, most) + 1 or most]
+        self.cut.append(left_out("byte", len(head) + 1, len(data), how="read"))
+        return head
 
     def picture(self, data: bytes, label: str) -> None:
         """Keep a picture."""

@@ -13,6 +13,7 @@ class EvidenceLimits(Record):
     pages: int = 20
     frames: int = 8
     characters: int = 40_000
+    sheets: int = 30
     rows: int = 200
     columns: int = 50
     formulas: int = 200

@@ -5,7 +5,7 @@ import asyncio
 from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.images import read_image
 from gta_bench.content.media import VideoContent, probe_media, read_video
-from gta_bench.content.sound import SoundFacts, measure_sound
+from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound
 from gta_bench.errors import GtaError, ToolUnavailable
 from gta_bench.judging.showing.draft import Draft, Subject, settled
 from gta_bench.tools.contract import Unavailable
@@ -70,6 +70,8 @@ async def show_media(draft: Draft) -> None:
         draft.missed("its sound in numbers", sound)
     elif sound is not None:
         _add_sound(draft, sound)
+        if info.seconds is not None and info.seconds > MOST_SECONDS:
+            draft.cut.append(f"the sound after {MOST_SECONDS:g} s is not measured")
     if isinstance(spoken, GtaError):
         draft.missed("no transcript", spoken)
     elif spoken is not None:

@@ -31,10 +31,12 @@ async def show_archive(draft: Draft) -> None:
     draft.text("\n".join(["[Members: bytes, name]", *lines, ""]), what="list of members")
     if len(content.members) > most:
         draft.cut.append(left_out("member", most + 1, len(content.members), how="listed"))
-    texts = await asyncio.to_thread(_texts, subject.data, content, most)
-    for name, text in texts:
+    rest = len(content.members)
+    for name, text in await asyncio.to_thread(_texts, subject.data, content, most):
+        if not draft.room:
+            break
         draft.text(f"\n[Member {name}]\n{text}\n", what=f"member {name}")
-    rest = len(content.members) - len(texts)
+        rest -= 1
     if rest:
         draft.cut.append(f"of {rest:,} of {len(content.members):,} members only the name is shown")
 

@@ -15,6 +15,7 @@ from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
 from gta_bench.judging.showing.pages import add_pages, office_pages
 
 FORMULA_STARTS = ("=", "+", "@")
+MOST_BYTES = 8 << 20  # of a CSV file, which takes many times as much in memory
 
 
 async def show_xlsx(draft: Draft) -> None:
@@ -64,7 +65,7 @@ def _add_cells(draft: Draft, content: XlsxContent) -> None:
     if not draft.pictures:
         draft.probe("sheets", len(sheets))
     draft.probe("hidden sheets", sum(sheet.hidden for sheet in sheets))
-    for sheet in sheets:
+    for sheet in sheets[: draft.subject.limits.sheets]:
         draft.probe(f"size of {sheet.name!r}", f"{sheet.rows:,} rows, {sheet.columns:,} columns")
     draft.probe("formulas", sum(len(sheet.formulas) for sheet in sheets))
     errors = [
@@ -76,8 +77,11 @@ def _add_cells(draft: Draft, content: XlsxContent) -> None:
     if content.cut:
         count = sum(len(sheet.cells) for sheet in sheets)
         draft.cut.append(f"only the first {count:,} cells of the workbook were read")
-    for sheet in sheets:
+    most = draft.subject.limits.sheets
+    for sheet in sheets[:most]:
         _add_sheet(draft, sheet)
+    if len(sheets) > most:
+        draft.cut.append(left_out("sheet", most + 1, len(sheets), how="shown as text"))
 
 
 def _add_sheet(draft: Draft, sheet: Sheet) -> None:
@@ -105,7 +109,7 @@ def _cut_table(draft: Draft, *, rows: int, columns: int, place: str) -> None:
 
 async def show_csv(draft: Draft) -> None:
     """The first rows and columns, and the table's measures."""
-    content = await settled(asyncio.to_thread(read_csv, draft.subject.data))
+    content = await settled(asyncio.to_thread(read_csv, draft.whole_lines(MOST_BYTES)))
     if isinstance(content, GtaError):
         draft.missed("its rows", content)
         return

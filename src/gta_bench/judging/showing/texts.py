@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import posixpath
 import re
 from typing import Final
 from urllib.parse import unquote
@@ -16,12 +17,13 @@ from gta_bench.content.links import (
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
 from gta_bench.errors import GtaError
-from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled, words_in
+from gta_bench.judging.showing.draft import Draft, Subject, settled, words_in
 
 DATA: Final = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=%]{200,}")
 PAGE_TEXT: Final = "[Text of the page as a browser shows it]\n"
 SOURCE: Final = "[Source of the page]\n"
 MOST_BYTES: Final = 4 << 20
+ABOVE: Final = re.compile(r"^(?:/|\.\./)+")
 SCREENS: Final = 0.5  # of the room for text, at most, goes to what the browser shows
 
 
@@ -91,7 +93,7 @@ async def _page(subject: Subject) -> WebPage:
     return await show_page(
         subject.data,
         subject.jail,
-        path=subject.path.lstrip("/"),
+        path=ABOVE.sub("", posixpath.normpath(subject.path)),
         beside=subject.beside,
         most_pictures=subject.limits.pages,
         longest_side=subject.limits.picture_side,
@@ -164,11 +166,7 @@ async def _drawing(subject: Subject) -> WebPage:
 
 
 async def _decoded(draft: Draft) -> TextContent | None:
-    data = draft.subject.data
-    if len(data) > MOST_BYTES:  # up to the end of a line, so that no character is torn apart
-        data = data[: data.rfind(b"\n", 0, MOST_BYTES) + 1 or MOST_BYTES]
-        draft.cut.append(left_out("byte", len(data) + 1, len(draft.subject.data), how="read"))
-    content = await settled(asyncio.to_thread(read_text, data))
+    content = await settled(asyncio.to_thread(read_text, draft.whole_lines(MOST_BYTES)))
     if isinstance(content, GtaError):
         draft.missed("its text", content)
         return None
