@@ -55,11 +55,12 @@ async def came(
     try:
         result = await source.call(workspace, name, given)
     except (ToolError, ToolUnavailable) as exc:
-        said, made_by = str(exc), (type(exc).__name__,)
+        said = str(exc)
+        made_by = [type(exc).__name__]
     else:
         said = result.text
-        made_by = (result.tool, result.tool_version, result.backend, str(result.jail))
-    return Came(said, made_by, {} if name in DATED else contents(workspace))
+        made_by = [result.tool, result.tool_version, result.backend, str(result.jail)]
+    return Came(said, tuple(made_by), {} if name in DATED else contents(workspace))
 
 
 async def three_ways(
@@ -92,7 +93,11 @@ def test_all_other_tools_that_run_on_this_machine(bench: Bench, tmp_path: Path) 
     except FetchError as exc:
         pytest.skip(str(exc))
     files = {**light_files(), **media_files(tmp_path)}
-    made = {"PdfFileGenerator": "p.pdf", "PptxFileGenerator": "s.pptx", "XlsxFileGenerator": "x.xlsx"}
+    made = {
+        "PdfFileGenerator": "p.pdf",
+        "PptxFileGenerator": "s.pptx",
+        "XlsxFileGenerator": "x.xlsx",
+    }
     with workspace_of(tmp_path, files) as workspace:
         for name, given in JAILED:
             if name in made:

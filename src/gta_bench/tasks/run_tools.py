@@ -5,6 +5,7 @@ import asyncio
 from gta_bench.confine.workspace import Workspace
 from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer, parse_tools
 from gta_bench.serving.connecting import RemoteSource, connect
+from gta_bench.serving.exchange import Patience
 from gta_bench.settings import read_key
 from gta_bench.tasks.context import current_settings, current_tools
 from gta_bench.tools.equipment import open_equipment
@@ -43,14 +44,14 @@ class RunTools:
                 await source.aclose()
 
 
-async def connect_tools(server: ToolServer) -> RemoteSource:
+async def connect_tools(server: ToolServer, patience: Patience | None = None) -> RemoteSource:
     """A server's tools, with the token of this environment."""
-    return await connect(server, read_key(TOKEN_VARIABLE))
+    return await connect(server, read_key(TOKEN_VARIABLE), patience)
 
 
 async def check_tools(tools: str) -> None:
     """Fail now, in one line, if the tools of a run cannot be reached at all."""
     server = parse_tools(tools)
     if server is not None:
-        source = await connect_tools(server)
+        source = await connect_tools(server, Patience(attempts=2))
         await source.aclose()
