@@ -125,7 +125,7 @@ def test_an_address_that_cannot_be_used_is_met_by_one_line(
 
 def test_step_mode_calls_no_tool(data: Path, tmp_path: Path) -> None:
     more = ["--mode", "step", "--tools", "http://127.0.0.1:9"]
-    assert "end-to-end runs" in str(run(data, tmp_path / "x", *more).exception)
+    assert "need --mode end-to-end" in str(run(data, tmp_path / "x", *more).exception)
 
 
 @contextmanager

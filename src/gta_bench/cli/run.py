@@ -1,4 +1,4 @@
-"""`gta run`: a system on a dataset, from the first call to the scores."""
+"""`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
 
 from pathlib import Path
 
@@ -9,7 +9,6 @@ from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.run_workflow import workflow_command
 from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
@@ -24,15 +23,7 @@ from gta_bench.tasks.evaluation import finished
 from gta_bench.tasks.tooling import Tooling
 
 
-@click.group()
-def run() -> None:
-    """Measure a system on a dataset."""
-
-
-run.add_command(workflow_command)
-
-
-@run.command("atomic")
+@click.command("atomic")
 @click.option(
     "--mode",
     type=click.Choice(["step", "end-to-end"]),
