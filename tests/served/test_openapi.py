@@ -65,7 +65,7 @@ def test_random_requests_find_no_crash(served: Served) -> None:
         tried += 1
 
         @settings(
-            max_examples=12,
+            max_examples=8,
             deadline=None,
             database=None,
             phases=[Phase.explicit, Phase.generate],
