@@ -121,7 +121,7 @@ def test_an_import_names_what_is_missing_and_what_differs(
     command: list[str | Path] = ["import", "opencompass", predictions / "step.json"]
     command += ["--mode", "step"]
     result = gta(*command, "--data", atomic_dir, "--out", predictions / "run")
-    assert "Without prediction, counted as failed under strict: 3\n" in result.stderr
+    assert "Not delivered, counted as failed under strict: 3\n" in result.stderr
     assert "task 10, gold: the reference stored in the file has 1 steps, not" in result.stderr
     assert "more findings of this kind" in result.stderr
 

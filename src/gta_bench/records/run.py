@@ -27,10 +27,12 @@ IDENTITY = (
 
 
 class System(Record):
-    """What is being measured: a model and the agent that drives it."""
+    """What is being measured: a model and the agent that drives it, or a foreign harness."""
 
     model: str
     agent: str
+    harness: str | None = None
+    harness_version: str | None = None
     images: Images = "path"
     temperature: float | None = None
     max_tokens: int | None = None

@@ -14,10 +14,10 @@ from inspect_ai.log import (
     EvalStats,
     write_eval_log,
 )
-from inspect_ai.model import ModelOutput
+from inspect_ai.model import ModelOutput, ModelUsage
 from shortuuid import uuid
 
-from gta_bench.records.run import RunManifest, Unit, WorkflowUnit
+from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
 from gta_bench.records.steps import AnswerStep
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.samples import (
@@ -88,7 +88,9 @@ def _sample(unit: Unit) -> EvalSample:
         target="",
         output=ModelOutput.from_content(MODEL, answers[-1] if answers else ""),
         metadata=metadata,
-        store={} if unit.trace is None else {STEPS: dumped(unit.trace)},
+        total_time=unit.usage.seconds,
+        model_usage=_model_usage(unit.usage),
+        store={} if unit.trace is None else {STEPS: dumped(unit.trace), CALLS: dumped(unit.calls)},
     )
 
 
@@ -100,6 +102,8 @@ def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
         target="",
         output=ModelOutput.from_content(MODEL, unit.answer),
         metadata={TASK: unit.task.model_dump(mode="json")},
+        total_time=unit.usage.seconds,
+        model_usage=_model_usage(unit.usage),
         store={
             STEPS: dumped(unit.trace),
             CALLS: dumped(unit.calls),
@@ -108,3 +112,16 @@ def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
             STRAYS: list(unit.strays),
         },
     )
+
+
+def _model_usage(usage: Usage) -> dict[str, ModelUsage]:
+    """What the results say that they took; nothing where they do not say."""
+    if usage == Usage(seconds=usage.seconds):
+        return {}
+    used = ModelUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.input_tokens + usage.output_tokens,
+        total_cost=usage.cost_usd,
+    )
+    return {MODEL: used}
