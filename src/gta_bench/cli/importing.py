@@ -21,7 +21,15 @@ from gta_bench.harnesses.folder import read_folder
 from gta_bench.harnesses.pack import read_pack
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta
-from gta_bench.records.run import DatasetName, Mode, RunManifest, RunMode, System, WorkflowUnit
+from gta_bench.records.run import (
+    OWN_TOOLS,
+    DatasetName,
+    Mode,
+    RunManifest,
+    RunMode,
+    System,
+    WorkflowUnit,
+)
 from gta_bench.records.verdicts import Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
@@ -244,6 +252,7 @@ def _manifest(
         mode=mode,
         system=system,
         tasks=select_tasks(dataset.tasks, tasks),
+        tools=OWN_TOOLS,
         imported_from=source.name,
     )
 

@@ -5,7 +5,7 @@ Each has `prediction.json`, its files under `attachments`, and where it was judg
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -147,12 +147,11 @@ def _failure(step: JsonValue) -> StepError | None:
 
 def _with_failures(trace: Trace, failures: Sequence[StepError | None]) -> Trace:
     """Calls with the error that the reply after them has."""
-    following = (*failures[1:], None)
     return tuple(
         step.model_copy(update={"error": step.error or failure})
         if isinstance(step, CallStep)
         else step
-        for step, failure in zip(trace, following, strict=True)
+        for step, failure in zip_longest(trace, failures[1:])
     )
 
 

@@ -20,6 +20,8 @@ from gta_bench.runs.artefacts import ArtefactStore
 OUTPUTS = "outputs"
 MOST_ENTRIES = 20_000  # of one task that are looked at
 DEEPEST = 32
+TOO_MANY = "is one file too many"
+TOO_LARGE = "is larger than the task's quota allows"
 # What programs leave beside their work; hidden names are passed too.
 CLUTTER = frozenset({"__MACOSX", "__pycache__", "node_modules", "Thumbs.db"})
 
@@ -81,32 +83,58 @@ def list_files(root: Path, *below: str, skip: Collection[str] = ()) -> Listing:
     return Listing(tuple(files), tuple(left_out))
 
 
-def keep_files(
-    store: ArtefactStore,
-    files: Iterable[FoundFile],
-    *,
-    inputs: Collection[str] = (),
-    quota: Quota | None = None,
-) -> KeptFiles:
-    """Read each file into the store, as many as the quota of a workspace allows.
+class Keeping:
+    """Files of one task on their way into the store, as many as the quota of a workspace allows.
 
     `inputs` are the digests of the task's own files: copies of them are no deliverables.
     """
-    quota = quota or Quota()
-    kept: dict[str, Deliverable] = {}
-    left_out = []
-    room = quota.total_bytes
+
+    def __init__(
+        self, store: ArtefactStore, inputs: Collection[str] = (), quota: Quota | None = None
+    ) -> None:
+        self._store, self._inputs, self._quota = store, inputs, quota or Quota()
+        self._kept: dict[str, Deliverable] = {}
+        self._left_out: list[LeftOut] = []
+        self._room = self._quota.total_bytes
+
+    @property
+    def room(self) -> int | None:
+        """The bytes that the next file may have; None where there is one file too many."""
+        if len(self._kept) >= self._quota.files:
+            return None
+        return min(self._room, self._quota.file_bytes)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Keep a file that there is room for."""
+        if hashlib.sha256(data).hexdigest() in self._inputs:
+            return
+        path = _free(f"{OUTPUTS}/{name}", self._kept)
+        self._kept[path] = Deliverable(path=path, digest=self._store.keep(data), size=len(data))
+        self._room -= len(data)
+
+    def leave(self, name: str, reason: str) -> None:
+        """Note a file that is not kept."""
+        self._left_out.append(LeftOut(name, reason))
+
+    @property
+    def result(self) -> KeptFiles:
+        """What was kept, by name, and what was not."""
+        files = tuple(self._kept[path] for path in sorted(self._kept))
+        return KeptFiles(files, tuple(self._left_out))
+
+
+def keep_files(
+    store: ArtefactStore, files: Iterable[FoundFile], *, inputs: Collection[str] = ()
+) -> KeptFiles:
+    """Read each file into the store; why others were not read is told."""
+    keeping = Keeping(store, inputs)
     for file in files:
-        data = _read(file, min(quota.file_bytes, room), full=len(kept) >= quota.files)
+        data = _read(file, keeping.room)
         if isinstance(data, str):
-            left_out.append(LeftOut(file.name, data))
-            continue
-        if hashlib.sha256(data).hexdigest() in inputs:
-            continue
-        path = _free(f"{OUTPUTS}/{file.name}", kept)
-        kept[path] = Deliverable(path=path, digest=store.keep(data), size=len(data))
-        room -= len(data)
-    return KeptFiles(tuple(kept[path] for path in sorted(kept)), tuple(left_out))
+            keeping.leave(file.name, data)
+        else:
+            keeping.keep(file.name, data)
+    return keeping.result
 
 
 def open_below(root: Path, parts: tuple[str, ...]) -> BufferedReader:
@@ -129,16 +157,16 @@ def problem(exc: OSError) -> str:
     return f"cannot be read: {exc.strerror}"
 
 
-def _read(file: FoundFile, most: int, *, full: bool) -> bytes | str:
+def _read(file: FoundFile, room: int | None) -> bytes | str:
     """The content, or why there is none."""
-    if full:
-        return "is one file too many"
+    if room is None:
+        return TOO_MANY
     try:
         with open_below(file.root, file.parts) as stream:
-            data = read_bounded(stream, most)
+            data = read_bounded(stream, room)
     except OSError as exc:
         return problem(exc)
-    return "is larger than the task's quota allows" if data is None else data
+    return TOO_LARGE if data is None else data
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -95,7 +95,7 @@ def _atomic_unit(task: AtomicTask | WorkflowTask, delivery: Delivery | None) -> 
     assert isinstance(task, AtomicTask)
     if delivery is None:
         return Unit(task=task)
-    usage = _usage(delivery.meta)
+    usage = stated_usage(delivery.meta)
     return Unit(task=task, trace=delivery.trace, calls=delivery.calls, usage=usage)
 
 
@@ -116,7 +116,7 @@ def _workflow_unit(
         deliverables=kept.deliverables,
         inputs=inputs,
         strays=tuple(item.name for item in left_out[:MOST_STRAYS]),
-        usage=_usage(delivery.meta),
+        usage=stated_usage(delivery.meta),
     )
     return unit, list(_left_out_findings(task.id, left_out))
 
@@ -150,7 +150,8 @@ def _left_out_findings(task: str, left_out: Iterable[LeftOut]) -> Iterable[Findi
         )
 
 
-def _usage(meta: ResultMeta) -> Usage:
+def stated_usage(meta: ResultMeta) -> Usage:
+    """What the results say that they took."""
     tokens = meta.tokens or Tokens()
     return Usage(
         input_tokens=tokens.input,

@@ -5,6 +5,7 @@ called `task_7`, `task7`, `task-007`; the text under another name of `FINAL_NAME
 `outputs/`, or beside the text; no text at all.
 """
 
+import codecs
 import re
 import stat
 from collections.abc import Iterable, Mapping
@@ -179,8 +180,17 @@ def _small(root: Path, parts: tuple[str, ...]) -> _Read:
     except OSError as exc:
         return _Read(None, problem(exc))
     if len(data) > FINAL_BYTES:
-        return _Read(data[:FINAL_BYTES], f"is longer than {FINAL_BYTES} bytes; the rest is cut off")
+        words = f"is longer than {FINAL_BYTES} bytes; the rest is cut off"
+        return _Read(_whole_characters(data[:FINAL_BYTES]), words)
     return _Read(data)
+
+
+def _whole_characters(data: bytes) -> bytes:
+    """Without the first bytes of a character that was cut in two."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data).encode()
+    except UnicodeDecodeError:
+        return data
 
 
 def _finding(file: str, task: str | None, problem: str) -> Finding:

@@ -18,6 +18,8 @@ Mode = Literal["step", "end-to-end"]
 RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
+# The tools of a system that was not run here, or that brings its own.
+OWN_TOOLS = "own"
 
 # What makes two runs different ones, beside their systems.
 IDENTITY = (
@@ -50,8 +52,8 @@ class Feedback(Record):
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
-    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`, or
-    the address of the server whose tools were called.
+    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
+    the address of the server whose tools were called, or `own` where a system brought its own.
     """
 
     format: Literal[1] = 1

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from inspect_ai.log import (
     EvalConfig,
@@ -14,10 +15,10 @@ from inspect_ai.log import (
     EvalStats,
     write_eval_log,
 )
-from inspect_ai.model import ModelOutput, ModelUsage
+from inspect_ai.model import ModelOutput
 from shortuuid import uuid
 
-from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
+from gta_bench.records.run import RunManifest, Unit, WorkflowUnit
 from gta_bench.records.steps import AnswerStep
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.samples import (
@@ -28,6 +29,7 @@ from gta_bench.runs.samples import (
     STRAYS,
     TASK,
     UPSTREAM,
+    USAGE,
     dumped,
 )
 
@@ -88,10 +90,15 @@ def _sample(unit: Unit) -> EvalSample:
         target="",
         output=ModelOutput.from_content(MODEL, answers[-1] if answers else ""),
         metadata=metadata,
-        total_time=unit.usage.seconds,
-        model_usage=_model_usage(unit.usage),
-        store={} if unit.trace is None else {STEPS: dumped(unit.trace), CALLS: dumped(unit.calls)},
+        store=_atomic_store(unit),
     )
+
+
+def _atomic_store(unit: Unit) -> dict[str, Any]:
+    store: dict[str, Any] = {USAGE: unit.usage.model_dump(mode="json")}
+    if unit.trace is None:
+        return store
+    return {**store, STEPS: dumped(unit.trace), CALLS: dumped(unit.calls)}
 
 
 def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
@@ -102,26 +109,12 @@ def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
         target="",
         output=ModelOutput.from_content(MODEL, unit.answer),
         metadata={TASK: unit.task.model_dump(mode="json")},
-        total_time=unit.usage.seconds,
-        model_usage=_model_usage(unit.usage),
         store={
             STEPS: dumped(unit.trace),
             CALLS: dumped(unit.calls),
             DELIVERABLES: dumped(unit.deliverables),
             INPUTS: dumped(unit.inputs),
             STRAYS: list(unit.strays),
+            USAGE: unit.usage.model_dump(mode="json"),
         },
     )
-
-
-def _model_usage(usage: Usage) -> dict[str, ModelUsage]:
-    """What the results say that they took; nothing where they do not say."""
-    if usage == Usage(seconds=usage.seconds):
-        return {}
-    used = ModelUsage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.input_tokens + usage.output_tokens,
-        total_cost=usage.cost_usd,
-    )
-    return {MODEL: used}
