@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
-PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*
+PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,src/gta_bench/statistics/*
 EXTRAS = similarity-light,tools,documents,media,serve,report
 
 .PHONY: help setup check fix test test-slow test-core measure docs golden

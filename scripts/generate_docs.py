@@ -17,6 +17,7 @@ from gta_bench.datasets.receipt import Receipt
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta
+from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.settings import settings_schema
@@ -24,7 +25,12 @@ from gta_bench.tools.catalog import CATALOG, load_tool
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 RECORDS: tuple[type[BaseModel], ...] = (
-    *(AtomicTask, WorkflowTask, ToolSpec, Finding, Receipt),
+    AtomicTask,
+    WorkflowTask,
+    ToolSpec,
+    Finding,
+    Receipt,
+    Entry,
     ResultMeta,
 )
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from tests.serving import running
 
 Behaviour = Literal["ok", "429", "500", "hang", "cut", "garbage"]
-Reply = Callable[[dict[str, Any]], str]
+# A text, or a whole choice such as one that was cut off or refused.
+Reply = Callable[[dict[str, Any]], str | dict[str, Any]]
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -104,13 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def completion(request: dict[str, Any], content: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": content}
+def completion(request: dict[str, Any], reply: str | dict[str, Any]) -> dict[str, Any]:
+    choice = (
+        {"message": {"role": "assistant", "content": reply}} if isinstance(reply, str) else reply
+    )
     return {
         "id": "chat-1",
         "object": "chat.completion",
         "created": 0,
         "model": f"{request['model']}-2026",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "finish_reason": "stop", **choice}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }

@@ -17,7 +17,7 @@ import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.model_alias = sys.argv[1], {sys.argv[2]}
 params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
 server = xllamacpp.Server(params)
 while True:
@@ -26,12 +26,15 @@ while True:
 
 
 @contextmanager
-def llm_server() -> Iterator[str]:
-    """The server's base address; the process is ended by its own id."""
+def llm_server(threads: int = 2) -> Iterator[str]:
+    """The server's base address; the process is ended by its own id.
+
+    Two threads wait for each other at every step, which is slow where others use the cores too.
+    """
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", PROGRAM, str(fetch(SMOLLM2)), MODEL, str(port)]
+    command = [sys.executable, "-c", PROGRAM, str(fetch(SMOLLM2)), MODEL, str(port), str(threads)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_until_healthy(f"http://127.0.0.1:{port}/health", process)

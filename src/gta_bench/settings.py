@@ -74,6 +74,16 @@ class JudgeSettings(Section):
 
     model: str | None = Field(None, description="An Inspect model or a name from `[models]`.")
     repeats: int = Field(1, ge=1, description="Verdicts asked for each leaf.")
+    leaves_per_call: int = Field(1, ge=1, description="Leaves of a task that share a call.")
+    visibility: Literal["full", "upstream"] = Field(
+        "full", description="All evidence, or what upstream's judge would have seen."
+    )
+    inputs: bool = Field(True, description="Show the task's own files to the judge.")
+    pictures: bool = Field(True, description="Show pictures; off for models that read text only.")
+    context_tokens: int = Field(
+        128_000, ge=2048, description="Tokens of one call; evidence is cut to fit."
+    )
+    batch: bool = Field(False, description="Use the provider's batch mode where it has one.")
     leaf_threshold: Score = Field(7.0, description="Score from which a leaf succeeds.")
     root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
 

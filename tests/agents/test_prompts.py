@@ -23,6 +23,7 @@ RENDERED = {
     "files.txt": files_text((MENU, SECOND)) or "",
     "answer-without-tools.txt": render("answer_without_tools.md"),
     "answer-now.txt": render("answer_now.md"),
+    "feedback.txt": render("feedback.md", total="3", failed="- checkpoint 2: failed"),
 }
 
 

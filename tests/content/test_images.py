@@ -8,6 +8,7 @@ from PIL import Image
 from gta_bench.confine.jail import Jail
 from gta_bench.content import images
 from gta_bench.content.images import ImageContent, read_image
+from gta_bench.content.pictures import measure
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -21,14 +22,14 @@ def test_size_and_format_of_every_usual_picture_are_found(form: str, jail: Jail)
     content = read(samples.image(40, 30, form), jail)
     assert (content.format, content.width, content.height, content.frames) == (form, 40, 30, 1)
     assert content.as_text() == f"{form} picture, 40 x 30 pixels"
-    shown = Image.open(io.BytesIO(content.previews[0].png))
+    shown = Image.open(io.BytesIO(content.previews[0].data))
     assert (shown.format, shown.size) == ("PNG", (40, 30))
 
 
 def test_a_large_picture_is_shown_smaller_and_measured_as_it_is(jail: Jail) -> None:
     content = read(samples.image(4000, 1000), jail, longest_side=400)
     assert (content.width, content.height) == (4000, 1000)
-    assert (content.previews[0].width, content.previews[0].height) == (400, 100)
+    assert measure(content.previews[0].data)[1:] == (400, 100)
 
 
 def test_frames_of_a_moving_picture_are_shown_at_even_distances(jail: Jail) -> None:
@@ -36,7 +37,7 @@ def test_frames_of_a_moving_picture_are_shown_at_even_distances(jail: Jail) -> N
     assert content.frames == 31
     assert [preview.frame for preview in content.previews] == [0, 10, 20, 30]
     colors = [
-        Image.open(io.BytesIO(p.png)).convert("RGB").getpixel((3, 3)) for p in content.previews
+        Image.open(io.BytesIO(p.data)).convert("RGB").getpixel((3, 3)) for p in content.previews
     ]
     assert colors == [(n, n, 9) for n in (0, 10, 20, 30)]
     assert "31 frames" in content.as_text()
@@ -62,13 +63,13 @@ def test_a_photo_is_shown_upright(jail: Jail) -> None:
     Image.new("RGB", (40, 20)).save(stream, "JPEG", exif=exif)
     content = read(stream.getvalue(), jail)
     assert (content.width, content.height) == (20, 40)
-    assert (content.previews[0].width, content.previews[0].height) == (20, 40)
+    assert measure(content.previews[0].data)[1:] == (20, 40)
 
 
 def test_transparency_survives(jail: Jail) -> None:
     stream = io.BytesIO()
     Image.new("RGBA", (4, 4), (255, 0, 0, 7)).save(stream, "PNG")
-    shown = Image.open(io.BytesIO(read(stream.getvalue(), jail).previews[0].png))
+    shown = Image.open(io.BytesIO(read(stream.getvalue(), jail).previews[0].data))
     assert shown.getpixel((0, 0)) == (255, 0, 0, 7)
 
 

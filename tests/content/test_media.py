@@ -37,7 +37,7 @@ def numbers(frames: tuple[Frame, ...]) -> list[int]:
     """What the frames of a counting film show."""
     seen = []
     for frame in frames:
-        red, _, _ = Image.open(io.BytesIO(frame.png)).convert("RGB").getpixel((5, 5))  # type: ignore[misc]
+        red, _, _ = Image.open(io.BytesIO(frame.jpeg)).convert("RGB").getpixel((5, 5))  # type: ignore[misc]
         seen.append(round((int(red) * 219 / 255) / 4))
     return seen
 
@@ -93,7 +93,7 @@ def test_the_real_films_have_the_right_lengths_and_frame_times(
         [0, 1.08, 2.28, 3.36], abs=0.001
     )
     assert clip.info.video is not None
-    assert Image.open(io.BytesIO(clip.frames[0].png)).size == (
+    assert Image.open(io.BytesIO(clip.frames[0].jpeg)).size == (
         clip.info.video.width,
         clip.info.video.height,
     )
@@ -102,7 +102,7 @@ def test_the_real_films_have_the_right_lengths_and_frame_times(
 def test_frames_are_scaled_into_the_bound(tmp_path: Path, jail: Jail) -> None:
     film = ffmpeg(tmp_path, "a.mp4", "-f", "lavfi", "-i", "testsrc=s=640x200:d=0.2")
     content = asyncio.run(read_video(film, jail, frames=1, longest_side=160))
-    assert Image.open(io.BytesIO(content.frames[0].png)).size == (160, 50)
+    assert Image.open(io.BytesIO(content.frames[0].jpeg)).size == (160, 50)
 
 
 def test_a_film_of_one_frame_shows_it(tmp_path: Path, jail: Jail) -> None:

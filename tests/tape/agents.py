@@ -116,3 +116,24 @@ def reference_call(setup: Setup) -> Decide:
         return Decision(step=CallStep(name=first.call.name, arguments=changed))
 
     return decide
+
+
+def leaker(setup: Setup) -> Decide:
+    """Gives away every key that it was told in its task, in arguments of real tools."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        request = next(turn.content for turn in history.turns if turn.turn == "user")
+        image = history.attachments[0].path
+        script: list[DecidedStep] = [
+            _call("Calculator", expression=request),
+            _call("Calculator", expression=f"'{request}'"),
+            _call(request, text="x"),
+            _call("DrawBox", image=request, bbox=request),
+            _call("DrawBox", image=image, bbox="(1, 1, 3, 3)", annotation=request),
+            _call("ImageDescription", image=image),
+            _call("ImageDescription", image=image),
+            AnswerStep(content="Done."),
+        ]
+        return Decision(step=script[history.position])
+
+    return decide

@@ -16,7 +16,6 @@ REMOVED_TOOLS = tuple(
     f"gta_bench.tools.{name}"
     for name in (
         *("logic", "perception", "operation", "creativity", "backends", "documents", "media"),
-        "prompts.none",
     )
 )
 

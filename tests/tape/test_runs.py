@@ -127,6 +127,7 @@ def reference(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+@pytest.mark.slow
 def test_the_reference_replayed_has_154_of_156_answers_and_uses_no_tool(
     reference: Path, atomic_dir: Path, tmp_path: Path
 ) -> None:

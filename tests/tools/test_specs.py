@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.tools.catalog import load_tool
+from gta_bench.metrics.categories import WORKFLOW_CATEGORY
+from gta_bench.tools.catalog import CATALOG, load_tool
 from tests.tools.calling import differences
 
 ATOMIC = ["Calculator", "Solver", "Plot", "GoogleSearch", "DrawBox", "AddText"]
@@ -32,3 +33,7 @@ def test_every_input_is_described(name: str) -> None:
     tool = load_tool(name)
     assert tool.name == name
     assert all(parameter.description for parameter in tool.spec().inputs)
+
+
+def test_scores_know_every_tool_by_the_category_of_its_definition() -> None:
+    assert {name: load_tool(name).category for name in CATALOG} == WORKFLOW_CATEGORY

@@ -34,7 +34,7 @@ from gta_bench.records.verdicts import Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported, write_imported_workflow
-from gta_bench.runs.verdicts import append_verdict, read_verdicts
+from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.settings import read_settings
 from gta_bench.tasks.evaluation import select_tasks
 
@@ -233,9 +233,7 @@ def _import_workflow(
     write_imported_workflow(out, manifest, units)
     kept = read_verdicts(out)
     rows = [row for one in found for row in one.verdicts]
-    for row in rows:
-        if row.key not in kept:
-            append_verdict(out, row)
+    append_verdicts(out, [row for row in rows if row.key not in kept])
     _say_how_many(len(units), [unit.task.id for unit in units if not unit.trace], out)
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)

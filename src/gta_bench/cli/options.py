@@ -31,3 +31,41 @@ def similarity_option(command: Command) -> Command:
 def config_path(config_file: str | None) -> Path | None:
     """The settings file that the command line names, if any."""
     return None if config_file is None else Path(config_file)
+
+
+def judge_options(command: Command) -> Command:
+    """How a judge is asked; each option is the setting of the same name in [judge] of gta.toml."""
+    options = (
+        click.option("--repeats", type=click.IntRange(1), help="Verdicts asked for each leaf."),
+        click.option(
+            "--leaves-per-call", type=click.IntRange(1), help="Leaves of a task that share a call."
+        ),
+        click.option(
+            "--judge-visibility",
+            "visibility",
+            type=click.Choice(["full", "upstream"]),
+            help="All evidence, or what upstream's judge would have seen.",
+        ),
+        click.option(
+            "--inputs/--no-inputs", default=None, help="Show the task's own files to the judge."
+        ),
+        click.option(
+            "--pictures/--no-pictures", default=None, help="Off for judges that read text only."
+        ),
+        click.option(
+            "--judge-context",
+            "context_tokens",
+            type=click.IntRange(2048),
+            help="Tokens that one call may take; evidence is cut to fit.",
+        ),
+        click.option(
+            "--judge-batch",
+            "batch",
+            is_flag=True,
+            default=None,
+            help="Use the provider's batch mode where it has one.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

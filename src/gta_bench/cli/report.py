@@ -53,10 +53,34 @@ class Titled(NamedTuple):
     default="table",
     show_default=True,
 )
-def report(runs: tuple[str, ...], shape: Literal["table", "markdown", "json"]) -> None:
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="The tree of this Workflow task, with scores, reasons and evidence; `all` for every one.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False),
+    help="Write one Workflow run as a page to read: trees, reasons, thumbnails.",
+)
+def report(
+    runs: tuple[str, ...],
+    shape: Literal["table", "markdown", "json"],
+    tasks: tuple[str, ...],
+    html: str | None,
+) -> None:
     """Show the scores of runs: both scorings, n of N, and what it took."""
     folders = [Path(run) for run in runs]
-    if shape == "json":
+    if html is not None or tasks:
+        # Trees are read from the logs, which needs the evaluation engine.
+        from gta_bench.cli.workflow_report import write_page, write_trees
+
+        if html is not None:
+            write_page(folders, Path(html))
+        if tasks:
+            write_trees(folders, tasks)
+    elif shape == "json":
         summaries = _summaries(folders)
         effects = {one.run.name: one for one in compare_controls(_atomic(summaries))}
         write_json([_as_json(one, effects.get(one.name)) for one in summaries])

@@ -8,6 +8,7 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
 from gta_bench.cli.product import product_options
@@ -21,6 +22,7 @@ from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tasks.evaluation import Listener, finished
 from gta_bench.tasks.feedback import Judged, Judging, Watching, run_rounds
+from gta_bench.tasks.judge_run import plan_judging
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.tooling import Tooling
 from gta_bench.tasks.workflow_run import WorkflowRun, plan
@@ -32,7 +34,7 @@ from gta_bench.tasks.workflow_run import WorkflowRun, plan
     "--judge",
     "judges",
     multiple=True,
-    help="Judge what was delivered by this model; as `gta score RUN --judge` does later.",
+    help="Model that judges what was delivered; judge.model of gta.toml unless given.",
 )
 @click.option(
     "--agent",
@@ -118,6 +120,7 @@ def workflow_command(
             "budget.timeout": timeout,
         },
     ).settings
+    judges = judges or ((settings.judge.model,) if settings.judge.model else ())
     if rounds and len(judges) != 1:
         raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
     if product is not None and (models or rounds or not tooling.plain):
@@ -170,10 +173,10 @@ def _watching(total: int) -> Watching:
 
 
 def _judging(judges: Sequence[str], settings: Settings) -> Judging:
-    if judges:
-        raise UsageError("--judge is not there yet; judge the run with `gta score RUN --judge`.")
+    asked = plan_judging(judges, settings) if judges else None
 
     def judge(folder: Path) -> Judged:
-        return Judged("", score_workflow_run(folder, settings))
+        names = judge_with_bar(folder, asked) if asked is not None else [""]
+        return Judged(names[0], score_workflow_run(folder, settings))
 
     return judge

@@ -4,8 +4,15 @@ from collections import Counter
 from pathlib import Path
 
 import click
+from pydantic import JsonValue
 
-from gta_bench.cli.options import config_path, data_option, json_option, similarity_option
+from gta_bench.cli.options import (
+    config_path,
+    data_option,
+    json_option,
+    judge_options,
+    similarity_option,
+)
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.scoring import scored
@@ -37,6 +44,13 @@ from gta_bench.similarity.catalog import load_similarity
     show_default=True,
     help="Which scoring stands under `metrics` of the JSON.",
 )
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    help="GTA-Workflow: ask this model for every leaf that has no score of it yet.",
+)
+@judge_options
 @similarity_option
 @data_option
 @json_option
@@ -45,28 +59,39 @@ from gta_bench.similarity.catalog import load_similarity
 def score(
     context: click.Context,
     config_file: str | None,
+    /,
     run: str | None,
     predictions: str | None,
     dataset: str | None,
     mode: Mode | None,
     scoring: Scoring,
+    judges: tuple[str, ...],
     similarity: str | None,
     folder: str | None,
     as_json: bool,
+    **asking: JsonValue,
 ) -> None:
-    """Score RUN again, or the file that --predictions names; no model is asked."""
-    overrides = {"data.atomic": folder, "scoring.similarity": similarity}
+    """Score RUN again, or the file that --predictions names; no model is asked without --judge."""
+    overrides = {
+        "data.atomic": folder,
+        "scoring.similarity": similarity,
+        **{f"judge.{name}": value for name, value in asking.items()},
+    }
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     if run is not None and predictions is None and read_manifest(Path(run)).mode == "workflow":
         # Reading logs needs the evaluation engine, scoring a prediction file does not.
         from gta_bench.runs.workflow_scoring import score_workflow_run
 
+        if judges:
+            judge_stored_run(Path(run), judges, settings)
         judged = score_workflow_run(Path(run), settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
         else:
             write_reports([Path(run)])
         context.exit(0 if judged.complete else 1)
+    if judges:
+        raise UsageError("--judge needs the folder of a Workflow run: GTA-Atomic has no judge.")
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
         scores = _score_run(Path(run), settings)
@@ -90,6 +115,14 @@ def score(
     else:
         write_rows([(name, str(value)) for name, value in metrics(scores, scoring).items()])
     context.exit(0 if scores.n == scores.n_units else 1)
+
+
+def judge_stored_run(run: Path, judges: tuple[str, ...], settings: Settings) -> None:
+    """Ask the judges; the engine is needed for that only."""
+    from gta_bench.cli.judging import judge_with_bar
+    from gta_bench.tasks.judge_run import plan_judging
+
+    judge_with_bar(run, plan_judging(judges, settings))
 
 
 def _score_run(run: Path, settings: Settings) -> RunScores:

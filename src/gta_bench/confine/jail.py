@@ -51,6 +51,7 @@ class Jail:
         temporary: Path | None = None,
     ) -> None:
         self.kind: JailKind = kind
+        self.slots = slots
         self._python = python or Python.current()
         self._temporary = temporary
         self._threads = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="jail")

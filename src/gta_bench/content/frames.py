@@ -9,6 +9,8 @@ from gta_bench.confine.limits import ProgramResult
 # Until here decoding a whole film once is cheaper than seeking, or dear but bounded.
 FRAMES_A_SEEK = 100  # of which a seek decodes some, from the last whole picture on
 PIXELS_IN_ALL = 1_500_000_000
+FORM = "jpg"
+QUALITY = ["-q:v", "3", "-pix_fmt", "yuvj420p"]
 QUIET = ["ffmpeg", "-v", "error", "-nostdin"]
 
 
@@ -60,8 +62,8 @@ def one_pass(choice: Choice, source: Sequence[str], longest_side: int) -> list[s
     """The chosen frames from one decoding of the film, each within a window of its own."""
     windows = [f"between(t,{choice.before(at):.6f},{choice.after(at):.6f})" for at in choice.places]
     chain = f"select='{'+'.join(windows)}',{_fit(longest_side)}"
-    argv = [*QUIET, *source, "-map", "0:V:0", "-vf", chain, "-fps_mode", "passthrough"]
-    return [*argv, "-start_number", "0", "%d.png"]
+    argv = [*QUIET, *source, "-map", "0:V:0", "-vf", chain, "-fps_mode", "passthrough", *QUALITY]
+    return [*argv, "-start_number", "0", f"%d.{FORM}"]
 
 
 def one_seek_each(choice: Choice, source: Sequence[str], longest_side: int) -> list[str]:
@@ -71,8 +73,8 @@ def one_seek_each(choice: Choice, source: Sequence[str], longest_side: int) -> l
         seek = ["-ss", f"{choice.before(at):.6f}"] if choice.before(at) > 0 else []
         argv += ["-threads", "1", *seek, *source]
     for number in range(len(choice.places)):
-        argv += ["-map", f"{number}:V:0", "-frames:v", "1", "-vf", _fit(longest_side)]
-        argv += ["-update", "1", "-threads", "1", f"{number}.png"]
+        argv += ["-map", f"{number}:V:0", "-frames:v", "1", "-vf", _fit(longest_side), *QUALITY]
+        argv += ["-update", "1", "-threads", "1", f"{number}.{FORM}"]
     return argv
 
 
@@ -82,7 +84,7 @@ def pictures_of(result: ProgramResult, choice: Choice, *, gaps: bool = False) ->
     Where each frame was asked for by itself a missing one is an empty picture. From one pass
     nobody could tell which one it is.
     """
-    found = [result.files.get(f"{number}.png", b"") for number in range(len(choice.places))]
+    found = [result.files.get(f"{number}.{FORM}", b"") for number in range(len(choice.places))]
     return found if gaps or (all(found) and len(result.files) == len(found)) else []
 
 

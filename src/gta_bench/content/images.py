@@ -14,12 +14,14 @@ MOST_DECODED = 200_000_000  # pixels of all frames together
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A frame of a picture, counted from 0, as PNG, scaled down where it is larger than asked."""
+    """A frame of a picture, counted from 0, scaled down where it is larger than asked.
+
+    `data` is a PNG, or a JPEG of what has many colours; `blank` if all of it has one colour.
+    """
 
     frame: int
-    width: int
-    height: int
-    png: Base64Bytes = field(repr=False)
+    data: Base64Bytes = field(repr=False)
+    blank: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Frame:
 
     number: int
     seconds: float
-    png: bytes = field(repr=False)
+    jpeg: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ async def read_video(
     choice = Choice(times, even_choice(times, min(frames, MOST_FRAMES)), probed.start)
     pictures: list[bytes] = []
     if choice.is_dense(pixels=stream.width * stream.height):
-        result = await _run(one_pass(choice, FROM_SOURCE, longest_side), source, jail)
+        result = await run(one_pass(choice, FROM_SOURCE, longest_side), source, jail)
         pictures = pictures_of(result, choice)
     if choice.places and len(pictures) < len(choice.places):
-        result = await _run(one_seek_each(choice, FROM_SOURCE, longest_side), source, jail)
+        result = await run(one_seek_each(choice, FROM_SOURCE, longest_side), source, jail)
         pictures = pictures_of(result, choice, gaps=True)
         if not any(pictures):
             raise ToolError(f"No frame can be decoded: {_words(result)}")
@@ -128,8 +128,8 @@ async def read_video(
     return VideoContent(
         info=probed.info,
         frame_count=len(times),
-        frames=tuple(Frame(at, choice.seconds(at), png) for at, png in pairs if png),
-        missing=tuple(choice.seconds(at) for at, png in pairs if not png),
+        frames=tuple(Frame(at, choice.seconds(at), jpeg) for at, jpeg in pairs if jpeg),
+        missing=tuple(choice.seconds(at) for at, jpeg in pairs if not jpeg),
     )
 
 
@@ -141,7 +141,7 @@ async def sound_track(
     info = (await read_audio(source, jail)).info
     argv = ["ffmpeg", "-v", "error", "-nostdin", *SAFE, "-i", SOURCE, "-map", "0:a:0", "-vn"]
     argv += ["-ac", "1", "-ar", str(SAMPLE_RATE), "-c:a", "pcm_s16le", "-t", f"{most:.3f}"]
-    result = await _run([*argv, "-bitexact", "-f", "wav", "sound.wav"], source, jail)
+    result = await run([*argv, "-bitexact", "-f", "wav", "sound.wav"], source, jail)
     wav = result.files.get("sound.wav", b"")
     seconds = await asyncio.to_thread(_wav_seconds, wav)
     if not seconds:
@@ -155,7 +155,7 @@ async def _probe(source: Source, jail: Jail) -> Probed:
         "avg_frame_rate,duration,sample_rate,channels:stream_disposition=attached_pic"
     )
     argv = ["ffprobe", "-v", "error", *SAFE, "-show_entries", entries, "-of", "json", SOURCE]
-    result = await _run(argv, source, jail)
+    result = await run(argv, source, jail)
     if not result.succeeded:
         raise ToolError(f"The file is not a sound or film that can be read: {_words(result)}")
     return parse_probe(result.stdout)
@@ -165,10 +165,11 @@ async def _frame_times(source: Source, jail: Jail) -> tuple[float, ...]:
     """When each frame is shown, from the container alone: nothing is decoded for it."""
     argv = ["ffprobe", "-v", "error", *SAFE, "-select_streams", "V:0"]
     argv += ["-show_entries", "packet=pts_time,flags", "-of", "csv=p=0", SOURCE]
-    return parse_times((await _run(argv, source, jail)).stdout)
+    return parse_times((await run(argv, source, jail)).stdout)
 
 
-async def _run(argv: Sequence[str], source: Source, jail: Jail) -> ProgramResult:
+async def run(argv: Sequence[str], source: Source, jail: Jail) -> ProgramResult:
+    """Run ffmpeg or ffprobe on a file, which they find as `SOURCE`."""
     require(missing_ffmpeg())
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
     if size == 0:

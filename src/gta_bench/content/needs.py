@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolUnavailable
 
 INSTALL_DOCUMENTS = "Install them: `pip install 'gta-bench[documents]'`."
@@ -48,6 +49,15 @@ def missing_ffmpeg() -> Missing | None:
     """Whether ffmpeg or its companion ffprobe is missing."""
     absent = [name for name in ("ffmpeg", "ffprobe") if shutil.which(name) is None]
     return Missing(f"{' and '.join(absent)} not found.", INSTALL_FFMPEG) if absent else None
+
+
+def missing_walls(jail: Jail | None, program: str) -> Missing | None:
+    """A jail for a program that talks to itself by sockets, which Landlock's filter refuses."""
+    if jail is not None and jail.kind != "landlock":
+        return None
+    where = "without a jail" if jail is None else "in the Landlock jail"
+    mend = "Install bubblewrap; `gta doctor` says what keeps it from working."
+    return Missing(f"{program} does not run {where}.", mend)
 
 
 def require(missing: Missing | None) -> None:

@@ -24,7 +24,7 @@ class PdfPage:
     """One page, counted from 1. `origin` says where its text comes from.
 
     `none`: the page has no text of its own, and nobody recognized any; `image` then shows it
-    (PNG), unless there were too many such pages.
+    (PNG or JPEG), unless there were too many such pages.
     """
 
     number: int
@@ -67,12 +67,11 @@ class PdfContent:
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page as a picture."""
+    """A page as a picture, PNG or JPEG; `part` is the share that is shown of a very long one."""
 
     number: int
-    width: int
-    height: int
-    png: Base64Bytes = field(repr=False)
+    data: Base64Bytes = field(repr=False)
+    part: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +91,13 @@ READ = Driver(
 RENDER = Driver("pdf", "The PDF renderer", ("pypdfium2", "PIL"), TypeAdapter(PageImages))
 
 
-async def read_pdf(data: bytes, jail: Jail, *, ocr: Ocr | None = None) -> PdfContent:
+async def read_pdf(
+    data: bytes, jail: Jail, *, ocr: Ocr | None = None, scans: int = MOST_SCANS
+) -> PdfContent:
     """Read a PDF file; ToolError if it is none, broken, locked, or too much.
 
-    `ocr` gets a PNG of each page without text and gives the text that it sees there.
+    `ocr` gets a picture of each page without text, up to `scans` of them, and gives the text that
+    it sees there.
     """
     check_size(data, label=READ.label)
     require_form(data, "pdf")
@@ -104,7 +106,7 @@ async def read_pdf(data: bytes, jail: Jail, *, ocr: Ocr | None = None) -> PdfCon
         data,
         work="read",
         most_pages=MOST_PAGES,
-        most_images=MOST_SCANS,
+        most_images=scans,
         longest_side=LONGEST_SIDE,
         dpi=DPI,
     )

@@ -10,7 +10,7 @@ from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, to
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.records.run import Usage, WorkflowUnit
 from gta_bench.records.scores import UnscoredUnit
-from gta_bench.records.verdicts import Scored, Unscored, VerdictRow
+from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import (
     CompatScore,
     GroupScores,
@@ -146,16 +146,15 @@ def _leaf_score(
     """The mean over all repeats; one that is missing or has no score leaves the leaf without."""
     if unit.failure is not None:
         return LeafScore(leaf=leaf, value=None, causes=(unit.failure,))
-    values, causes = [], []
+    values: list[float] = []
+    causes: list[str] = []
     for repeat in range(1, repeats + 1):
         row = rows.get(repeat, {}).get(leaf)
-        match None if row is None else row.verdict:
-            case Scored(value=value):
-                values.append(value)
-            case Unscored(cause=cause):
-                causes.append(cause)
-            case None:
-                causes.append(NOT_JUDGED)
+        verdict = None if row is None else row.verdict
+        if isinstance(verdict, Scored):
+            values.append(verdict.value)
+        else:
+            causes.append(NOT_JUDGED if verdict is None else verdict.cause)
     if causes:
         return LeafScore(leaf=leaf, value=None, causes=tuple(dict.fromkeys(causes)))
     return LeafScore(leaf=leaf, value=total(values) / repeats)

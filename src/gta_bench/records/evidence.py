@@ -1,12 +1,16 @@
 """What the judge is shown of a system's answer and files, and what it is told it is not shown."""
 
 import hashlib
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from gta_bench.records.base import Record
 from gta_bench.records.deliverables import Digest
+
+# Above this, providers scale pictures down themselves, after charging for the bytes.
+LONGEST_SIDE = 1568
+Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 
 
 class Picture(Record):
@@ -15,8 +19,8 @@ class Picture(Record):
     digest: Digest
     media_type: Literal["image/png", "image/jpeg"]
     label: str
-    width: int
-    height: int
+    width: Side
+    height: Side
 
 
 class Probe(Record):

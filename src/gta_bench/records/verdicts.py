@@ -6,6 +6,30 @@ from pydantic import Field
 
 from gta_bench.records.base import Record
 
+# Why there is no score. The reply: not one JSON object, of another shape, without a usable score,
+# for another leaf, refused, cut off or empty. The call: no reply in time, refused by the provider's
+# limits or by an error, or too long for the model. What comes before: no evidence, or a reply that
+# an earlier pipeline did not keep.
+Cause = Literal[
+    "reply_not_json",
+    "reply_two_objects",
+    "reply_other_shape",
+    "score_missing",
+    "score_not_a_number",
+    "score_out_of_range",
+    "other_leaf",
+    "refused",
+    "truncated",
+    "empty",
+    "timeout",
+    "rate_limited",
+    "http_error",
+    "model_error",
+    "context_too_long",
+    "evidence_failed",
+    "reply_not_kept",
+]
+
 
 class Scored(Record):
     """A score from 0 to 10, its reason, and the evidence that it names."""
@@ -17,10 +41,10 @@ class Scored(Record):
 
 
 class Unscored(Record):
-    """No score: a short cause (`reply_not_json`, `http_error`, …) and what was seen."""
+    """No score: why, and what was seen."""
 
     type: Literal["unscored"] = "unscored"
-    cause: str
+    cause: Cause
     detail: str = ""
 
 
@@ -40,6 +64,7 @@ class VerdictKey(Record):
 class VerdictRow(Record):
     """One verdict with what it was made from: digests of the evidence and of the prompts.
 
+    Leaves that shared a call share its tokens and its cost.
     `compat` is what upstream's rule makes of the reply, where that is not the verdict's own score.
     """
 

@@ -109,3 +109,7 @@ class WorkflowScores(Record):
         return self.n == self.n_units and all(
             judge.strict.n == judge.strict.n_units for judge in self.judges
         )
+
+    def table(self, judge: str) -> JudgeScores | None:
+        """What the judge of that name made of the run, if it has seen it."""
+        return next((table for table in self.judges if table.judge == judge), None)

@@ -1,7 +1,9 @@
 """The verdicts of a run, a line each, appended as they come: a kill loses none that was made."""
 
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,21 +12,23 @@ from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 
 VERDICTS = "verdicts.jsonl"
+_BLOCK = 65536
 
 
-def append_verdict(run: Path, row: VerdictRow) -> None:
-    """Keep a verdict for good."""
-    line = row.model_dump_json().encode() + b"\n"
-    handle = os.open(run / VERDICTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(handle, line)
+def append_verdicts(run: Path, rows: Iterable[VerdictRow]) -> None:
+    """Keep verdicts for good; several threads and processes may do so at once."""
+    lines = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
+    with _locked(run / VERDICTS) as handle:
+        end = _end_of_lines(handle)
+        os.truncate(handle, end)
+        os.lseek(handle, end, os.SEEK_SET)
+        while lines:
+            lines = lines[os.write(handle, lines) :]
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_verdicts(run: Path) -> Mapping[VerdictKey, VerdictRow]:
-    """The newest row of each key; a score is never replaced by the lack of one.
+    """The newest row of each key; on the same evidence a score outlasts the lack of one.
 
     The last line may be half written where the machine died; any other broken line is an error.
     """
@@ -43,6 +47,38 @@ def read_verdicts(run: Path) -> Mapping[VerdictKey, VerdictRow]:
                 break
             raise RunError(f"{file}, line {number} cannot be read; remove the line.") from exc
         kept = rows.get(row.key)
-        if kept is None or isinstance(row.verdict, Scored) or not isinstance(kept.verdict, Scored):
+        if kept is None or not _outlasts(kept, row):
             rows[row.key] = row
     return rows
+
+
+def _outlasts(kept: VerdictRow, newer: VerdictRow) -> bool:
+    """Whether the older row still holds: it has a score for the same evidence, the newer none."""
+    return (
+        isinstance(kept.verdict, Scored)
+        and not isinstance(newer.verdict, Scored)
+        and (kept.evidence, kept.prompts) == (newer.evidence, newer.prompts)
+    )
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[int]:
+    """The file, open for this writer alone; a lock ends with its process."""
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _end_of_lines(handle: int) -> int:
+    """Where the last whole line ends; what follows was cut off by a kill."""
+    end = os.lseek(handle, 0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(handle, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -127,8 +127,6 @@ class _Routes:
             response_class=Response,
             responses={200: {"content": {"application/octet-stream": {}}}},
         )(self.download)
-        # Names that are no tools of ours are refused in the source's own words.
-        app.post("/v1/w/{workspace}/tools/{name}", include_in_schema=False)(self.call_by_name)
 
     def add_tool(self, app: FastAPI, spec: ToolSpec) -> None:
         """A route for one tool."""
@@ -199,9 +197,6 @@ class _Routes:
         if data is None:
             return Response(status_code=404)
         return Response(data, media_type="application/octet-stream")
-
-    async def call_by_name(self, request: Request, workspace: str, name: str) -> Response:
-        return await self._call(request, name)
 
     async def _call(self, request: Request, name: str) -> Response:
         arguments = _arguments(await request.body())

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 from pydantic import JsonValue, ValidationError
@@ -69,6 +68,8 @@ class RemoteTools(ABC):
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Call there, and bring what was written here."""
+        if name not in self._specs:
+            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
         key = secrets.token_hex(16)
         for _ in range(TRIES):
             twin = await self._twin(workspace)
@@ -159,8 +160,7 @@ class HttpTools(RemoteTools):
     async def _invoke(
         self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
     ) -> CallReply | CallFailure:
-        # A name is one part of the path, whatever an agent wrote.
-        path = f"/v1/w/{twin.workspace}/tools/{_path_part(name)}"
+        path = f"/v1/w/{twin.workspace}/tools/{name}"
         response = await self._exchange.send(
             "POST", path, content=to_json(arguments), headers={KEY_HEADER: key}
         )
@@ -179,10 +179,6 @@ class HttpTools(RemoteTools):
                 f"The tool server at {self._exchange.url} answered in another form than "
                 "this version's."
             ) from exc
-
-
-def _path_part(name: str) -> str:
-    return quote(name, safe="") or "%20"
 
 
 def _failure(failure: CallFailure) -> ToolError | ToolUnavailable:

@@ -56,7 +56,8 @@ def guarded_protocol(limits: Limits) -> type[asyncio.Protocol]:
 def bound_socket(host: str, port: int) -> socket.socket:
     """A listening address, or one line that says why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because asyncio sends small answers at once only where it is.
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))

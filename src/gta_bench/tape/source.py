@@ -115,7 +115,9 @@ def tape_call(
         task=unit.task,
         tool=redactor.text(tool),
         arguments={redactor.text(name): redactor.value(value) for name, value in given.items()},
-        files=named_files(given, workspace),
+        files={
+            redactor.text(path): digest for path, digest in named_files(given, workspace).items()
+        },
     )
 
 
@@ -183,19 +185,11 @@ async def _live_reply(
     after, order = _outputs(workspace), [part.content for part in result.parts]
     written = [path for path, digest in after.items() if before.get(path) != digest]
     written.sort(key=lambda path: order.index(path) if path in order else -1)
+    files = {path: _kept(tape, workspace, path, path in before, redactor) for path in written}
+    renamed = {path: file.path for path, file in files.items()}
     return DoneReply(
-        parts=tuple(
-            part.model_copy(update={"content": redactor.text(part.content)})
-            for part in result.parts
-        ),
-        files=tuple(
-            TapeFile(
-                path=path,
-                sha256=_kept(tape, workspace, path, redactor),
-                replaced=path in before,
-            )
-            for path in written
-        ),
+        parts=tuple(_redacted(_renamed(part, renamed), redactor) for part in result.parts),
+        files=tuple(files.values()),
         tool_version=redactor.text(result.tool_version),
         backend=redactor.text(result.backend),
         jail=result.jail,
@@ -207,10 +201,18 @@ def _outputs(workspace: Workspace) -> dict[str, str]:
     return {file.path: file.sha256 for file in workspace.outputs().files}
 
 
-def _kept(tape: Tape, workspace: Workspace, path: str, redactor: Redactor) -> str:
+def _redacted(part: ReplyPart, redactor: Redactor) -> ReplyPart:
+    return part.model_copy(update={"content": redactor.text(part.content)})
+
+
+def _kept(
+    tape: Tape, workspace: Workspace, path: str, replaced: bool, redactor: Redactor
+) -> TapeFile:
     """Keep a file without secrets, and let the agent go on with what was kept, as in a replay."""
-    data = workspace.read(path)
-    clean = redactor.data(data)
-    if clean != data:
-        workspace.write(PurePosixPath(path).name, clean, overwrite=True)
-    return tape.artefacts.keep(clean)
+    data, name = workspace.read(path), PurePosixPath(path).name
+    clean, harmless = redactor.data(data), redactor.text(name)
+    if harmless != name:
+        path, replaced = workspace.write(harmless, clean).path, False
+    elif clean != data:
+        workspace.write(name, clean, overwrite=True)
+    return TapeFile(path=path, sha256=tape.artefacts.keep(clean), replaced=replaced)

@@ -6,7 +6,8 @@ reader a few hundred bytes a call however long the replies are.
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +43,13 @@ class Place(NamedTuple):
     length: int
 
 
+class Keys(NamedTuple):
+    """What a call is found by: within its task, and on the whole tape."""
+
+    own: bytes
+    anywhere: bytes
+
+
 class Agreed(NamedTuple):
     """A reply that all equal calls of the tape have; None where two of them differ."""
 
@@ -66,12 +74,6 @@ class Tape:
     def __len__(self) -> int:
         return sum(map(len, self._own.values()))
 
-    @property
-    def origin(self) -> TapeOrigin:
-        """Whether tools or a reference gave the replies."""
-        assert self.header is not None, "an open tape has its header"
-        return self.header.origin
-
     @classmethod
     def open(cls, folder: Path) -> "Tape":
         """A tape to replay."""
@@ -86,8 +88,9 @@ class Tape:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / TAPE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         tape = cls(folder, handle)
-        # The line that a killed recording left half written was never told to an agent.
-        os.ftruncate(handle, tape._read())
+        with _alone(handle):
+            # The line that a killed recording left half written was never told to an agent.
+            os.ftruncate(handle, tape._read())
         wanted = HeaderLine(dataset=dataset, origin=origin)
         if tape.header is None:
             tape.header = wanted
@@ -118,11 +121,11 @@ class Tape:
         self._index(line, start, length)
 
     def _append(self, line: HeaderLine | ToolLine | CallLine) -> tuple[int, int]:
-        """One write, so that two recordings of one tape do not mix their lines."""
-        data = canonical_json(line.model_dump(mode="json")).encode() + b"\n"
-        if os.write(self._handle, data) != len(data):
-            raise RunError(f"{self.folder}: the disk is full; free space and record again.")
-        return os.lseek(self._handle, 0, os.SEEK_CUR) - len(data), len(data)
+        data = _bytes(canonical_json(line.model_dump(mode="json"))) + b"\n"
+        with _alone(self._handle):
+            if os.write(self._handle, data) != len(data):
+                raise RunError(f"{self.folder}: the disk is full; free space and record again.")
+            return os.lseek(self._handle, 0, os.SEEK_CUR) - len(data), len(data)
 
     # Reading
 
@@ -132,13 +135,14 @@ class Tape:
         Of several in the task: those of the same epoch (or of the first one that was recorded),
         in their order, and the last one again where the call is made more often.
         """
-        places = self._own.get(call_key(call))
+        keys = _keys(call)
+        places = self._own.get(keys.own)
         if places is not None:
             epochs = {place.epoch for place in places}
             chosen = epoch if epoch in epochs else min(epochs)
             ordered = sorted(place for place in places if place.epoch == chosen)
             return self._line(ordered[min(number, len(ordered)) - 1]).reply
-        agreed = self._anywhere.get(call_key(_without_task(call)))
+        agreed = self._anywhere.get(keys.anywhere)
         if agreed is None or agreed.outcome is None:
             return None
         return self._line(agreed.place).reply
@@ -192,16 +196,17 @@ class Tape:
 
     def _index(self, line: CallLine, start: int, length: int) -> None:
         call, place = line.call, Place(line.epoch, line.number, start, length)
-        places = self._own.setdefault(call_key(call), [])
+        keys = _keys(call)
+        places = self._own.setdefault(keys.own, [])
         if any(place[:2] == old[:2] for old in places):
             return  # two recordings at once made the same call: the first one holds
         places.append(place)
         self._by_task.setdefault((call.task, call.tool), []).append(place)
         self._by_tool.setdefault(call.tool, []).append(place)
-        everywhere, outcome = call_key(_without_task(call)), outcome_digest(line.reply)
-        agreed = self._anywhere.setdefault(everywhere, Agreed(place, outcome))
+        outcome = outcome_digest(line.reply)
+        agreed = self._anywhere.setdefault(keys.anywhere, Agreed(place, outcome))
         if agreed.outcome != outcome:
-            self._anywhere[everywhere] = Agreed(agreed.place, None)
+            self._anywhere[keys.anywhere] = Agreed(agreed.place, None)
 
 
 def tape_digest(folder: Path) -> str:
@@ -241,18 +246,39 @@ def _header(folder: Path) -> HeaderLine:
 
 def outcome_digest(reply: TapeReply) -> bytes:
     """What an agent sees of a reply, as a digest: versions and times do not count."""
-    seen: Mapping[str, object] = reply.model_dump(mode="json")
     if isinstance(reply, DoneReply):
-        parts = [part.model_dump(mode="json") for part in reply.parts]
-        seen = {"parts": parts, "files": [file.sha256 for file in reply.files]}
-    return hashlib.blake2b(repr(seen).encode(), digest_size=8).digest()
-
-
-def _without_task(call: TapeCall) -> TapeCall:
-    return call.model_copy(update={"task": ""})
+        parts = [f"{part.type} {part.content}" for part in reply.parts]
+        seen = "\0".join([*parts, *(file.sha256 for file in reply.files)])
+    else:
+        seen = reply.model_dump_json()
+    return hashlib.blake2b(_bytes(seen), digest_size=8).digest()
 
 
 def call_key(call: TapeCall) -> bytes:
-    """What equal calls have in common, short."""
-    text = canonical_json(call.model_dump(mode="json"))
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    """What equal calls of a task have in common, short."""
+    return _keys(call).own
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; half characters, which no file can hold, become question marks."""
+    return text.encode(errors="replace")
+
+
+@contextmanager
+def _alone(handle: int) -> Iterator[None]:
+    """Other recordings of the same tape wait."""
+    from fcntl import LOCK_EX, LOCK_UN, flock  # not on every system that can read a report
+
+    flock(handle, LOCK_EX)
+    try:
+        yield
+    finally:
+        flock(handle, LOCK_UN)
+
+
+def _keys(call: TapeCall) -> Keys:
+    text = canonical_json([call.dataset, call.tool, dict(call.arguments), dict(call.files)])
+    anywhere = hashlib.blake2b(_bytes(text), digest_size=16)
+    own = anywhere.copy()
+    own.update(f"\0{call.task}".encode())
+    return Keys(own.digest(), anywhere.digest())

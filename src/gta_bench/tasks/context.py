@@ -15,7 +15,7 @@ from gta_bench.errors import UsageError
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import DatasetName
 from gta_bench.records.tape import TapeMode
-from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.controls import Controls
@@ -124,4 +124,4 @@ def earlier_round() -> Earlier | None:
 
 @cache
 def _temporary_artefacts() -> Path:
-    return Path(tempfile.mkdtemp(prefix="gta-artefacts-"))
+    return Path(tempfile.mkdtemp(prefix="gta-run-")) / ARTEFACTS

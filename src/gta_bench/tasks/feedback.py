@@ -13,6 +13,7 @@ from inspect_ai.model import Model
 
 from gta_bench.agents.prompts import render
 from gta_bench.errors import RunError
+from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.run import Feedback, FeedbackLevel, RunManifest
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
@@ -27,12 +28,12 @@ from gta_bench.runs.directory import (
     round_folder,
 )
 from gta_bench.runs.logs import read_stores, read_workflow_units
-from gta_bench.runs.verdicts import append_verdict, read_verdicts
+from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.evaluation import Listener
 from gta_bench.tasks.workflow_run import WorkflowRun, execute
 
-SHARED = (ARTEFACTS, "evidence")
+SHARED = (ARTEFACTS, EVIDENCE)
 
 
 class Judged(NamedTuple):
@@ -57,7 +58,7 @@ def run_rounds(
     level: FeedbackLevel,
     model: Model | None = None,
 ) -> Iterator[tuple[Path, Judged]]:
-    """Run and judge the first round and `rounds` more; ends early where one is incomplete."""
+    """Run and judge the first round and `rounds` more; ends where one has units without a root."""
     earlier = None
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
@@ -65,7 +66,7 @@ def run_rounds(
             execute(run, planned, folder, listener, model=model, earlier=earlier)
         judged = judging(folder)
         yield folder, judged
-        if not judged.scores.complete or number > rounds:
+        if number > rounds or not _complete(judged):
             return
         earlier = look_back(folder, judged, level)
         back = Feedback(round=number + 1, level=level, judge=judged.judge)
@@ -78,15 +79,15 @@ def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
     """What a finished round leaves to the next one."""
     manifest, verdicts = read_manifest(folder), read_verdicts(folder)
     units = read_workflow_units(log_folder(folder), manifest.tasks, manifest.epochs).units
-    tables = [table for table in judged.scores.judges if table.judge == judged.judge]
-    if not tables:
+    table = judged.scores.table(judged.judge)
+    if table is None:
         raise RunError(f"{folder} has no verdict of {judged.judge!r} that could go back.")
-    scores = {(one.task, one.epoch): one for one in tables[0].tasks}
+    scores = {(one.task, one.epoch): one for one in table.tasks}
     words = {}
     for unit in units:
         key = (unit.task.id, unit.epoch)
         said = feedback_words(
-            unit.task, scores[key], verdicts, judged, level, repeats=tables[0].repeats
+            unit.task, scores[key], verdicts, judged, level, repeats=table.repeats
         )
         if said is not None:
             words[key] = said
@@ -130,6 +131,12 @@ def feedback_words(
     return render("feedback.md", total=str(len(score.leaves)), failed="\n".join(lines))
 
 
+def _complete(judged: Judged) -> bool:
+    """Whether the judge whose verdicts go back gave every unit a root."""
+    table = judged.scores.table(judged.judge)
+    return table is None or table.strict.n == table.strict.n_units
+
+
 def _reasons(keys: list[VerdictKey], verdicts: Mapping[VerdictKey, VerdictRow]) -> str:
     found = (verdicts[key].verdict for key in keys if key in verdicts)
     return " / ".join(
@@ -142,6 +149,7 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
     folder = round_folder(out, number)
     open_run(folder, planned)
     for name in SHARED:
+        (out / name).mkdir(exist_ok=True)
         link = folder / name
         if not link.is_symlink():
             link.symlink_to(Path("..") / ".." / name)
@@ -150,7 +158,13 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
 def _carry_verdicts(before: Path, after: Path, earlier: Earlier, judge: str) -> None:
     """Units with nothing to mend are not judged again: their verdicts hold."""
     known = read_verdicts(after)
-    for key, row in read_verdicts(before).items():
-        carried = (key.task, key.epoch) not in earlier.words
-        if carried and key.judge == judge and key not in known:
-            append_verdict(after, row)
+    append_verdicts(
+        after,
+        [
+            row
+            for key, row in read_verdicts(before).items()
+            if (key.task, key.epoch) not in earlier.words
+            and key.judge == judge
+            and key not in known
+        ],
+    )

@@ -49,6 +49,7 @@ from gta_bench.tasks.context import (
     workspace_folder,
 )
 from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.catalog import tool_names
 
 
@@ -59,7 +60,7 @@ def workflow(
     images: Images = "path",
     max_turns: int = MAX_TURNS,
 ) -> Task:
-    """GTA-Workflow: open-ended tasks whose result is files.
+    """GTA-Workflow: open-ended tasks whose result is files, scored by the model role `judge`.
 
     `data` is the dataset's folder (data.workflow of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, silent or `pkg.mod:function`.
@@ -71,6 +72,7 @@ def workflow(
             name="gta-workflow",
         ),
         solver=deliver(folder, agent, images, max_turns),
+        scorer=judged_root(),
         fail_on_error=True,
         continue_on_fail=True,
     )

@@ -11,7 +11,7 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from gta_bench.tools.documents.office import convert, office_program
+from gta_bench.content.libreoffice import convert, office_program
 from tests.tools.documents.making import jail
 
 PAGE_WIDTH = 420

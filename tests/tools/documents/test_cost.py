@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.tools.documents.office import convert, office_program
+from gta_bench.content.libreoffice import convert, office_program
 from gta_bench.tools.documents.pandoc import READER, pandoc_program
 from gta_bench.tools.documents.reference import reference_docx
 from tests.tools.documents.making import Bench, as_json, bench, jail

@@ -9,9 +9,9 @@ import pytest
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind
 from gta_bench.confine.probe import probe
+from gta_bench.content.libreoffice import missing_office, office_program
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment
-from gta_bench.tools.documents.office import can_run_in, office_program
 from gta_bench.tools.toolbox import Toolbox
 from tests.tools.documents.making import Bench, as_json, bench
 
@@ -65,4 +65,4 @@ def test_formulas_are_computed_where_libreoffice_can_run(desk: Bench, kind: Jail
 
 
 def test_libreoffice_needs_a_jail() -> None:
-    assert not can_run_in(None)
+    assert missing_office(None) is not None

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook, load_workbook
 
+from gta_bench.content.libreoffice import office_program
 from gta_bench.errors import ToolError
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment
-from gta_bench.tools.documents.office import office_program
 from gta_bench.tools.toolbox import Toolbox
 from tests.tools.documents.making import Bench, as_json, bench, parts
 from tests.tools.documents.sample import SHEETS

@@ -13,6 +13,10 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 # No format that starts another program.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
 MOST_FRAMES = 10_000
+FEW_COLORS = 4096
+# Edges of letters have hundreds of colors; a palette of 256 shows them alike in half the bytes.
+TEXT_COLORS = 2048
+PALETTE = 256
 
 
 def prepare() -> dict[str, Any]:
@@ -71,14 +75,29 @@ def _previews(image: Image.Image, wanted: list[int], longest: int) -> Iterator[d
         if number not in wanted:
             continue
         shown = ImageOps.exif_transpose(frame)
-        clear = shown.has_transparency_data
-        shown = shown.convert("RGBA" if clear else "RGB")
+        shown = shown.convert("RGBA" if shown.has_transparency_data else "RGB")
+        if shown.mode == "RGBA" and _extremes(shown)[3] == (255, 255):
+            shown = shown.convert("RGB")
         shown.thumbnail((longest, longest))
-        stream = io.BytesIO()
-        shown.save(stream, "PNG")
         yield {
             "frame": number,
-            "width": shown.width,
-            "height": shown.height,
-            "png": base64.b64encode(stream.getvalue()).decode("ascii"),
+            "data": base64.b64encode(_encoded(shown)).decode("ascii"),
+            "blank": all(low == high for low, high in _extremes(shown)),
         }
+
+
+def _extremes(picture: Image.Image) -> list[Any]:
+    found = picture.getextrema()
+    return list(found) if isinstance(found[0], tuple) else [found]
+
+
+def _encoded(picture: Image.Image) -> bytes:
+    """Drawings sharp, photographs small."""
+    stream = io.BytesIO()
+    if picture.mode == "RGB" and picture.getcolors(FEW_COLORS) is None:
+        picture.save(stream, "JPEG", quality=85)
+    elif picture.mode == "RGB" and picture.getcolors(TEXT_COLORS) is not None:
+        picture.quantize(PALETTE).save(stream, "PNG")
+    else:
+        picture.save(stream, "PNG")
+    return stream.getvalue()

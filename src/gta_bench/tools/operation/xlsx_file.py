@@ -6,11 +6,11 @@ from typing import Final
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents import needs
-from gta_bench.tools.documents.office import can_run_in, convert
 from gta_bench.tools.documents.tables import Table, read_tables
 from gta_bench.tools.operation.fields import JsonText, OutputDir
 
@@ -50,7 +50,7 @@ class XlsxFileGenerator(Tool[XlsxInput]):
     def check(self) -> Availability:
         """openpyxl; LibreOffice and a jail are used where they are."""
         missing = needs.packages(openpyxl="openpyxl")
-        computes = ", LibreOffice" if can_run_in(self.equipment.jail) else ""
+        computes = "" if missing_office(self.equipment.jail) else ", LibreOffice"
         return missing or Available(needs.backend("openpyxl") + computes)
 
     async def apply(self, workspace: Workspace, given: XlsxInput) -> Made:
@@ -69,7 +69,7 @@ class XlsxFileGenerator(Tool[XlsxInput]):
         in_thread = self.equipment.in_thread
         book = await in_thread(sheets.build_workbook, tables)
         data = await in_thread(sheets.saved, book)
-        if not can_run_in(self.equipment.jail) or not sheets.has_formulas(book):
+        if missing_office(self.equipment.jail) or not sheets.has_formulas(book):
             return data, None
         try:
             computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")

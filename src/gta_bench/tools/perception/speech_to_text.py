@@ -1,8 +1,5 @@
 """SpeechToText: the words of a recording of any length."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
-
 from pydantic import Field
 
 from gta_bench.confine.jail import Jail
@@ -18,27 +15,14 @@ from gta_bench.tools.contract import (
     Unavailable,
     text,
 )
-from gta_bench.tools.media import endpoints, ffmpeg, packages
+from gta_bench.tools.media import endpoints, ffmpeg
 from gta_bench.tools.media.endpoints import Endpoint
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import WAV, Samples, decode, encode
+from gta_bench.tools.media.speech import RATE, Recognizer, Transcribe, local_recognizer
 
-RATE = 16_000
 MOST_TEXT = 20_000
 NOTHING = "No speech was found."
-FETCH = (
-    "gta tools fetch moonshine-tiny moonshine-tokenizer, "
-    "or set `endpoint` in [tools.SpeechToText] of gta.toml"
-)
-
-Transcribe = Callable[[Jail, Samples], Awaitable[str]]
-
-
-class Recognizer(NamedTuple):
-    """What turns mono sound at 16 kHz into words."""
-
-    backend: str
-    transcribe: Transcribe
 
 
 class SpeechToTextInput(ToolInput):
@@ -78,26 +62,7 @@ class SpeechToText(Tool[SpeechToTextInput]):
             return endpoint
         if endpoint is not None:
             return Recognizer(endpoint.backend, _asking(endpoint))
-        return self._moonshine()
-
-    def _moonshine(self) -> Recognizer | Unavailable:
-        lacking = packages.missing("onnxruntime", "tokenizers", "numpy")
-        if lacking is not None:
-            return lacking
-        from gta_bench.tools.media import moonshine
-
-        files = moonshine.find(self.equipment.weights)
-        if files is None:
-            return Unavailable("The weights of Moonshine tiny are not here.", FETCH)
-        backend = f"Moonshine tiny int8 (English), {packages.named('onnxruntime')}"
-
-        def listen(samples: Samples) -> str:
-            return moonshine.load(files).transcribe(samples.array()[0])
-
-        async def transcribe(_: Jail, samples: Samples) -> str:
-            return await self.equipment.in_thread(listen, samples)
-
-        return Recognizer(backend, transcribe)
+        return local_recognizer(self.equipment)
 
 
 def _asking(endpoint: Endpoint) -> Transcribe:

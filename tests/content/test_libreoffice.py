@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
+from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.office import can_run_in, convert
 from tests.tools.documents.making import jail
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ class Counter(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def office() -> None:
-    if not can_run_in(jail()):
+    if missing_office(jail()):
         pytest.skip("LibreOffice cannot run here")
 
 

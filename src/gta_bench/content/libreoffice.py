@@ -1,0 +1,77 @@
+"""LibreOffice, where there is one, in the jail: it converts files and computes their formulas."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.walls import Places
+from gta_bench.content.needs import Missing, missing_walls
+from gta_bench.errors import ToolError
+
+PROGRAMS: Final = ("soffice", "libreoffice")
+SETTINGS: Final = ("/etc/libreoffice", "/var/lib/libreoffice")
+INSTALL: Final = "Install it: `apt install libreoffice-{writer,calc,impress,math}-nogui`."
+# It starts below 1 GiB of address space.
+LIMITS: Final = Limits(
+    wall_seconds=28.0,
+    cpu_seconds=28,
+    memory_bytes=3072 * MIB,
+    disk_bytes=256 * MIB,
+    processes=256,
+    open_files=1024,
+)
+# As a person scrolls through it, and not as a printer tears it apart.
+SHEET_A_PAGE: Final = 'pdf:calc_pdf_Export:{"SinglePageSheets":{"type":"boolean","value":"true"}}'
+
+
+@cache
+def office_program() -> str | None:
+    """Where LibreOffice is started from."""
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+def missing_office(jail: Jail | None) -> Missing | None:
+    """What keeps it from working here, if anything."""
+    if office_program() is None:
+        return Missing("LibreOffice is not installed.", INSTALL)
+    return missing_walls(jail, "LibreOffice")
+
+
+async def convert(
+    jail: Jail, name: str, data: bytes, *, to: str, seconds: float = LIMITS.wall_seconds
+) -> bytes:
+    """The file in another format, such as `xlsx` or `pdf`, with every formula computed."""
+    made = await convert_all(jail, {name: data}, to=to, seconds=seconds)
+    if name not in made:  # its exit status is 0 all the same
+        raise ToolError("LibreOffice could not read the file.")
+    return made[name]
+
+
+async def convert_all(
+    jail: Jail, files: Mapping[str, bytes], *, to: str, seconds: float = LIMITS.wall_seconds
+) -> dict[str, bytes]:
+    """Files in another format, by one process; those it could not read are not in the reply.
+
+    Names must differ in more than their endings, because the results are named by their stems.
+    """
+
+    def argv(places: Places) -> Sequence[str]:
+        return [
+            office_program() or PROGRAMS[0],
+            f"-env:UserInstallation=file://{places.scratch}/profile",
+            *("--headless", "--norestore", "--nolockcheck", "--nodefault"),
+            *("--convert-to", to, "--outdir", places.work),
+            *(f"{places.inputs}/{name}" for name in files),
+        ]
+
+    limits = replace(LIMITS, wall_seconds=seconds, cpu_seconds=int(2 * seconds))
+    readable = [Path(folder) for folder in SETTINGS if Path(folder).is_dir()]
+    done = await jail.run_program(argv, inputs=files, limits=limits, readable=readable)
+    suffix = to.partition(":")[0]
+    results = {name: done.files.get(f"{name.rpartition('.')[0]}.{suffix}") for name in files}
+    return {name: made for name, made in results.items() if made}

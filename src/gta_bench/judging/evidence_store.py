@@ -1,0 +1,73 @@
+"""Evidence kept on disk: made once per content, claimed name and renderer, and never by halves."""
+
+import asyncio
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from pydantic import ValidationError
+
+from gta_bench.records.evidence import FileEvidence
+from gta_bench.runs.artefacts import ArtefactStore
+
+EVIDENCE = "evidence"  # its folder in a run
+
+
+class EvidenceStore:
+    """A folder with one JSON file per shown file, and the pictures beside them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pictures = ArtefactStore(folder / "pictures")
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def picture(self, digest: str) -> bytes:
+        """The bytes of a picture, checked."""
+        return self.pictures.read(digest)
+
+    def find(self, key: str) -> FileEvidence | None:
+        """What was made before, if all of it is still here."""
+        try:
+            found = FileEvidence.model_validate_json(self._file(key).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+        whole = all(self.pictures.path(picture.digest).is_file() for picture in found.pictures)
+        return found if whole else None
+
+    def files(self) -> Iterator[FileEvidence]:
+        """Everything that was made, for readers; what cannot be read is left out."""
+        for file in sorted(self.folder.glob("files/*/*.json")):
+            found = self.find(file.stem)
+            if found is not None:
+                yield found
+
+    def keep(self, key: str, evidence: FileEvidence) -> None:
+        """Keep a file's evidence; its pictures are kept already."""
+        file = self._file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".part-")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(evidence.model_dump_json().encode())
+        Path(partial).replace(file)
+
+    @asynccontextmanager
+    async def holding(self, keys: Iterable[str]) -> AsyncIterator[None]:
+        """Alone at work on these; always taken in one order, so that nobody waits for ever."""
+        locks = [self._locks.setdefault(key, asyncio.Lock()) for key in sorted(set(keys))]
+        async with AsyncExitStack() as stack:
+            for lock in locks:
+                await stack.enter_async_context(lock)
+            yield
+
+    def _file(self, key: str) -> Path:
+        return self.folder / "files" / key[:2] / f"{key}.json"
+
+
+def evidence_key(*parts: object) -> str:
+    """One name for everything that a file's evidence depends on."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

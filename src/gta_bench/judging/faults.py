@@ -1,0 +1,70 @@
+"""Why a call to the judge's model gave no reply, read from whatever its provider raised."""
+
+import logging
+from collections.abc import Iterator
+
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+from inspect_ai.util import LimitExceededError
+
+from gta_bench.records.verdicts import Cause, Unscored
+
+logger = logging.getLogger(__name__)
+_SHOWN = 300
+_WRAPPERS = ("ModelGenerateError", "RetryError")
+
+
+async def ask_model(
+    model: Model, messages: list[ChatMessage], config: GenerateConfig
+) -> ModelOutput | Unscored:
+    """The model's output, or why there is none after the engine's own retries.
+
+    Every provider has exceptions of its own, so all of them count. A limit on the whole evaluation
+    is no fault of the call and ends the sample.
+    """
+    try:
+        return await model.generate(messages, config=config)
+    except LimitExceededError:
+        raise
+    except Exception as exc:
+        logger.debug("the judge's call failed", exc_info=True)
+        return Unscored(cause=fault_cause(exc), detail=_first_line(exc))
+
+
+def fault_cause(raised: BaseException) -> Cause:
+    """The kind of fault, by the status, name and words of an exception and of what caused it."""
+    chain = list(_chain(raised))
+    words = str(chain[0]).lower()
+    names = " ".join(type(exc).__name__ for exc in chain)
+    statuses = [_status(exc) for exc in chain]
+    status = next((found for found in statuses if found is not None), None)
+    if "context" in words and any(word in words for word in ("exceed", "length", "too long")):
+        return "context_too_long"
+    if status == 429:
+        return "rate_limited"
+    if status in (408, 504) or "Timeout" in names:
+        return "timeout"
+    if status is not None or "Connect" in names:
+        return "http_error"
+    return "model_error"
+
+
+def _status(exc: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        value = getattr(exc, name, None)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None
+
+
+def _chain(exc: BaseException | None) -> Iterator[BaseException]:
+    """What was raised and what caused it, without the engine's wrappers: those quote the prompt."""
+    while exc is not None:
+        if type(exc).__name__ not in _WRAPPERS or not (exc.__cause__ or exc.__context__):
+            yield exc
+        exc = exc.__cause__ or exc.__context__
+
+
+def _first_line(raised: BaseException) -> str:
+    told = next(_chain(raised))
+    lines = str(told).strip().splitlines() or [""]
+    return f"{type(told).__name__}: {lines[0][:_SHOWN]}"

@@ -1,0 +1,282 @@
+"""The leaf judge: a verdict for every leaf of a unit that has none yet."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inspect_ai.model import ContentText, GenerateConfig, Model, ModelOutput, ModelUsage
+from inspect_ai.util import collect
+
+from gta_bench.judging import prompts
+from gta_bench.judging.faults import ask_model
+from gta_bench.judging.messages import PictureSource, UnitPrompt
+from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.reply import read_reply, reply_schema
+from gta_bench.judging.visibility import visible
+from gta_bench.records.evidence import Evidence
+from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, VerdictRow
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
+
+Known = Mapping[VerdictKey, VerdictRow]
+Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
+
+# A reply that can be asked for again; what the provider refuses stays refused.
+_ASK_AGAIN: frozenset[Cause] = frozenset(
+    {
+        "reply_not_json",
+        "reply_two_objects",
+        "reply_other_shape",
+        "score_missing",
+        "score_not_a_number",
+        "score_out_of_range",
+        "other_leaf",
+        "truncated",
+        "empty",
+    }
+)
+# After these, in the first call of a unit, its other calls would fail the same way.
+_HOPELESS: frozenset[Cause] = frozenset(
+    {"timeout", "rate_limited", "http_error", "context_too_long"}
+)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model, the name under which its verdicts are kept, and how it is asked."""
+
+    model: Model
+    name: str
+    options: JudgeOptions
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class _Call:
+    repeat: int
+    leaves: tuple[Checkpoint, ...]
+
+
+class _Answered(dict[str, Scored | Unscored]):
+    """The verdicts of one call by leaf, with what it cost."""
+
+    usage = ModelUsage()
+    model = ""
+
+
+async def judge_unit(
+    task: WorkflowTask,
+    evidence: Evidence,
+    judge: Judge,
+    *,
+    epoch: int = 1,
+    known: Known | None = None,
+    pictures: PictureSource,
+    keep: Keep,
+) -> tuple[VerdictRow, ...]:
+    """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
+    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
+    calls = list(unit.pending(known or {}))
+    if not calls:
+        return ()
+    prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
+
+    async def judged(call: _Call) -> tuple[VerdictRow, ...]:
+        rows = await unit.judged(call, prompt)
+        await keep(rows)
+        return rows
+
+    if judge.options.batch:
+        # A batch takes as long for one call as for all.
+        return _joined(await collect(*map(judged, calls)))
+    # The first call alone puts the evidence into the provider's prefix cache for the others.
+    first, others = await judged(calls[0]), calls[1:]
+    hopeless = _hopeless(first)
+    if hopeless is None:
+        return _joined([first, *await collect(*map(judged, others))])
+    given_up = _joined([unit.given_up(call, hopeless) for call in others])
+    await keep(given_up)
+    return _joined([first, given_up])
+
+
+def pending_leaves(
+    task: WorkflowTask, evidence: Evidence | None, judge: Judge, *, epoch: int = 1, known: Known
+) -> int:
+    """How many verdicts are still to be asked for; without evidence, those that have no score."""
+    if evidence is None:
+        return len(without_evidence(task, judge, "", epoch=epoch, known=known))
+    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
+    return sum(len(call.leaves) for call in unit.pending(known))
+
+
+def without_evidence(
+    task: WorkflowTask, judge: Judge, detail: str, *, epoch: int = 1, known: Known
+) -> tuple[VerdictRow, ...]:
+    """A row for every leaf without a score, where nothing can be shown to the judge."""
+    verdict = Unscored(cause="evidence_failed", detail=detail)
+    keys = (
+        VerdictKey(task=task.id, epoch=epoch, leaf=leaf.id, judge=judge.name, repeat=repeat)
+        for repeat in range(1, judge.repeats + 1)
+        for leaf in task.leaves()
+    )
+    return tuple(
+        VerdictRow(key=key, verdict=verdict, prompts=prompts.digest())
+        for key in keys
+        if key not in known or not isinstance(known[key].verdict, Scored)
+    )
+
+
+class _Unit:
+    """One unit before one judge."""
+
+    def __init__(self, task: WorkflowTask, evidence: Evidence, judge: Judge, epoch: int) -> None:
+        self.task = task
+        self.evidence = evidence
+        self.judge = judge
+        self.epoch = epoch
+        self.leaves = tuple(task.leaves())
+        self.evidence_digest = evidence.digest
+        self.prompts_digest = prompts.digest()
+
+    def pending(self, known: Known) -> Iterator[_Call]:
+        """The calls to be made, in the order of the leaves."""
+        size = self.judge.options.leaves_per_call
+        for repeat in range(1, self.judge.repeats + 1):
+            open_ = [leaf for leaf in self.leaves if not self._is_scored(leaf, repeat, known)]
+            for start in range(0, len(open_), size):
+                yield _Call(repeat, tuple(open_[start : start + size]))
+
+    async def judged(self, call: _Call, prompt: UnitPrompt) -> tuple[VerdictRow, ...]:
+        """The rows of one call; what is broken in its reply is asked for once more."""
+        answered = await self._ask(call, prompt, call.leaves)
+        broken = [leaf for leaf in call.leaves if _again(answered[leaf.id])]
+        if broken:
+            again = await self._ask(call, prompt, broken, _problem(answered[broken[0].id]))
+            answered.update(again)
+            answered.usage += again.usage
+            answered.model = again.model or answered.model
+        return self._rows(call, answered)
+
+    def given_up(self, call: _Call, verdict: Unscored) -> tuple[VerdictRow, ...]:
+        """The rows of a call that is not made."""
+        detail = f"Not asked, as the first call of the unit failed: {verdict.detail}"
+        missing = Unscored(cause=verdict.cause, detail=detail)
+        return self._rows(call, _Answered({leaf.id: missing for leaf in call.leaves}))
+
+    def _is_scored(self, leaf: Checkpoint, repeat: int, known: Known) -> bool:
+        row = known.get(self._key(leaf, repeat))
+        return (
+            row is not None
+            and isinstance(row.verdict, Scored)
+            and row.evidence == self.evidence_digest
+            and row.prompts == self.prompts_digest
+        )
+
+    def _key(self, leaf: Checkpoint, repeat: int) -> VerdictKey:
+        return VerdictKey(
+            task=self.task.id, epoch=self.epoch, leaf=leaf.id, judge=self.judge.name, repeat=repeat
+        )
+
+    async def _ask(
+        self,
+        call: _Call,
+        prompt: UnitPrompt,
+        leaves: Sequence[Checkpoint],
+        problem: str | None = None,
+    ) -> _Answered:
+        config = self._config(call.repeat, several=prompt.several)
+        output = await ask_model(self.judge.model, prompt.ask(leaves, problem), config)
+        ids = [leaf.id for leaf in leaves]
+        if isinstance(output, Unscored):
+            return _Answered(dict.fromkeys(ids, output))
+        answered = _Answered(_read_output(output, ids, several=prompt.several))
+        answered.usage = output.usage or ModelUsage()
+        answered.model = output.model
+        return answered
+
+    def _config(self, repeat: int, *, several: bool) -> GenerateConfig:
+        schema = reply_schema([leaf.id for leaf in self.leaves], several=several)
+        config = GenerateConfig(response_schema=schema)
+        if self.judge.options.batch:
+            config.batch = True
+        if self.judge.model.config.seed is not None:
+            # The same seed again would only repeat the first reply.
+            config.seed = self.judge.model.config.seed + repeat - 1
+        return config
+
+    def _rows(self, call: _Call, answered: _Answered) -> tuple[VerdictRow, ...]:
+        return tuple(
+            VerdictRow(
+                key=self._key(leaf, call.repeat),
+                verdict=answered[leaf.id],
+                evidence=self.evidence_digest,
+                prompts=self.prompts_digest,
+                model=answered.model,
+                **_part(answered.usage, place, len(call.leaves)),
+            )
+            for place, leaf in enumerate(call.leaves)
+        )
+
+
+def _read_output(
+    output: ModelOutput, leaves: Sequence[str], *, several: bool
+) -> Mapping[str, Scored | Unscored]:
+    failed = _no_reply(output)
+    if failed is not None:
+        return dict.fromkeys(leaves, failed)
+    return read_reply(output.completion, leaves, several=several)
+
+
+def _no_reply(output: ModelOutput) -> Unscored | None:
+    """Why an output is no whole reply; None where it is one."""
+    if output.empty:
+        return Unscored(cause="empty", detail=output.error or "The output holds no reply.")
+    seen = output.completion.strip()[:200]
+    content = output.message.content
+    refused = not isinstance(content, str) and any(
+        isinstance(part, ContentText) and part.refusal for part in content
+    )
+    if refused or output.stop_reason == "content_filter":
+        return Unscored(cause="refused", detail=seen)
+    if output.stop_reason == "model_length":
+        return Unscored(cause="context_too_long", detail=seen)
+    if output.stop_reason == "max_tokens":
+        return Unscored(cause="truncated", detail=seen)
+    if output.error is not None:
+        return Unscored(cause="model_error", detail=output.error)
+    return None
+
+
+def _again(verdict: Scored | Unscored) -> bool:
+    return isinstance(verdict, Unscored) and verdict.cause in _ASK_AGAIN
+
+
+def _problem(verdict: Scored | Unscored) -> str:
+    """Words of ours only: a reply may repeat what stands in the evidence."""
+    assert isinstance(verdict, Unscored)
+    return verdict.cause.replace("_", " ")
+
+
+def _hopeless(rows: Sequence[VerdictRow]) -> Unscored | None:
+    for row in rows:
+        if isinstance(row.verdict, Unscored) and row.verdict.cause in _HOPELESS:
+            return row.verdict
+    return None
+
+
+def _joined(parts: Sequence[tuple[VerdictRow, ...]]) -> tuple[VerdictRow, ...]:
+    return tuple(row for part in parts for row in part)
+
+
+def _part(usage: ModelUsage, place: int, count: int) -> dict[str, int | float | None]:
+    """One leaf's part of what its call took; the parts add up to the whole."""
+    cached = usage.input_tokens_cache_read or 0
+    whole = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
+    return {
+        "input_tokens": _share(whole, place, count),
+        "cached_tokens": _share(cached, place, count),
+        "output_tokens": _share(usage.output_tokens, place, count),
+        "cost_usd": None if usage.total_cost is None else usage.total_cost / count,
+    }
+
+
+def _share(whole: int, place: int, count: int) -> int:
+    return whole // count + (place < whole % count)

@@ -1,0 +1,165 @@
+"""The judge's prompt: instructions, then the evidence, and the requirements last.
+
+Everything before the requirements is the same for all leaves of a unit, so that providers read it
+from their prefix caches.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Content,
+    ContentImage,
+    ContentText,
+)
+
+from gta_bench.judging.budget import text_tokens
+from gta_bench.judging.fitting import ShownEvidence, ShownFile, fit
+from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.prompts import render
+from gta_bench.records.evidence import Evidence, Probe
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
+
+PictureSource = Callable[[str], bytes]
+NOTHING = "(none)"
+# Room for the reply: for a model that thinks before, as far as the context allows, and for each
+# further leaf of the call.
+_REPLY_TOKENS = 2_000
+_REPLY_TOKENS_PER_LEAF = 250
+
+
+class UnitPrompt:
+    """What all calls of a unit begin with, and the question that each of them ends with."""
+
+    def __init__(
+        self, task: WorkflowTask, evidence: Evidence, options: JudgeOptions, source: PictureSource
+    ) -> None:
+        self.several = options.leaves_per_call > 1
+        nonce = _nonce(task, evidence)
+        system = render("system.md", nonce=nonce)
+        shown = fit(evidence, options, taken=_taken(task, options, system))
+        work = render(
+            "work.md",
+            nonce=nonce,
+            request=task.request,
+            manifest=_manifest(shown, options),
+            answer=_answer(shown),
+        )
+        self._system = ChatMessageSystem(content=system)
+        self._evidence = [ContentText(text=work), *_file_blocks(shown, nonce, source)]
+        _mark_end(self._evidence)
+
+    def ask(self, leaves: Sequence[Checkpoint], problem: str | None = None) -> list[ChatMessage]:
+        """The messages of one call; `problem` says what was wrong with the last reply."""
+        question = self._question(leaves)
+        if problem is not None:
+            question += "\n\n" + render("again.md", problem=problem)
+        return [
+            self._system,
+            ChatMessageUser(content=[*self._evidence, ContentText(text=question)]),
+        ]
+
+    def _question(self, leaves: Sequence[Checkpoint]) -> str:
+        if self.several:
+            entries = (f"leaf: {leaf.id}\nrequirement: {_requirement(leaf)}" for leaf in leaves)
+            return render("leaves.md", count=str(len(leaves)), requirements="\n\n".join(entries))
+        (leaf,) = leaves
+        return render("leaf.md", leaf=leaf.id, requirement=_requirement(leaf))
+
+
+def _nonce(task: WorkflowTask, evidence: Evidence) -> str:
+    """A mark that the evidence cannot contain: it depends on every byte of the evidence itself."""
+    return sha256(f"{task.id}\n{evidence.digest}".encode()).hexdigest()[:16]
+
+
+def _taken(task: WorkflowTask, options: JudgeOptions, system: str) -> int:
+    """Tokens that are not evidence: instructions, request, the longest question, the reply."""
+    longest = sorted((text_tokens(_requirement(leaf)) for leaf in task.leaves()), reverse=True)
+    asked = longest[: options.leaves_per_call]
+    question = text_tokens(render("leaves.md", count="", requirements="")) + 20 * len(asked)
+    reply = min(_REPLY_TOKENS, options.context_tokens // 8)
+    reply += _REPLY_TOKENS_PER_LEAF * (len(asked) - 1)
+    frame = text_tokens(render("work.md", nonce="", request=task.request, manifest="", answer=""))
+    return text_tokens(system) + frame + question + sum(asked) + reply
+
+
+def _requirement(leaf: Checkpoint) -> str:
+    return leaf.requirements or NOTHING
+
+
+def _manifest(shown: ShownEvidence, options: JudgeOptions) -> str:
+    if options.visibility == "upstream":
+        return render("all_shown.md")
+    text = render(
+        "manifest.md",
+        n_deliverables=str(len(shown.deliverables)),
+        deliverables=_listing(shown.deliverables, options),
+        n_inputs=str(len(shown.inputs)),
+        inputs=_listing(shown.inputs, options) if options.inputs else "They are not shown to you.",
+    )
+    if shown.unlisted:
+        text += f"\n\n{shown.unlisted} more files are neither listed nor shown, for lack of room."
+    return text
+
+
+def _listing(files: Sequence[ShownFile], options: JudgeOptions) -> str:
+    if not files:
+        return NOTHING
+    return "\n".join(line for one in files for line in _entry(one, options))
+
+
+def _entry(one: ShownFile, options: JudgeOptions) -> list[str]:
+    file = one.file
+    kind = file.kind if file.kind == file.claims else f"named {file.claims}, is {file.kind}"
+    facts = "; ".join(_fact(probe) for probe in file.probes)
+    lines = [f"- {json.dumps(file.path, ensure_ascii=False)}: {kind}, {file.size:,} bytes"]
+    lines += [f"  measured: {facts}"] if facts else []
+    lines += [f"  shown in part: {cut}" for cut in one.cuts(options)]
+    lines += [f"  not shown: {reason}" for reason in file.unshown]
+    lines += [f"  note: {finding}" for finding in file.findings]
+    # A name inside a file may have line breaks, which would look like lines of ours.
+    return [lines[0], *("  " + " ".join(line.split()) for line in lines[1:])]
+
+
+def _fact(probe: Probe) -> str:
+    return f"{probe.name} {json.dumps(probe.value, ensure_ascii=False)}"
+
+
+def _answer(shown: ShownEvidence) -> str:
+    if not shown.answer.strip():
+        return "(the system gave no answer)"
+    if len(shown.answer) < shown.answer_length:
+        note = f"[cut here: {len(shown.answer):,} of {shown.answer_length:,} characters]"
+        return f"{shown.answer}\n{note}"
+    return shown.answer
+
+
+def _file_blocks(shown: ShownEvidence, nonce: str, source: PictureSource) -> list[Content]:
+    blocks: list[Content] = []
+    for role, files in (("deliverable", shown.deliverables), ("input", shown.inputs)):
+        for one in files:
+            blocks += _one_file(one, role, nonce, source)
+    return blocks
+
+
+def _one_file(one: ShownFile, role: str, nonce: str, source: PictureSource) -> list[Content]:
+    name = json.dumps(one.file.path, ensure_ascii=False)
+    blocks: list[Content] = []
+    text = f"BEGIN {nonce} {role} {name}\n{one.text}".rstrip()
+    for picture in one.pictures:
+        blocks.append(ContentText(text=f"{text}\n[{picture.label}]".lstrip()))
+        data = b64encode(source(picture.digest)).decode()
+        blocks.append(ContentImage(image=f"data:{picture.media_type};base64,{data}"))
+        text = ""
+    return [*blocks, ContentText(text=f"{text}\nEND {nonce}".lstrip())]
+
+
+def _mark_end(blocks: list[Content]) -> None:
+    """Providers that cache up to a mark find it where the evidence ends."""
+    last = blocks[-1]
+    blocks[-1] = last.model_copy(update={"cache_breakpoint": True})

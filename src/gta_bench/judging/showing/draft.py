@@ -1,0 +1,143 @@
+"""One file's evidence while it is made."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from pydantic import JsonValue
+
+from gta_bench.confine.jail import Jail
+from gta_bench.content.identify import Identity
+from gta_bench.content.pictures import measure
+from gta_bench.errors import GtaError, ToolError, ToolUnavailable
+from gta_bench.judging.showing.limits import EvidenceLimits
+from gta_bench.records.evidence import Picture, Probe
+from gta_bench.tools.contract import Equipment
+
+Value = TypeVar("Value")
+LISTED: Final = 20
+LONGEST_REASON: Final = 300
+DENSE: Final = "\u3040-\u9fff\uac00-\ud7a3"
+WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The file to show: its bytes, what it is, and what it refers to.
+
+    `beside` are files of the same unit that it loads, by path; `lost` are references of it that
+    lead to no file. `pdf` gives it as PDF where LibreOffice is what shows it.
+    """
+
+    path: str
+    data: bytes
+    identity: Identity
+    equipment: Equipment
+    limits: EvidenceLimits
+    keep: Callable[[bytes], str]
+    beside: dict[str, bytes] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    pdf: Callable[[], Awaitable[bytes]] | None = None
+
+    @property
+    def jail(self) -> Jail:
+        """The jail, or ToolUnavailable."""
+        return self.equipment.need_jail()
+
+
+@dataclass
+class Draft:
+    """What is known of the file so far, in the order in which it is shown."""
+
+    subject: Subject
+    texts: list[str] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    unshown: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def room(self) -> int:
+        """Characters that may still be added."""
+        return max(0, self.subject.limits.characters - sum(map(len, self.texts)))
+
+    def text(self, words: str, *, what: str = "text", most: int | None = None) -> None:
+        """Add text, up to the room that is left; what does not fit is counted by line."""
+        words = clean(words)
+        room = self.room if most is None else min(self.room, most)
+        shown = words[:room]
+        if len(shown) < len(words):
+            lines = f"{shown.count(chr(10)) + 1:,} to {words.count(chr(10)) + 1:,}"
+            self.cut.append(
+                f"characters {len(shown) + 1:,} to {len(words):,} of its {what} (lines {lines}) "
+                "are not shown"
+            )
+        if shown:
+            self.texts.append(shown)
+
+    def whole_lines(self, most: int) -> bytes:
+        """The file up to a size, to the end of a line, so that no character is torn apart."""
+        data = self.subject.data
+        if len(data) <= most:
+            return data
+        head = data[: data.rfind(b"\n", 0, most) + 1 or most]
+        self.cut.append(left_out("byte", len(head) + 1, len(data), how="read"))
+        return head
+
+    def picture(self, data: bytes, label: str) -> None:
+        """Keep a picture."""
+        size = measure(data)
+        self.pictures.append(
+            Picture(
+                digest=self.subject.keep(data),
+                media_type=size.media_type,
+                label=clean(label),
+                width=size.width,
+                height=size.height,
+            )
+        )
+
+    def probe(self, name: str, value: JsonValue) -> None:
+        """Add a fact."""
+        self.probes.append(Probe(name=name, value=value))
+
+    def listed(self, name: str, values: Sequence[str]) -> None:
+        """Add a fact that is a list: how many, and the first of them."""
+        self.probe(name, len(values))
+        if values:
+            shown = [clean(value)[:200] for value in values[:LISTED]]
+            more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
+            self.findings.append(f"{name}: {', '.join(shown)}{more}")
+
+    def missed(self, what: str, problem: GtaError) -> None:
+        """Note that a part could not be made, and why."""
+        reason = problem.reason if isinstance(problem, ToolUnavailable) else str(problem)
+        words = " ".join(clean(reason).split())  # foreign words may be among them
+        self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
+
+
+async def settled(work: Awaitable[Value]) -> Value | GtaError:
+    """What it comes to, or the reason why not; parts of a file fail each for itself."""
+    try:
+        return await work
+    except (ToolError, ToolUnavailable) as exc:
+        return exc
+
+
+def clean(text: str) -> str:
+    """Text that every encoder takes."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def words_in(text: str) -> int:
+    """Words; of scripts without spaces every character counts as one."""
+    return len(WORD.findall(text))
+
+
+def left_out(noun: str, first: int, last: int, *, place: str = "", how: str = "shown") -> str:
+    """`row 3 of sheet 'A' is not shown`, `pages 21 to 200 are not shown as pictures`."""
+    if first == last:
+        return f"{noun} {first:,}{place} is not {how}"
+    return f"{noun}s {first:,} to {last:,}{place} are not {how}"

@@ -1,0 +1,148 @@
+"""A judged task as a reader wants it: its tree with scores, reasons and evidence."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gta_bench.metrics.strict.workflow import node_score, succeeds
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.records.workflow_scores import JudgeScores, LeafScore, TaskScore
+
+LONGEST = 160
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """What a judge said once: a score and why, or why there is none."""
+
+    repeat: int
+    score: float | None
+    said: str
+    used: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """A checkpoint; `state` says whether its score reaches the threshold, or is missing."""
+
+    id: str
+    weight: float
+    requirement: str
+    score: float | None
+    state: str
+    verdicts: tuple[VerdictView, ...] = ()
+    children: tuple["NodeView", ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A unit as one judge saw it."""
+
+    judge: str
+    repeats: int
+    root: NodeView
+    scored: int
+    leaves: int
+
+
+def view_task(
+    unit: WorkflowUnit,
+    judge: JudgeScores,
+    verdicts: Mapping[VerdictKey, VerdictRow],
+    *,
+    leaf_threshold: float,
+    root_threshold: float,
+) -> TaskView:
+    """The tree of a unit with what the judge said of each leaf."""
+    score = next(one for one in judge.tasks if (one.task, one.epoch) == (unit.task.id, unit.epoch))
+    known = {leaf.leaf: leaf.value for leaf in score.leaves if leaf.value is not None}
+    outcomes = {leaf.leaf: leaf for leaf in score.leaves}
+
+    def view(node: Checkpoint) -> NodeView:
+        value = node_score(node, known)
+        leaf = not node.children
+        return NodeView(
+            id=node.id,
+            weight=node.weight,
+            requirement=node.requirements or "",
+            score=value,
+            state=_state(value, leaf_threshold),
+            verdicts=tuple(_said(score, outcomes[node.id], judge, verdicts)) if leaf else (),
+            children=tuple(view(child) for child in node.children),
+        )
+
+    root = NodeView(
+        id=unit.task.id,
+        weight=1,
+        requirement=unit.task.category or "",
+        score=score.root,
+        state=_state(score.root, root_threshold),
+        children=tuple(view(node) for node in unit.task.checkpoints),
+    )
+    return TaskView(judge.judge, judge.repeats, root, len(known), len(score.leaves))
+
+
+def tree_text(unit: WorkflowUnit, view: TaskView) -> str:
+    """The tree as lines of text, each leaf with its score, reason and evidence."""
+    epoch = "" if unit.epoch == 1 else f", epoch {unit.epoch}"
+    files = ", ".join(file.path for file in unit.deliverables) or "nothing"
+    head = [
+        f"Task {unit.task.id}{epoch}: {score_text(view.root.score)} by {view.judge}, "
+        f"{view.scored} of {view.leaves} leaves scored",
+        f"delivered {files}",
+    ]
+    return "\n".join([*head, *_lines(view.root.children, "")])
+
+
+def score_text(score: float | None) -> str:
+    """A score with one or two digits after the point, as many as it needs."""
+    return "unscored" if score is None else f"{score:.2f}".removesuffix("0").removesuffix(".0")
+
+
+def _state(score: float | None, threshold: float) -> str:
+    if score is None:
+        return "unscored"
+    return "passed" if succeeds(score, threshold) else "failed"
+
+
+def _said(
+    score: TaskScore,
+    outcome: LeafScore,
+    judge: JudgeScores,
+    verdicts: Mapping[VerdictKey, VerdictRow],
+) -> Iterator[VerdictView]:
+    for repeat in range(1, judge.repeats + 1):
+        key = VerdictKey(
+            task=score.task,
+            epoch=score.epoch,
+            leaf=outcome.leaf,
+            judge=judge.judge,
+            repeat=repeat,
+        )
+        row = verdicts.get(key)
+        match None if row is None else row.verdict:
+            case Scored(value=value, reason=reason, used=used):
+                yield VerdictView(repeat, value, reason, used)
+            case Unscored(cause=cause, detail=detail):
+                yield VerdictView(repeat, None, f"{cause}: {detail}" if detail else cause)
+            case None:
+                yield VerdictView(repeat, None, ", ".join(outcome.causes))
+
+
+def _lines(nodes: tuple[NodeView, ...], indent: str) -> Iterator[str]:
+    for number, node in enumerate(nodes, start=1):
+        last = number == len(nodes)
+        branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        weight = "" if node.weight == 1 else f" (weight {node.weight:g})"
+        about = f"{node.id}{weight}: {score_text(node.score)}. {_short(node.requirement)}"
+        yield f"{indent}{branch}{about}"
+        for verdict in node.verdicts:
+            used = f" [{', '.join(verdict.used)}]" if verdict.used else ""
+            yield f"{indent}{below}   {_short(verdict.said, 3 * LONGEST)}{used}"
+        yield from _lines(node.children, f"{indent}{below}")
+
+
+def _short(text: str, most: int = LONGEST) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"

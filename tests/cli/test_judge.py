@@ -1,0 +1,170 @@
+"""`gta score RUN --judge`: stored runs before a judge that is a real server on loopback."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai.log import list_eval_logs, read_eval_log
+
+from gta_bench.cli import app
+from gta_bench.errors import UsageError
+from gta_bench.records.verdicts import Scored, Unscored
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.verdicts import read_verdicts
+from tests.chat_server import ChatServer, chat_server
+from tests.judging.builders import asked, honest, task
+from tests.judging.stored import settings_file, stored_run
+
+TASKS = (task("1"), task("2"))
+FILES = {"report.md": b"# Report\n\nAll is well.\n", "notes.txt": b"Nothing to add.\n"}
+
+
+class Provider:
+    """What the judge was asked, and which leaves it stumbles over."""
+
+    def __init__(self, server: ChatServer) -> None:
+        self.server = server
+        self.requests: list[dict[str, Any]] = []
+        self.broken: set[str] = set()
+        server.reply = self._reply
+
+    def _reply(self, request: dict[str, Any]) -> str:
+        self.requests.append(request)
+        return "I would say 8." if self.broken & set(asked(request)) else honest(request)
+
+    def asked(self) -> list[str]:
+        """The leaves that were asked for since the last look."""
+        leaves = [leaf for request in self.requests for leaf in asked(request)]
+        self.requests.clear()
+        return sorted(leaves)
+
+
+@pytest.fixture
+def provider(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
+    with chat_server() as server:
+        yield Provider(server)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return stored_run(tmp_path / "run", TASKS, FILES)
+
+
+def gta(provider: Provider, run: Path, *options: str) -> Result:
+    config = settings_file(run.parent, provider.server.url)
+    return CliRunner().invoke(app, ["--config", str(config), "score", str(run), *options])
+
+
+def judged(provider: Provider, run: Path, *options: str) -> Result:
+    return gta(provider, run, "--judge", "local", *options)
+
+
+def test_a_run_is_judged_and_nothing_is_asked_twice(provider: Provider, run: Path) -> None:
+    result = judged(provider, run)
+    assert result.exit_code == 0, result.output
+    assert "openai-api/local/m: 6 leaves asked, 6 scored." in result.stderr
+    assert provider.asked() == sorted(["cp1-1", "cp1-2", "cp1-3"] * 2)
+    rows = read_verdicts(run)
+    assert {row.verdict for row in rows.values()} == {
+        Scored(value=8, reason="Seen.", used=("report.md",))
+    }
+    logs = list_eval_logs(str(run / "judging"))
+    assert len(logs) == 1
+    log = read_eval_log(logs[0])
+    assert (log.eval.task, log.status) == ("gta_bench/judge", "success")
+    assert {str(sample.id) for sample in log.samples or []} == {"1", "2"}
+    again = judged(provider, run)
+    assert again.exit_code == 0
+    assert "openai-api/local/m: 0 leaves asked, 0 scored." in again.stderr
+    assert provider.asked() == []
+    assert len(list_eval_logs(str(run / "judging"))) == 1
+
+
+def test_running_it_again_asks_for_the_unscored_leaves_only(provider: Provider, run: Path) -> None:
+    provider.broken = {"cp1-2"}
+    result = judged(provider, run, "--json")
+    assert result.exit_code == 1, result.output
+    causes = [
+        row.verdict.cause
+        for row in read_verdicts(run).values()
+        if isinstance(row.verdict, Unscored)
+    ]
+    assert causes == ["reply_not_json"] * 2
+    provider.broken = set()
+    provider.asked()
+    result = judged(provider, run, "--json")
+    assert result.exit_code == 0, result.output
+    assert provider.asked() == ["cp1-2", "cp1-2"]
+    assert json.loads(result.stdout)["judges"][0]["judge"] == "openai-api/local/m"
+
+
+def test_judges_repeats_and_options_never_mix(provider: Provider, run: Path) -> None:
+    assert judged(provider, run).exit_code == 0
+    for options, count, name in (
+        (["--repeats", "2"], 6, "openai-api/local/m"),
+        (["--leaves-per-call", "3"], 6, "openai-api/local/m [leaves_per_call=3]"),
+        (["--judge-visibility", "upstream"], 6, "openai-api/local/m [visibility=upstream]"),
+        (["--no-inputs", "--no-pictures"], 6, "openai-api/local/m [inputs=off, pictures=off]"),
+        (["--judge-context", "9000"], 6, "openai-api/local/m [context_tokens=9000]"),
+    ):
+        provider.asked()
+        result = judged(provider, run, *options)
+        assert result.exit_code == 0, result.output
+        assert f"{name}: {count} leaves asked" in result.stderr
+        assert len(provider.asked()) == count
+    assert len({key.judge for key in read_verdicts(run)}) == 5
+
+
+def test_a_batch_gathers_all_calls_whatever_the_connections(provider: Provider, run: Path) -> None:
+    provider.server.delay = 1.0
+    result = judged(provider, run, "--judge-batch")
+    assert result.exit_code == 0, result.output
+    assert "openai-api/local/m: 6 leaves asked, 6 scored." in result.stderr
+    assert provider.server.most_at_once == 6
+
+
+def test_the_judge_sees_the_evidence_of_the_stored_files(provider: Provider, run: Path) -> None:
+    judged(provider, run)
+    sent = json.dumps(provider.requests[0]["messages"])
+    assert "All is well." in sent
+    assert "outputs/notes.txt" in sent
+    assert (run / "evidence").is_dir()
+
+
+def test_evidence_that_cannot_be_made_leaves_leaves_unscored(provider: Provider, run: Path) -> None:
+    digest = ArtefactStore(run / ARTEFACTS).keep(FILES["report.md"])
+    ArtefactStore(run / ARTEFACTS).path(digest).unlink()
+    result = judged(provider, run)
+    assert result.exit_code == 1
+    assert provider.asked() == []
+    verdicts = [row.verdict for row in read_verdicts(run).values()]
+    assert {verdict.cause for verdict in verdicts if isinstance(verdict, Unscored)} == {
+        "evidence_failed"
+    }
+    ArtefactStore(run / ARTEFACTS).keep(FILES["report.md"])
+    assert judged(provider, run).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--judge", "local"], "The same --judge is given twice"),
+        (["--judge", "nobody"], "Unknown model 'nobody'"),
+    ],
+)
+def test_judges_that_cannot_be_are_named(
+    provider: Provider, run: Path, options: list[str], words: str
+) -> None:
+    result = judged(provider, run, *options)
+    assert isinstance(result.exception, UsageError)
+    assert words in str(result.exception)
+
+
+def test_without_a_judge_no_model_is_asked(provider: Provider, run: Path) -> None:
+    result = gta(provider, run)
+    assert result.exit_code == 0, result.output
+    assert provider.server.asked == 0

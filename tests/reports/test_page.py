@@ -1,0 +1,113 @@
+import re
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.evidence import FileEvidence, Picture
+from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.steps import AnswerStep
+from gta_bench.records.verdicts import Scored, VerdictRow
+from gta_bench.reports.page import run_page, thumbnail
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from tests.metrics.workflow_units import SEVEN, rows, unit
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'"
+DIGEST = "a" * 64
+FILE = Deliverable(path="outputs/a.pdf", digest=DIGEST, size=2_500)
+
+
+def picture(mode: str = "RGBA", size: tuple[int, int] = (800, 1000)) -> bytes:
+    kept = BytesIO()
+    Image.new(mode, size).save(kept, "PNG")
+    return kept.getvalue()
+
+
+def shown(**changes: Any) -> FileEvidence:
+    page = Picture(digest=DIGEST, media_type="image/png", label="page 1", width=80, height=100)
+    return FileEvidence.model_validate(
+        {
+            "path": "outputs/a.pdf",
+            "digest": DIGEST,
+            "size": 2_500,
+            "claims": "pdf",
+            "kind": "pdf",
+            "pictures": (page,) * 5,
+            **changes,
+        }
+    )
+
+
+def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) -> str:
+    manifest = RunManifest(
+        created=datetime(2026, 11, 15, tzinfo=UTC),
+        dataset="workflow",
+        dataset_digest="0",
+        mode="workflow",
+        system=System(model=f"m {HOSTILE}", agent="toolcalling"),
+        tasks=(one.task.id,),
+    )
+    scores = score_workflow([one], said, thresholds=SEVEN)
+    return run_page(
+        WorkflowSummary(f"runs/{HOSTILE}", manifest, scores),
+        [one],
+        {row.key: row for row in said},
+        evidence=evidence,
+        picture=lambda digest: picture(),
+    )
+
+
+def test_what_systems_judges_and_files_say_is_text_and_never_markup() -> None:
+    said = list(rows({"a1": 10, "a2": 2, "b": 5}))
+    said[0] = said[0].model_copy(
+        update={"verdict": Scored(value=10, reason=HOSTILE, used=(HOSTILE,))}
+    )
+    hostile = FILE.model_copy(update={"path": f"outputs/{HOSTILE}"})
+    base = unit(deliverables=(hostile,), trace=(AnswerStep(content=HOSTILE),), strays=(HOSTILE,))
+    task = base.task.model_copy(update={"request": HOSTILE, "category": HOSTILE})
+    one = base.model_copy(update={"task": task})
+    text = page(one, said, **{DIGEST: shown(findings=(HOSTILE,), cut=(HOSTILE,))})
+    assert "<script" not in text
+    assert "<img src=x" not in text
+    assert text.count("&lt;script&gt;") >= 10
+    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
+
+
+def test_a_page_needs_no_other_file_and_no_script() -> None:
+    text = page(unit(deliverables=(FILE,)), list(rows({"a1": 10, "a2": 2, "b": 5})))
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_files_have_thumbnails_where_a_judge_was_shown_them() -> None:
+    one = unit(deliverables=(FILE,), inputs=(FILE,))
+    text = page(one, [], **{DIGEST: shown(unshown=("page 9: too large",))})
+    assert text.count("data:image/jpeg;base64,") == 6
+    assert "2 more pictures" in text
+    assert "page 9: too large" in text
+    assert "1 input file<" in text
+    assert "no judge has been shown it" in page(one, [])
+
+
+@pytest.mark.parametrize(("size", "said"), [(10, "10 B"), (2_500, "2 kB"), (3_400_000, "3.4 MB")])
+def test_sizes_are_short(size: int, said: str) -> None:
+    assert said in page(unit(deliverables=(FILE.model_copy(update={"size": size}),)), [])
+
+
+def test_a_unit_without_result_says_why_and_an_empty_one_too() -> None:
+    assert "No result: HTTP 500" in page(unit(failure="HTTP 500"), [])
+    empty = page(unit(epoch=2), [])
+    assert "None." in empty
+    assert "Nothing." in empty
+    assert "Task 1, epoch 2" in empty
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "L", "P", "RGB", "LA"])
+def test_a_thumbnail_is_small_whatever_the_picture(mode: str) -> None:
+    uri = thumbnail(picture(mode))
+    assert uri.startswith("data:image/jpeg;base64,")
+    assert len(uri) < 10_000
