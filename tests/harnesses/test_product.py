@@ -25,7 +25,7 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
 from gta_bench.tools.backends.transport import Bounds
-from tests.builders import JPEG, workflow_task, write_workflow
+from tests.builders import JPEG, atomic_task, workflow_task, write_atomic, write_workflow
 from tests.conftest import REPOSITORY
 from tests.harnesses.asgi import serving
 
@@ -86,6 +86,20 @@ def test_the_example_is_measured_like_any_system(here: Path, example: str) -> No
     assert found["7"].usage.seconds > 0
 
 
+def test_an_atomic_task_is_answered_end_to_end(here: Path) -> None:
+    write_atomic(here / "data" / "gta_atomic", {"0": atomic_task(), "1": atomic_task()})
+    command = ("run", "atomic", "--similarity", "exact-or-half", "--out", "runs/a", "--product")
+    product = Scripted({"name": "Clever", "status": "done", "final": "It costs 7."})
+    with serving(product.app) as url:
+        wrong = gta(*command, url, "--mode", "step")
+        result = gta(*command, url, "--mode", "end-to-end", "--tasks", "0,1")
+    assert "--mode step means nothing to a product" in str(wrong.exception)
+    assert result.exit_code == 0, result.output
+    assert "Clever · unknown · product" in result.stderr
+    scores = json.loads((here / "runs/a/scores.json").read_bytes())
+    assert (scores["n"], scores["strict"]["ans_acc"]) == (2, 100.0)
+
+
 def test_the_same_command_asks_for_nothing_twice(here: Path, example: str) -> None:
     run(example, "--tasks", "8")
     logs = sorted((here / "runs/product/logs").iterdir())
@@ -111,7 +125,7 @@ def test_a_key_that_is_wrong_or_not_there_is_told_before_anything_runs(
 )
 def test_a_product_brings_its_own_model_and_tools(here: Path, more: list[str]) -> None:
     result = run("http://127.0.0.1:9", *more)
-    assert "A product brings its own model and tools" in str(result.exception)
+    assert "means nothing to a product behind HTTP; leave it out" in str(result.exception)
 
 
 def test_an_address_must_be_one(here: Path) -> None:

@@ -1,6 +1,7 @@
 """One result, brought in by four roads, is the same run: answers, files and scores are equal."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest, read_workflow_scores
 from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.verdicts import read_verdicts
+from tests.chat_server import ChatServer, chat_server
 from tests.harnesses.roads import task_ids, write_folder, write_pack
+from tests.judging.builders import honest
+from tests.judging.stored import settings_file
 
 ROADS = ("pack", "absolute", "folder", "flat")
 
@@ -94,3 +99,49 @@ def test_a_pack_keeps_the_calls_and_the_time_that_it_names(runs: Mapping[str, Pa
     assert unit.usage.seconds == 12.5
     system = read_manifest(runs["pack"]).system
     assert (system.harness, system.agent) == ("lagent", "imported")
+
+
+# A picture and a document, no file, a crash for an answer; a browser is not needed.
+JUDGED = "94,14,61"
+
+
+@pytest.fixture
+def judge(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
+    with chat_server() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_a_judge_is_asked_the_same_on_every_road(
+    data_dir: Path, workflow_dir: Path, runs: Mapping[str, Path], judge: ChatServer, tmp_path: Path
+) -> None:
+    requests: list[Any] = []
+
+    def reply(request: dict[str, Any]) -> str:
+        requests.append(request)
+        return honest(request)
+
+    judge.reply = reply
+    stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
+    base = runs["pack"].parent
+    sources: dict[str, tuple[str | Path, ...]] = {
+        "opencompass": ("opencompass", stored, "--dataset", "workflow"),
+        "pack": ("pack", base / "pack.json", "--root", stored),
+        "folder": ("folder", base / "folder-source"),
+    }
+    config = settings_file(tmp_path, judge.url)
+    asked, values = [], []
+    for name, source in sources.items():
+        run = tmp_path / name
+        gta("import", *source, "--data", workflow_dir, "--tasks", JUDGED, "--out", run)
+        result = gta("--config", config, "score", run, "--judge", "local")
+        assert "leaves asked" in result.stderr, result.output
+        asked.append(sorted(json.dumps(request, sort_keys=True) for request in requests))
+        values.append(
+            {key: row.verdict for key, row in read_verdicts(run).items() if key.judge != "upstream"}
+        )
+        requests.clear()
+    assert asked[0]
+    assert asked[0] == asked[1] == asked[2]
+    assert values[0] == values[1] == values[2]

@@ -1,6 +1,6 @@
 """The options of `gta run` that name a product behind HTTP as the system."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -55,3 +55,10 @@ def _key(variable: str | None) -> str | None:
     if key is None:
         raise EnvironmentProblem(f"{variable} is not set: export {variable}=…")
     return key
+
+
+def refuse_with_product(product: Product | None, given: Mapping[str, bool]) -> None:
+    """A product brings its own model and tools: options about these mean nothing beside it."""
+    wrong = [name for name, there in given.items() if there]
+    if product is not None and wrong:
+        raise UsageError(f"{wrong[0]} means nothing to a product behind HTTP; leave it out.")

@@ -11,7 +11,7 @@ from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
-from gta_bench.cli.product import product_options
+from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
@@ -123,11 +123,14 @@ def workflow_command(
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
     if rounds and len(judges) != 1:
         raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
-    if product is not None and (models or rounds or not tooling.plain):
-        raise UsageError(
-            "A product brings its own model and tools, and has no rounds: leave --model, --tools, "
-            "--tape, --control and --feedback-rounds out."
-        )
+    refuse_with_product(
+        product,
+        {
+            "--model": bool(models),
+            "--tools, --tape or --control": not tooling.plain,
+            "--feedback-rounds": rounds > 0,
+        },
+    )
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     folders: list[Path] = []

@@ -122,7 +122,7 @@ def _workflow_unit(
 
 
 def kept_inputs(
-    dataset: WorkflowDataset, task: WorkflowTask, store: ArtefactStore
+    dataset: Dataset, task: AtomicTask | WorkflowTask, store: ArtefactStore
 ) -> tuple[Deliverable, ...]:
     """The task's own files, kept with what was delivered; those that the dataset lacks are not."""
     kept = []

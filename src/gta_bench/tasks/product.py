@@ -1,4 +1,4 @@
-"""GTA-Workflow put to a product behind HTTP: it works with its own tools, its files are kept."""
+"""Tasks put to a product behind HTTP: it works with its own tools, its files are kept."""
 
 import asyncio
 
@@ -7,10 +7,12 @@ from inspect_ai.dataset import MemoryDataset
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.prompts import render
+from gta_bench.datasets.model import Dataset
 from gta_bench.harnesses.collecting import Keeping
 from gta_bench.harnesses.delivery import kept_inputs, stated_usage
 from gta_bench.harnesses.product import Product, ProductClient, State
-from gta_bench.records.run import System
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import DatasetName, System
 from gta_bench.records.steps import AnswerStep, StepError
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import (
@@ -22,10 +24,11 @@ from gta_bench.runs.samples import (
     TURNS,
     USAGE,
     dumped,
-    read_workflow_task,
 )
 from gta_bench.tasks.atomic import shown_work
+from gta_bench.tasks.atomic_step import atomic_sample, loaded_dataset
 from gta_bench.tasks.context import artefact_store, current_product
+from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.workflow import loaded_workflow, workflow_sample
 
 AGENT = "product"
@@ -45,17 +48,32 @@ def workflow_product(data: str) -> Task:
     )
 
 
+@task
+def atomic_product(data: str, similarity: str) -> Task:
+    """GTA-Atomic end to end with the product that the run names; its tool calls are not known."""
+    return Task(
+        dataset=MemoryDataset(
+            [atomic_sample(entry) for entry in loaded_dataset(data).tasks.values()],
+            name="gta-atomic",
+        ),
+        solver=ask_product(data, "atomic"),
+        scorer=atomic_answers(similarity),
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
 @solver
-def ask_product(data: str) -> Solver:
+def ask_product(data: str, name: DatasetName = "workflow") -> Solver:
     """Submit the task, wait, and keep what comes.
 
     A product that cannot be reached fails the unit, which the same command runs again. One that
     says that it failed, or takes too long, has delivered what there is.
     """
-    dataset = loaded_workflow(data)
+    dataset: Dataset = loaded_workflow(data) if name == "workflow" else loaded_dataset(data)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_workflow_task(state.metadata)
+        entry = dataset.tasks[str(state.sample_id)]
         store = artefact_store()
         inputs = await asyncio.to_thread(kept_inputs, dataset, entry, store)
         client = ProductClient(current_product())
@@ -92,7 +110,7 @@ def product_system(product: Product) -> System:
     )
 
 
-def _prompt(entry: WorkflowTask) -> str:
+def _prompt(entry: AtomicTask | WorkflowTask) -> str:
     """The request, after the names of the files that come with it."""
     names = ", ".join(f"`{item.path.removeprefix('inputs/')}`" for item in entry.attachments)
     return f"{render('files.md', paths=names)}\n\n{entry.request}" if names else entry.request
