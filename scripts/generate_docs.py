@@ -16,6 +16,7 @@ from gta_bench.cli import app
 from gta_bench.datasets.receipt import Receipt
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
+from gta_bench.records.finished import ResultMeta
 from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
@@ -30,6 +31,7 @@ RECORDS: tuple[type[BaseModel], ...] = (
     Finding,
     Receipt,
     Entry,
+    ResultMeta,
 )
 
 

@@ -8,11 +8,13 @@ from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.product import Product
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import read_settings
@@ -20,6 +22,7 @@ from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
 from gta_bench.tasks.evaluation import finished
+from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.tooling import Tooling
 
 
@@ -60,6 +63,7 @@ from gta_bench.tasks.tooling import Tooling
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
+@product_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -84,6 +88,7 @@ def atomic_command(
     max_tokens: int | None,
     temperature: float | None,
     tooling: Tooling,
+    product: Product | None,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -99,6 +104,14 @@ def atomic_command(
             "budget.timeout": timeout,
         },
     ).settings
+    refuse_with_product(
+        product,
+        {
+            "--mode step": mode == "step",
+            "--model": bool(models),
+            "--tools, --tape or --control": not tooling.plain,
+        },
+    )
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     runs = [
@@ -116,9 +129,14 @@ def atomic_command(
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
                 tooling=tooling,
+                product=product,
             ),
         )
-        for target, model in run_targets(Path(out), models, agent, settings)
+        for target, model in (
+            run_targets(Path(out), models, agent, settings)
+            if product is None
+            else [(Path(out), NO_MODEL)]
+        )
     ]
     if mode == "step" and not tooling.plain:
         raise UsageError(

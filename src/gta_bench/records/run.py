@@ -18,6 +18,8 @@ Mode = Literal["step", "end-to-end"]
 RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
+# The tools of a system that was not run here, or that brings its own.
+OWN_TOOLS = "own"
 
 # What makes two runs different ones, beside their systems.
 IDENTITY = (
@@ -27,10 +29,12 @@ IDENTITY = (
 
 
 class System(Record):
-    """What is being measured: a model and the agent that drives it."""
+    """What is being measured: a model and the agent that drives it, or a foreign harness."""
 
     model: str
     agent: str
+    harness: str | None = None
+    harness_version: str | None = None
     images: Images = "path"
     temperature: float | None = None
     max_tokens: int | None = None
@@ -48,8 +52,8 @@ class Feedback(Record):
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
-    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`, or
-    the address of the server whose tools were called.
+    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
+    the address of the server whose tools were called, or `own` where a system brought its own.
     """
 
     format: Literal[1] = 1

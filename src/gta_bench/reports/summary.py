@@ -96,6 +96,9 @@ def system_name(manifest: RunManifest) -> str:
     """The system in a few words."""
     system = manifest.system
     seen = " (images attached)" if system.images == "attached" else ""
+    if system.harness is not None:
+        version = f" {system.harness_version}" if system.harness_version else ""
+        return f"{system.harness}{version} · {system.model} · {system.agent}{seen}"
     return f"{system.model} · {system.agent}{seen}"
 
 

@@ -11,8 +11,9 @@ from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
+from gta_bench.harnesses.product import Product
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.records.run import Images, Mode, RunManifest
+from gta_bench.records.run import OWN_TOOLS, Images, Mode, RunManifest
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
 from gta_bench.settings import Settings
@@ -29,6 +30,7 @@ from gta_bench.tasks.evaluation import (
     tool_digests,
 )
 from gta_bench.tasks.models import ChosenModel, open_model
+from gta_bench.tasks.product import atomic_product, product_system
 from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
 
 
@@ -47,6 +49,7 @@ class AtomicRun:
     similarity: str
     max_turns: int = MAX_TURNS
     tooling: Tooling = PLAIN
+    product: Product | None = None
 
 
 def plan(run: AtomicRun) -> RunManifest:
@@ -58,13 +61,15 @@ def plan(run: AtomicRun) -> RunManifest:
         dataset="atomic",
         dataset_digest=dataset_digest(dataset),
         mode=run.mode,
-        system=described_system(run.model, run.agent, run.images),
+        system=described_system(run.model, run.agent, run.images)
+        if run.product is None
+        else product_system(run.product),
         tasks=select_tasks(dataset.tasks, run.tasks),
         epochs=run.epochs,
         prompts=agent_digests() if run.mode == "step" else agent_digests() | tool_digests(),
         packages=package_versions(),
         similarity=run.similarity,
-        **run.tooling.planned(),
+        **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
         notes=_notes(run),
     )
 
@@ -92,7 +97,9 @@ def execute(
     task = _task(run, manifest.similarity)
     references = load_atomic(run.data).tasks.values() if run.tooling.controls else ()
     with open_tooling(run.tooling, "atomic", references) as tooling:
-        context = RunContext(files=files_folder(out), settings=run.settings, tooling=tooling)
+        context = RunContext(
+            files=files_folder(out), settings=run.settings, tooling=tooling, product=run.product
+        )
         evaluate(task, manifest, out, context, listener, model=asked)
     note_recording(run.tooling, out, manifest)
     return read_units(log_folder(out), manifest.tasks, manifest.epochs)
@@ -101,6 +108,8 @@ def execute(
 def _task(run: AtomicRun, similarity: str) -> Task:
     """The Inspect task; another similarity is another scoring, so the logs keep the first one."""
     data = str(run.data)
+    if run.product is not None:
+        return atomic_product(data=data, similarity=similarity)
     if run.mode == "step":
         return atomic_step(data=data, agent=run.agent, images=run.images, similarity=similarity)
     return atomic(

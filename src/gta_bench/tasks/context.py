@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gta_bench.errors import UsageError
+from gta_bench.harnesses.product import Product
 from gta_bench.records.run import DatasetName
 from gta_bench.records.tape import TapeMode
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -56,7 +58,7 @@ class RunContext:
     """Where samples keep their files, and what they get their tools through.
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system.
+    of, with what goes back to the system. `product` is asked where the system is one.
     """
 
     files: Path
@@ -64,6 +66,7 @@ class RunContext:
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: Path | None = None
     earlier: Earlier | None = None
+    product: Product | None = None
 
 
 _contexts: list[RunContext] = []
@@ -104,6 +107,14 @@ def artefact_store() -> ArtefactStore:
     """Where deliverables are kept; a temporary folder where no run holds it."""
     kept = _contexts[-1].artefacts if _contexts else None
     return ArtefactStore(kept or _temporary_artefacts())
+
+
+def current_product() -> Product:
+    """The product that the run measures."""
+    product = _contexts[-1].product if _contexts else None
+    if product is None:
+        raise UsageError("No product is named: `gta run workflow --product URL` does it.")
+    return product
 
 
 def earlier_round() -> Earlier | None:

@@ -1,0 +1,1 @@
+"""Foreign systems: what they delivered elsewhere, and how they are asked here."""
