@@ -6,6 +6,7 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
@@ -14,6 +15,7 @@ from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import read_settings
@@ -69,6 +71,7 @@ run.add_command(workflow_command)
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
+@harness_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -93,6 +96,7 @@ def atomic_command(
     max_tokens: int | None,
     temperature: float | None,
     tooling: Tooling,
+    harness: Harness | None,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -125,14 +129,17 @@ def atomic_command(
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
                 tooling=tooling,
+                harness=harness,
             ),
         )
-        for target, model in run_targets(Path(out), models, agent, settings)
+        for target, model in run_targets(Path(out), models, agent, settings, harness)
     ]
     if mode == "step" and not tooling.plain:
         raise UsageError(
             "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
         )
+    if mode == "step" and harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

@@ -8,12 +8,14 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import FeedbackLevel, Images
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
@@ -76,6 +78,7 @@ from gta_bench.tasks.workflow_run import WorkflowRun, plan
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
+@harness_options
 @data_option
 @click.pass_obj
 @click.pass_context
@@ -98,6 +101,7 @@ def workflow_command(
     max_tokens: int | None,
     temperature: float | None,
     tooling: Tooling,
+    harness: Harness | None,
     folder: str | None,
 ) -> None:
     """GTA-Workflow with a model and an agent; the same command continues an unfinished run."""
@@ -112,11 +116,13 @@ def workflow_command(
     ).settings
     if rounds and len(judges) != 1:
         raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
+    if rounds and harness is not None:
+        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     folders: list[Path] = []
     complete = True
-    for target, model in run_targets(Path(out), models, agent, settings):
+    for target, model in run_targets(Path(out), models, agent, settings, harness):
         wanted = WorkflowRun(
             data=Path(settings.data.workflow),
             model=model._replace(settings=model.settings.model_copy(update=given)),
@@ -127,6 +133,7 @@ def workflow_command(
             settings=settings,
             max_turns=max_turns,
             tooling=tooling,
+            harness=harness,
         )
         planned = plan(wanted)
         total = len(planned.tasks) * planned.epochs

@@ -18,19 +18,25 @@ Mode = Literal["step", "end-to-end"]
 RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
+Network = Literal["none", "tools", "open"]
 
 # What makes two runs different ones, beside their systems.
 IDENTITY = (
     *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
-    *("tools", "controls", "control_seed", "feedback"),
+    *("tools", "controls", "control_seed", "feedback", "network"),
 )
 
 
 class System(Record):
-    """What is being measured: a model and the agent that drives it."""
+    """What is being measured: a model and the agent that drives it, or a harness.
+
+    `harness` is a foreign system's name, its command or its function; `agent` is then `harness`.
+    """
 
     model: str
     agent: str
+    harness: str | None = None
+    harness_version: str | None = None
     images: Images = "path"
     temperature: float | None = None
     max_tokens: int | None = None
@@ -49,7 +55,8 @@ class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
     `similarity` is the one that the scores inside the logs were made with. `tools` is `local`, or
-    the address of the server whose tools were called.
+    the address of the server whose tools were called. `network` is what a harness could reach:
+    our tools and its model alone, or everything; None where no foreign code ran.
     """
 
     format: Literal[1] = 1
@@ -69,6 +76,7 @@ class RunManifest(Record):
     controls: tuple[str, ...] = ()
     control_seed: int = 0
     feedback: Feedback | None = None
+    network: Network | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:

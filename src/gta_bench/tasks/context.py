@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import DatasetName
 from gta_bench.records.tape import TapeMode
 from gta_bench.runs.artefacts import ArtefactStore
@@ -56,7 +58,7 @@ class RunContext:
     """Where samples keep their files, and what they get their tools through.
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system.
+    of, with what goes back to the system. `harness` is the foreign system that is measured.
     """
 
     files: Path
@@ -64,6 +66,7 @@ class RunContext:
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: Path | None = None
     earlier: Earlier | None = None
+    harness: Harness | None = None
 
 
 _contexts: list[RunContext] = []
@@ -109,6 +112,14 @@ def artefact_store() -> ArtefactStore:
 def earlier_round() -> Earlier | None:
     """The round before, where this is a later one."""
     return _contexts[-1].earlier if _contexts else None
+
+
+def current_harness() -> Harness:
+    """The foreign system that is measured."""
+    harness = _contexts[-1].harness if _contexts else None
+    if harness is None:
+        raise UsageError("A harness is run by `gta run … --harness`, not by `inspect eval` alone.")
+    return harness
 
 
 @cache

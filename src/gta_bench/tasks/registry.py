@@ -2,6 +2,7 @@
 
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.harness import atomic_harness, workflow_harness
 from gta_bench.tasks.workflow import workflow
 
-__all__ = ["atomic", "atomic_step", "workflow"]
+__all__ = ["atomic", "atomic_harness", "atomic_step", "workflow", "workflow_harness"]
