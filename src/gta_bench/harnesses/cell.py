@@ -37,6 +37,7 @@ READY_SECONDS = 60.0
 GONE_SECONDS = 10.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
+SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
 OPEN_NETWORK_FILES = (
     *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl"),
     *("/etc/ca-certificates", "/etc/pki"),
@@ -367,7 +368,7 @@ def _bubblewrap(plan: Plan, folder: Path) -> list[str]:
     for inside in INSIDE:
         argv += ["--ro-bind", str(source / inside), f"/jail/{inside}"]
     outside = OPEN_NETWORK_FILES if plan.network == "open" else ()
-    for name in outside:
+    for name in (*SYSTEM_NAMES, *outside):
         argv += ["--ro-bind-try", name, name]
     for name in OWN_FILES:
         if f"/etc/{name}" not in outside:
