@@ -400,7 +400,8 @@ def _orders(plan: Plan, python: Python) -> Orders:
             "memory_bytes": None,
             "file_bytes": limits.disk_bytes,
             "open_files": 4096,
-            "processes": limits.processes,
+            # A fork bomb between two looks; the kernel does not count root's.
+            "processes": 2 * limits.processes,
         },
         "landlock": None,
         "profile": "program",

@@ -96,6 +96,9 @@ def system_name(manifest: RunManifest) -> str:
     """The system in a few words."""
     system = manifest.system
     seen = " (images attached)" if system.images == "attached" else ""
+    if system.harness is not None:
+        name = " ".join(filter(None, (system.harness, system.harness_version)))
+        return name if system.model == "none/none" else f"{name} · {system.model}"
     return f"{system.model} · {system.agent}{seen}"
 
 
