@@ -362,8 +362,8 @@ def _bubblewrap(plan: Plan, folder: Path) -> list[str]:
     argv += walls.system_tree()
     for name in ("/tmp", "/var/tmp", HOME):
         argv += ["--size", str(limits.disk_bytes), "--tmpfs", name]
-    for path in dict.fromkeys((*python.roots, *map(str, plan.readable))):
-        argv += ["--ro-bind", path, path]
+    for path in _outermost([*map(Path, python.roots), *plan.readable]):
+        argv += ["--ro-bind", str(path), str(path)]
     source = Path(gta_bench.__file__).parent.parent
     for inside in INSIDE:
         argv += ["--ro-bind", str(source / inside), f"/jail/{inside}"]
@@ -383,6 +383,12 @@ def _bubblewrap(plan: Plan, folder: Path) -> list[str]:
     argv += ["--chdir", WORKSPACE, "--remount-ro", "/", "--remount-ro", "/dev"]
     boot = [python.executable, "-s", "-P", "-B", "-c", walls.BOOT, "/jail"]
     return [*argv, "--", *boot, json.dumps(_orders(plan, python))]
+
+
+def _outermost(paths: Sequence[Path]) -> list[Path]:
+    """Each path once, without those that lie below another one."""
+    distinct = dict.fromkeys(paths)
+    return [path for path in distinct if not any(parent in distinct for parent in path.parents)]
 
 
 def _orders(plan: Plan, python: Python) -> Orders:
