@@ -9,12 +9,11 @@ import pytest
 
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses import cell as cells
 from gta_bench.harnesses.cell import Cell, CellGone, CellLimits, Plan, Ran
 from gta_bench.harnesses.sandbox import CellSandbox
 
 
-def plan(folder: Path, **limits: float) -> Plan:
+def plan(folder: Path, **limits: int) -> Plan:
     for name in ("inputs", "outputs"):
         (folder / name).mkdir()
     return Plan(
@@ -47,7 +46,7 @@ FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.
     ],
 )
 def test_what_exceeds_a_bound_ends_the_cell(
-    limits: dict[str, float], script: str, stop: str, tmp_path: Path
+    limits: dict[str, int], script: str, stop: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CellGone) as gone:
         inside(plan(tmp_path, **limits), lambda cell: cell.run(["sh", "-c", script]))
@@ -97,7 +96,7 @@ def test_a_cell_that_cannot_be_made_says_why(
     missing = replace(wanted, readable=[tmp_path / "missing"])
     with pytest.raises(EnvironmentProblem, match="could not be made: bwrap: Can't find source"):
         inside(missing, lambda cell: cell.run(["true"]))
-    monkeypatch.setattr(cells.shutil, "which", lambda name: str(tmp_path / "bwrap"))
+    monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "bwrap"))
     with pytest.raises(EnvironmentProblem, match="apt install bubblewrap"):
         inside(wanted, lambda cell: cell.run(["true"]))
 

@@ -30,8 +30,8 @@ def test_the_python_harness_works_on_both_datasets(
         assert unit.answer == "The answer is 222"
         assert [file.path for file in unit.deliverables] == ["outputs/report.md"]
         assert [call.status for call in unit.calls] == ["done"]
-    unit = _atomic(atomic_dir, tmp_path / "a", command)
-    assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+    atomic = _atomic(atomic_dir, tmp_path / "a", command)
+    assert [step.step for step in atomic.trace or ()] == ["call", "reply", "answer"]
 
 
 def test_the_shell_harness_works(atomic_dir: Path, tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_leaves_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", f"{codex}:{os.environ['PATH']}")
+    # Codex's list of models, for which inspect_swe has a copy, cannot be downloaded in a test.
+    monkeypatch.setattr("inspect_swe._util.download._RETRY_DELAYS", ())
     harness = Harness(
         kind="named", target="codex", version=installed_version("codex"), limits=LIMITS
     )
