@@ -6,6 +6,7 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.product import product_options, refuse_with_product
@@ -14,6 +15,7 @@ from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
@@ -64,6 +66,7 @@ from gta_bench.tasks.tooling import Tooling
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
 @product_options
+@harness_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -89,6 +92,7 @@ def atomic_command(
     temperature: float | None,
     tooling: Tooling,
     product: Product | None,
+    harness: Harness | None,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -130,10 +134,11 @@ def atomic_command(
                 similarity=settings.scoring.similarity,
                 tooling=tooling,
                 product=product,
+                harness=harness,
             ),
         )
         for target, model in (
-            run_targets(Path(out), models, agent, settings)
+            run_targets(Path(out), models, agent, settings, harness)
             if product is None
             else [(Path(out), NO_MODEL)]
         )
@@ -142,6 +147,8 @@ def atomic_command(
         raise UsageError(
             "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
         )
+    if mode == "step" and harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:
