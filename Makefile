@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
-PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*
+PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,src/gta_bench/statistics/*
 # Files of tests run side by side; what one file shares stays in one process.
 PARALLEL = -n auto --maxprocesses 4 --dist loadfile
 EXTRAS = similarity-light,tools,documents,media,serve,report

@@ -16,13 +16,23 @@ from gta_bench.cli import app
 from gta_bench.datasets.receipt import Receipt
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
+from gta_bench.records.finished import ResultMeta
+from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
-RECORDS: tuple[type[BaseModel], ...] = (AtomicTask, WorkflowTask, ToolSpec, Finding, Receipt)
+RECORDS: tuple[type[BaseModel], ...] = (
+    AtomicTask,
+    WorkflowTask,
+    ToolSpec,
+    Finding,
+    Receipt,
+    Entry,
+    ResultMeta,
+)
 
 
 def main() -> None:

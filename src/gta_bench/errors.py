@@ -8,8 +8,11 @@ GtaError                 told to the user in one line: what, where, what next
 ├── FetchError           exit 3: a download or an archive that must not be used
 ├── RunError             exit 2: a run directory that is not what the command needs
 ├── ToolError            exit 1: told to the agent and recorded; the run goes on
-│   └── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
+│   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
+│   └── InjectedFault    exit 1: a failure that a control made on purpose
+├── ToolServerFailure    exit 3: a tool server that does not answer; the unit fails
 └── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
+    └── NotOnTape        exit 3: a call that the replayed tape has no reply to
 """
 
 from typing import Literal
@@ -93,6 +96,19 @@ class ConfinedError(ToolError):
         super().__init__(message)
 
 
+class ToolServerFailure(GtaError):
+    """A tool server that cannot be reached or broke off; never told to the agent.
+
+    The unit stays unscored, and the same command runs it again.
+    """
+
+    exit_code = 3
+
+
+class InjectedFault(ToolError):
+    """A transient failure that a control made; no tool was called."""
+
+
 class ToolUnavailable(GtaError):
     """Something a tool needs is missing here: `reason` says what, `mend` how to get it."""
 
@@ -102,3 +118,14 @@ class ToolUnavailable(GtaError):
         self.reason = reason
         self.mend = mend
         super().__init__(f"{reason} {mend}")
+
+
+class NotOnTape(ToolUnavailable):
+    """A call without a recorded reply. `nearest` is for the user only.
+
+    The recorded call may be the reference's own, and an agent that is told it is told the answer.
+    """
+
+    def __init__(self, call: str, *, nearest: str) -> None:
+        self.nearest = nearest
+        super().__init__(f"There is no recorded reply to {call}.", mend="Make another call.")

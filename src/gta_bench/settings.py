@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,11 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
 Score = Annotated[float, Field(ge=0, le=10)]
+
+
+# Variables that hold secrets: OPENAI_API_KEY, HF_TOKEN, AWS_SECRET_ACCESS_KEY, DB_PASSWORD.
+SECRET_NAME = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)(_|$)", re.IGNORECASE)
+PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
 
 
 class Section(BaseModel):
@@ -171,6 +177,25 @@ def key_variables(settings: Settings) -> dict[str, str]:
             if entry.key_env is not None:
                 needs[entry.key_env] = f"{table}.{name}"
     return needs
+
+
+def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Every value that must not be written anywhere, with the name of the place it stands in.
+
+    Keys that the settings name, variables whose names say that they hold a secret, and passwords
+    inside addresses. Values under six characters are dummies such as `none`, and stand in any text.
+    """
+    named = {name for name in environment if SECRET_NAME.search(name)} | {*key_variables(settings)}
+    found = {environment[name]: name for name in sorted(named) if name in environment}
+    addresses = {name: value for name, value in environment.items() if "://" in value}
+    for table in ("models", "endpoints"):
+        for name, entry in getattr(settings, table).items():
+            url = entry.base_url if isinstance(entry, ModelSettings) else entry.url
+            addresses[f"{table}.{name}"] = url or ""
+    for name, address in addresses.items():
+        if password := PASSWORD.search(address):
+            found[password.group(1)] = name
+    return {value.strip(): name for value, name in found.items() if len(value.strip()) >= 6}
 
 
 def settings_schema() -> dict[str, JsonValue]:

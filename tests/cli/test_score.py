@@ -115,15 +115,15 @@ def test_an_import_names_what_is_missing_and_what_differs(
 ) -> None:
     content = json.loads((predictions / "step.json").read_text(encoding="utf-8"))
     del content["3"]
-    for number in range(10, 20):
+    for number in range(10, 25):
         content[str(number)]["gold"] = content[str(number)]["gold"][:1]
     write_json(predictions / "step.json", content)
     command: list[str | Path] = ["import", "opencompass", predictions / "step.json"]
     command += ["--mode", "step"]
     result = gta(*command, "--data", atomic_dir, "--out", predictions / "run")
-    assert "Without prediction, counted as failed under strict: 3\n" in result.stderr
+    assert "Not delivered, counted as failed under strict: 3\n" in result.stderr
     assert "task 10, gold: the reference stored in the file has 1 steps, not" in result.stderr
-    assert "more findings of this kind" in result.stderr
+    assert "… and 5 more findings." in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import workflow_task, write_json, write_workflow
 from tests.conftest import REPOSITORY
 from tests.file_server import serving
 
@@ -51,6 +52,7 @@ def test_console_blocks_run_as_written(
         server.files[ATOMIC_ARCHIVE] = archive
         settings = f'[data]\ngithub = "{server.url}"\n'
         (tmp_path / "gta.toml").write_text(settings, encoding="utf-8")
+        write_results(tmp_path)
         for command, shown in commands(page):
             program, *arguments = shlex.split(command)
             assert program == "gta", f"{page.name}: {command}"
@@ -65,6 +67,26 @@ def test_console_blocks_run_as_written(
             assert result.returncode == 0, f"{command}\n{said}"
             for line in shown:
                 assert re.search(pattern(line), said), f"{command}: {line!r} not in\n{said}"
+
+
+def write_results(folder: Path) -> None:
+    """A small Workflow dataset, and finished results of it as a folder and as a pack."""
+    write_workflow(folder / "mini", {name: workflow_task() for name in ("0", "1", "2")})
+    for name in (
+        "0/final.txt",
+        "0/files/report.md",
+        "0/files/data/a.csv",
+        "1/final.txt",
+        "1/files/b.md",
+    ):
+        file = folder / "results" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("Done.", encoding="utf-8")
+    write_json(folder / "results" / "0" / "meta.json", {"seconds": 95, "cost_usd": 0.4})
+    steps = [[{"role": "assistant", "content": "Done."}]]
+    files = ["results/0/files/report.md", "../secret.txt"]
+    entry = {"task_id": 0, "assistant_outputs": steps, "attached_files": files}
+    write_json(folder / "pack.json", {"schema_version": 1, "tasks": [entry]})
 
 
 def test_readme_has_console_blocks() -> None:

@@ -7,6 +7,7 @@ from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.finding import Finding
+from gta_bench.records.finished import ResultMeta
 from gta_bench.records.steps import AnswerStep, CallStep, StepError
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
@@ -108,3 +109,13 @@ def test_an_answer_that_is_a_crash_text_says_so() -> None:
     step = AnswerStep(content="[Error]", error=StepError(type="crash"))
     assert step.error is not None
     assert step.error.message == ""
+
+
+def test_how_long_results_took_is_stated_or_between_the_two_times() -> None:
+    times = {"started": "2026-11-15T09:00:00Z", "finished": "2026-11-15T11:00:30+02:00"}
+    assert ResultMeta.model_validate(times).duration == 30
+    assert ResultMeta.model_validate({**times, "seconds": 5}).duration == 5
+    assert ResultMeta.model_validate({"started": times["started"]}).duration is None
+    assert ResultMeta().duration is None
+    backwards = {"started": times["finished"], "finished": times["started"]}
+    assert ResultMeta.model_validate(backwards).duration == 0

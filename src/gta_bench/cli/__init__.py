@@ -11,10 +11,15 @@ from gta_bench.errors import GtaError
 COMMANDS = {
     "demo": ("gta_bench.cli.demo:demo", "The whole pipeline on three bundled tasks."),
     "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
-    "tools": ("gta_bench.cli.tools:tools", "List, call and equip the tools."),
-    "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
+    "tools": ("gta_bench.cli.tools:tools", "List, call, equip and serve the tools."),
+    "run": ("gta_bench.cli.running:run", "Measure a system on a dataset."),
+    "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),
+    "leaderboard": (
+        "gta_bench.cli.leaderboard:leaderboard",
+        "Check leaderboard entries, build the site.",
+    ),
     "import": ("gta_bench.cli.importing:import_group", "Bring finished results into a run."),
     "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),
     "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),

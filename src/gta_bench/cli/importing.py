@@ -1,5 +1,6 @@
 """`gta import`: finished results of elsewhere become an ordinary run."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,19 +10,37 @@ from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
-from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.datasets.upstream_workflow import read_workflow_predictions
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import DatasetName, Mode, RunManifest, RunMode, System, WorkflowUnit
+from gta_bench.harnesses.collecting import FoundFile, keep_files
+from gta_bench.harnesses.delivery import Finished, kept_inputs, write_finished
+from gta_bench.harnesses.folder import read_folder
+from gta_bench.harnesses.pack import read_pack
+from gta_bench.records.finding import Finding
+from gta_bench.records.finished import ResultMeta
+from gta_bench.records.run import (
+    OWN_TOOLS,
+    DatasetName,
+    Mode,
+    RunManifest,
+    RunMode,
+    System,
+    WorkflowUnit,
+)
 from gta_bench.records.verdicts import Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported, write_imported_workflow
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.settings import read_settings
+from gta_bench.tasks.evaluation import select_tasks
+
+UNKNOWN = "unknown"
+AGENT = "imported"
+SHOWN = 10
 
 
 @click.group("import")
@@ -29,23 +48,128 @@ def import_group() -> None:
     """Bring finished results into a run that is scored like any other."""
 
 
+Command = Callable[..., None]
+
+
+def _system_options(command: Command) -> Command:
+    """Where the run goes, and what the results are of."""
+    options = (
+        click.option("--out", type=click.Path(), required=True, help="The run's folder."),
+        click.option("--tasks", help="Tasks that were done: positions (0:30) or ids (3,5,7)."),
+        click.option("--model", help="The model's name, for reports."),
+        click.option("--harness", help="The agent system's name, for reports."),
+        click.option("--harness-version", help="Its version."),
+        data_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _dataset_option(default: DatasetName) -> Callable[[Command], Command]:
+    choice = click.Choice(["atomic", "workflow"])
+    return click.option("--dataset", "name", type=choice, default=default, show_default=True)
+
+
+@import_group.command("folder")
+@click.argument("source", type=click.Path(exists=True, file_okay=False))
+@_dataset_option("workflow")
+@_system_options
+@click.pass_obj
+def folder_command(
+    config_file: str | None,
+    source: str,
+    name: DatasetName,
+    out: str,
+    tasks: str | None,
+    model: str | None,
+    harness: str | None,
+    harness_version: str | None,
+    folder: str | None,
+) -> None:
+    """Results of any system: a folder a task, with `final.txt`, `files/` and `meta.json`.
+
+    Tasks without a folder were not delivered. Files may also lie beside final.txt, and folders may
+    be called `task_7`.
+    """
+    dataset = _dataset(config_file, name, folder)
+    finished = read_folder(Path(source), dataset.tasks)
+    given = ResultMeta(model=model, harness=harness, harness_version=harness_version)
+    _import_finished(Path(source), Path(out), dataset, finished, given, tasks)
+
+
+@import_group.command("pack")
+@click.argument("source", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder that attachments lie in; the pack's own unless given.",
+)
+@_dataset_option("workflow")
+@_system_options
+@click.pass_obj
+def pack_command(
+    config_file: str | None,
+    source: str,
+    root: str | None,
+    name: DatasetName,
+    out: str,
+    tasks: str | None,
+    model: str | None,
+    harness: str | None,
+    harness_version: str | None,
+    folder: str | None,
+) -> None:
+    """An eval pack of the published pipeline (schema_version 1) with its attachments.
+
+    Attachments are read below the pack's folder or --root, and nowhere else.
+    """
+    dataset = _dataset(config_file, name, folder)
+    below = None if root is None else Path(root)
+    finished = read_pack(Path(source), dataset.tasks, root=below)
+    given = ResultMeta(model=model, harness=harness, harness_version=harness_version)
+    _import_finished(Path(source), Path(out), dataset, finished, given, tasks)
+
+
+def _dataset(config_file: str | None, name: DatasetName, folder: str | None) -> Dataset:
+    settings = read_settings(config_path(config_file), overrides={f"data.{name}": folder}).settings
+    if name == "workflow":
+        return load_workflow(Path(settings.data.workflow))
+    return load_atomic(Path(settings.data.atomic))
+
+
+def _import_finished(
+    source: Path,
+    out: Path,
+    dataset: Dataset,
+    finished: Finished,
+    given: ResultMeta,
+    tasks: str | None,
+) -> None:
+    """The command line names the system, else the results do."""
+    mode: RunMode = "workflow" if isinstance(dataset, WorkflowDataset) else "end-to-end"
+    system = System(
+        model=given.model or finished.stated("model") or UNKNOWN,
+        agent=AGENT,
+        harness=given.harness or finished.stated("harness"),
+        harness_version=given.harness_version or finished.stated("harness_version"),
+    )
+    planned = _manifest(dataset, mode, system, source, tasks)
+    made = write_finished(out, planned, dataset, finished)
+    _say_how_many(made.tasks, list(made.missing), out)
+    if mode == "workflow":
+        say(f"{made.files} deliverables.")
+    _say_findings(made.findings)
+    say(f"Next: gta score {out}")
+
+
 @import_group.command("opencompass")
 @click.argument("source", type=click.Path(exists=True))
-@click.option(
-    "--dataset",
-    "name",
-    type=click.Choice(["atomic", "workflow"]),
-    default="atomic",
-    show_default=True,
-)
+@_dataset_option("atomic")
 @click.option(
     "--mode", type=click.Choice(["step", "end-to-end"]), help="Needed for GTA-Atomic, only."
 )
-@click.option("--out", type=click.Path(), required=True, help="The run's folder.")
-@click.option(
-    "--model", default="unknown", show_default=True, help="The model's name, for reports."
-)
-@data_option
+@_system_options
 @click.pass_obj
 def opencompass_command(
     config_file: str | None,
@@ -53,7 +177,10 @@ def opencompass_command(
     name: DatasetName,
     mode: Mode | None,
     out: str,
-    model: str,
+    tasks: str | None,
+    model: str | None,
+    harness: str | None,
+    harness_version: str | None,
     folder: str | None,
 ) -> None:
     """Results of the published pipeline.
@@ -63,39 +190,43 @@ def opencompass_command(
     """
     if (mode is None) == (name == "atomic"):
         raise UsageError("--mode step|end-to-end belongs to --dataset atomic, and only to it.")
-    settings = read_settings(config_path(config_file), overrides={f"data.{name}": folder}).settings
-    if mode is None:
-        _import_workflow(Path(source), Path(out), Path(settings.data.workflow), model)
+    dataset = _dataset(config_file, name, folder)
+    system = System(
+        model=model or UNKNOWN, agent=AGENT, harness=harness, harness_version=harness_version
+    )
+    manifest = _manifest(dataset, mode or "workflow", system, Path(source), tasks)
+    if isinstance(dataset, WorkflowDataset):
+        _import_workflow(Path(source), Path(out), dataset, manifest)
     else:
-        _import_atomic(Path(source), Path(out), Path(settings.data.atomic), model, mode)
+        _import_atomic(Path(source), Path(out), dataset, manifest)
     say(f"Next: gta score {out}")
 
 
-def _import_atomic(source: Path, out: Path, data: Path, model: str, mode: Mode) -> None:
-    dataset = load_atomic(data)
-    found = read_predictions(source, dataset, mode)
-    manifest = _manifest(dataset, mode, model, source)
-    write_imported(out, open_run(out, manifest), found.units)
-    missing = [unit.task.id for unit in found.units if unit.trace is None]
-    _say_how_many(len(found.units), missing, out)
-    for finding in found.findings[:5]:
-        say(f"task {finding.task}, {finding.field}: {finding.message}")
-    if len(found.findings) > 5:
-        say(f"… and {len(found.findings) - 5} more findings of this kind.")
+def _import_atomic(source: Path, out: Path, dataset: AtomicDataset, planned: RunManifest) -> None:
+    assert planned.mode != "workflow"
+    found = read_predictions(source, dataset, planned.mode)
+    units = [unit for unit in found.units if unit.task.id in planned.tasks]
+    write_imported(out, open_run(out, planned), units)
+    _say_how_many(len(units), [unit.task.id for unit in units if unit.trace is None], out)
+    _say_findings(found.findings)
 
 
-def _import_workflow(source: Path, out: Path, data: Path, model: str) -> None:
-    dataset = load_workflow(data)
-    found = read_workflow_predictions(source, dataset)
-    manifest = open_run(out, _manifest(dataset, "workflow", model, source))
+def _import_workflow(
+    source: Path, out: Path, dataset: WorkflowDataset, planned: RunManifest
+) -> None:
+    stored = read_workflow_predictions(source, dataset)
+    found = [one for one in stored if one.task.id in planned.tasks]
+    manifest = open_run(out, planned)
     store = ArtefactStore(out / ARTEFACTS)
     units = [
         WorkflowUnit(
             task=one.task,
             trace=one.trace,
             calls=one.calls,
-            inputs=tuple(_kept(store, path, file) for path, file in one.inputs),
-            deliverables=tuple(_kept(store, f"outputs/{file.name}", file) for file in one.files),
+            inputs=kept_inputs(dataset, one.task, store),
+            deliverables=keep_files(
+                store, [FoundFile(file.parent, (file.name,), file.name) for file in one.files]
+            ).deliverables,
         )
         for one in found
     ]
@@ -109,24 +240,30 @@ def _import_workflow(source: Path, out: Path, data: Path, model: str) -> None:
     say(f"{files} deliverables, {len(rows)} stored verdicts, {unscored} of them without a score.")
 
 
-def _manifest(dataset: Dataset, mode: RunMode, model: str, source: Path) -> RunManifest:
+def _manifest(
+    dataset: Dataset, mode: RunMode, system: System, source: Path, tasks: str | None
+) -> RunManifest:
     return RunManifest(
         created=datetime.now(UTC),
         dataset="workflow" if mode == "workflow" else "atomic",
         dataset_digest=dataset_digest(dataset),
         mode=mode,
-        system=System(model=model, agent="imported"),
-        tasks=tuple(dataset.tasks),
+        system=system,
+        tasks=select_tasks(dataset.tasks, tasks),
+        tools=OWN_TOOLS,
         imported_from=source.name,
     )
-
-
-def _kept(store: ArtefactStore, path: str, file: Path) -> Deliverable:
-    data = file.read_bytes()
-    return Deliverable(path=path, digest=store.keep(data), size=len(data))
 
 
 def _say_how_many(total: int, missing: list[str], out: Path) -> None:
     say(f"{total - len(missing)} of {total} tasks imported into {out}.")
     if missing:
-        say(f"Without prediction, counted as failed under strict: {' '.join(missing)}")
+        say(f"Not delivered, counted as failed under strict: {' '.join(missing)}")
+
+
+def _say_findings(findings: Sequence[Finding]) -> None:
+    for finding in findings[:SHOWN]:
+        place = f"task {finding.task}, " if finding.task else ""
+        say(f"{place}{finding.field or finding.file}: {finding.message}")
+    if len(findings) > SHOWN:
+        say(f"… and {len(findings) - SHOWN} more findings.")

@@ -10,6 +10,13 @@ from pydantic import JsonValue
 from gta_bench.cli.output import say, write_json
 from gta_bench.records.run import Mode
 from gta_bench.reports import workflow_summary
+from gta_bench.reports.controls import (
+    Compared,
+    compare_controls,
+    effect_remarks,
+    effect_table,
+    task_table,
+)
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -22,6 +29,7 @@ from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import read_manifest, read_scores, read_workflow_scores
 
+CONTROLS = "What tools are worth: solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
@@ -73,7 +81,9 @@ def report(
         if tasks:
             write_trees(folders, tasks)
     elif shape == "json":
-        write_json([_as_json(summary) for summary in _summaries(folders)])
+        summaries = _summaries(folders)
+        effects = {one.run.name: one for one in compare_controls(_atomic(summaries))}
+        write_json([_as_json(one, effects.get(one.name)) for one in summaries])
     elif shape == "markdown":
         click.echo(report_markdown(folders))
     else:
@@ -89,6 +99,9 @@ def write_reports(folders: Sequence[Path]) -> None:
     for summary in summaries:
         for remark in _remarks(summary):
             say(f"{summary.name}: {remark}")
+    for one in compare_controls(_atomic(summaries)):
+        for remark in effect_remarks(one):
+            say(f"{one.run.name}: {remark}")
 
 
 def report_markdown(folders: Sequence[Path]) -> str:
@@ -97,9 +110,13 @@ def report_markdown(folders: Sequence[Path]) -> str:
     parts = ["# Report", ""]
     for titled in _tables(summaries):
         parts += [f"## {titled.title}", "", markdown(titled.table), ""]
+    compared = compare_controls(_atomic(summaries))
+    parts += _task_by_task(compared)
     parts += ["## What it took, and what to know", ""]
     for summary in summaries:
         parts += [f"- `{summary.name}`: {remark}" for remark in _remarks(summary)]
+    for one in compared:
+        parts += [f"- `{one.run.name}`: {remark}" for remark in effect_remarks(one)]
     return "\n".join(parts)
 
 
@@ -115,7 +132,7 @@ def _summary(run: Path) -> Summary:
 
 
 def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
-    atomic = [summary for summary in summaries if isinstance(summary, RunSummary)]
+    atomic = _atomic(summaries)
     for mode in MODES:
         table = score_table(atomic, mode)
         if table.rows:
@@ -125,6 +142,13 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
         if summary.scores.tools:
             table = tool_table(summary.scores.tools)
             yield Titled(f"Tool calls of {summary.name}", table, (0, 5))
+    compared = compare_controls(atomic)
+    if any(one.effect is not None for one in compared):
+        yield Titled(CONTROLS, effect_table(compared), (0, 1))
+
+
+def _atomic(summaries: Sequence[Summary]) -> list[RunSummary]:
+    return [summary for summary in summaries if isinstance(summary, RunSummary)]
 
 
 def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
@@ -154,7 +178,18 @@ def _write_table(table: Table, words: tuple[int, ...]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _as_json(summary: Summary) -> dict[str, JsonValue]:
+def _task_by_task(compared: Sequence[Compared]) -> list[str]:
+    """What each control showed, task by task."""
+    parts = []
+    for one in compared:
+        if one.effect is not None:
+            heading = f"### `{one.run.name}` ({one.control}), task by task"
+            parts += [heading, "", markdown(task_table(one.effect)), ""]
+    return parts
+
+
+def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue]:
+    effect = None if compared is None else compared.effect
     common: dict[str, JsonValue] = {
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
@@ -167,4 +202,5 @@ def _as_json(summary: Summary) -> dict[str, JsonValue]:
         **common,
         **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
         **{scoring: dict(metrics(scores, scoring)) for scoring in SCORINGS},
+        "control_effect": None if effect is None else effect.model_dump(mode="json"),
     }

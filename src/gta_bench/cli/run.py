@@ -1,4 +1,4 @@
-"""`gta run`: a system on a dataset, from the first call to the scores."""
+"""`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
 
 from pathlib import Path
 
@@ -6,13 +6,17 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.run_workflow import workflow_command
 from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
+from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.product import Product
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
 from gta_bench.settings import read_settings
@@ -20,17 +24,11 @@ from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
 from gta_bench.tasks.evaluation import finished
+from gta_bench.tasks.models import NO_MODEL
+from gta_bench.tasks.tooling import Tooling
 
 
-@click.group()
-def run() -> None:
-    """Measure a system on a dataset."""
-
-
-run.add_command(workflow_command)
-
-
-@run.command("atomic")
+@click.command("atomic")
 @click.option(
     "--mode",
     type=click.Choice(["step", "end-to-end"]),
@@ -66,6 +64,9 @@ run.add_command(workflow_command)
 @click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
+@tooling_options
+@product_options
+@harness_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -89,6 +90,9 @@ def atomic_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
+    tooling: Tooling,
+    product: Product | None,
+    harness: Harness | None,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -104,6 +108,14 @@ def atomic_command(
             "budget.timeout": timeout,
         },
     ).settings
+    refuse_with_product(
+        product,
+        {
+            "--mode step": mode == "step",
+            "--model": bool(models),
+            "--tools, --tape or --control": not tooling.plain,
+        },
+    )
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     runs = [
@@ -120,10 +132,23 @@ def atomic_command(
                 settings=settings,
                 max_turns=max_turns,
                 similarity=settings.scoring.similarity,
+                tooling=tooling,
+                product=product,
+                harness=harness,
             ),
         )
-        for target, model in run_targets(Path(out), models, agent, settings)
+        for target, model in (
+            run_targets(Path(out), models, agent, settings, harness)
+            if product is None
+            else [(Path(out), NO_MODEL)]
+        )
     ]
+    if mode == "step" and not tooling.plain:
+        raise UsageError(
+            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
+        )
+    if mode == "step" and harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

@@ -8,18 +8,25 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
+from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.targets import run_targets
+from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.product import Product
 from gta_bench.records.run import FeedbackLevel, Images
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tasks.evaluation import Listener, finished
 from gta_bench.tasks.feedback import Judged, Judging, Watching, run_rounds
 from gta_bench.tasks.judge_run import plan_judging
+from gta_bench.tasks.models import NO_MODEL
+from gta_bench.tasks.tooling import Tooling
 from gta_bench.tasks.workflow_run import WorkflowRun, plan
 
 
@@ -75,6 +82,9 @@ from gta_bench.tasks.workflow_run import WorkflowRun, plan
 @click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens.")
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
+@tooling_options
+@product_options
+@harness_options
 @data_option
 @click.pass_obj
 @click.pass_context
@@ -96,9 +106,15 @@ def workflow_command(
     timeout: int | None,
     max_tokens: int | None,
     temperature: float | None,
+    tooling: Tooling,
+    product: Product | None,
+    harness: Harness | None,
     folder: str | None,
 ) -> None:
-    """GTA-Workflow with a model and an agent; the same command continues an unfinished run."""
+    """GTA-Workflow with a model and an agent; the same command continues an unfinished run.
+
+    With --product a service is measured instead, by the contract of docs/reference.
+    """
     settings = read_settings(
         config_path(config_file),
         overrides={
@@ -111,11 +127,26 @@ def workflow_command(
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
     if rounds and len(judges) != 1:
         raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
+    refuse_with_product(
+        product,
+        {
+            "--model": bool(models),
+            "--tools, --tape or --control": not tooling.plain,
+            "--feedback-rounds": rounds > 0,
+        },
+    )
+    if rounds and harness is not None:
+        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     folders: list[Path] = []
     complete = True
-    for target, model in run_targets(Path(out), models, agent, settings):
+    targets = (
+        run_targets(Path(out), models, agent, settings, harness)
+        if product is None
+        else [(Path(out), NO_MODEL)]
+    )
+    for target, model in targets:
         wanted = WorkflowRun(
             data=Path(settings.data.workflow),
             model=model._replace(settings=model.settings.model_copy(update=given)),
@@ -125,6 +156,9 @@ def workflow_command(
             epochs=epochs,
             settings=settings,
             max_turns=max_turns,
+            tooling=tooling,
+            product=product,
+            harness=harness,
         )
         planned = plan(wanted)
         total = len(planned.tasks) * planned.epochs

@@ -1,4 +1,4 @@
-"""`gta tools`: what works here, a call by hand, offline weights."""
+"""`gta tools`: what works here, a call by hand, offline weights, a server."""
 
 import asyncio
 import shutil
@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_rows
+from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
 from gta_bench.records.results import ToolResult
@@ -27,7 +28,10 @@ PATHS_AS_TEXT = frozenset({"audio", "video"})
 
 @click.group()
 def tools() -> None:
-    """List, call and equip the tools."""
+    """List, call, equip and serve the tools."""
+
+
+tools.add_command(serve_command)
 
 
 @tools.command("list")

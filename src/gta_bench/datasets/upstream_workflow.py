@@ -86,10 +86,10 @@ def _prediction(folder: Path, dataset: WorkflowDataset, task: WorkflowTask) -> W
         return found
     trace = _trace(folder / PREDICTION, task.id)
     given = {sha256(file) for _, file in inputs}
-    files = sorted(file for file in (folder / ATTACHMENTS).glob("*") if file.is_file())
+    files = sorted(file for file in (folder / ATTACHMENTS).glob("*") if _is_plain_file(file))
     found = found._replace(
         trace=trace,
-        calls=_calls(trace),
+        calls=call_records(trace),
         files=tuple(file for file in files if sha256(file) not in given),
     )
     if not (folder / SCORES).is_file():
@@ -102,6 +102,11 @@ def _prediction(folder: Path, dataset: WorkflowDataset, task: WorkflowTask) -> W
     return found._replace(verdicts=_verdicts(task, detail.nodes), root=detail.score)
 
 
+def _is_plain_file(file: Path) -> bool:
+    """Links are not followed: what they lead to was not delivered."""
+    return file.is_file() and not file.is_symlink() and not file.parent.is_symlink()
+
+
 def _trace(file: Path, task: str) -> Trace:
     entries = list(read_entries(file).values())
     entry = entries[0] if len(entries) == 1 else None
@@ -111,11 +116,16 @@ def _trace(file: Path, task: str) -> Trace:
             "there must be one entry with one trace.", file=file.name, task=task, field="prediction"
         )
     try:
-        trace = read_trace([_plain_reply(step) for step in steps[0]])
+        return read_workflow_trace(steps[0])
     except (ValueError, ValidationError) as exc:
         problem = "cannot be read." if isinstance(exc, ValidationError) else str(exc)
         raise DatasetError(problem, file=file.name, task=task, field="prediction") from exc
-    return _with_failures(trace, [_failure(step) for step in steps[0]])
+
+
+def read_workflow_trace(steps: Sequence[JsonValue]) -> Trace:
+    """Upstream's steps of a Workflow task, where a tool's reply says what became of the call."""
+    trace = read_trace([_plain_reply(step) for step in steps])
+    return _with_failures(trace, [_failure(step) for step in steps])
 
 
 def _plain_reply(step: JsonValue) -> JsonValue:
@@ -145,7 +155,7 @@ def _with_failures(trace: Trace, failures: Sequence[StepError | None]) -> Trace:
     )
 
 
-def _calls(trace: Trace) -> tuple[CallRecord, ...]:
+def call_records(trace: Trace) -> tuple[CallRecord, ...]:
     """What became of each call that has a reply; how long it took was not kept."""
     return tuple(
         CallRecord(

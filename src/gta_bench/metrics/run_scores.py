@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
+from gta_bench.metrics.disturbance import disturbance
 from gta_bench.metrics.pooling import total
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import Similarity
@@ -58,6 +59,12 @@ def score_run(
         usage=total_usage([unit.usage for unit in units]),
         models=tuple(sorted({name for unit in units for name in unit.models})),
         tools=tool_uses([call for unit in units for call in unit.calls]),
+        not_on_tape=tuple(
+            f"task {unit.task.id}: {call.message}"
+            for unit in units
+            for call in unit.calls
+            if call.taped == "missing"
+        ),
         units=tuple(scored),
         unscored=(
             *(
@@ -77,6 +84,7 @@ def score_unit(unit: Unit, mode: Mode, *, similarity: Similarity) -> UnitScore:
         epoch=unit.epoch,
         strict=_count_strict(unit, mode, similarity=similarity),
         compat=_count_compat(unit, mode, similarity=similarity),
+        disturbance=disturbance(unit),
     )
 
 

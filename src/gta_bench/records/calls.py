@@ -4,11 +4,17 @@ from typing import Literal
 
 from gta_bench.records.base import Record
 
+Taped = Literal["replayed", "missing"]
+Disturbed = Literal["corrupted", "fault"]
 CallStatus = Literal["done", "error", "unavailable"]
 
 
 class CallRecord(Record):
-    """One call as the executor saw it; `backend` and `jail` say what ran."""
+    """One call as the executor saw it; `backend` and `jail` say what ran.
+
+    `taped`: the reply came from a tape, or was missing on it. `control`: what was done to it on
+    purpose.
+    """
 
     tool: str
     status: CallStatus
@@ -17,3 +23,5 @@ class CallRecord(Record):
     tool_version: str = ""
     backend: str = ""
     jail: str | None = None
+    taped: Taped | None = None
+    control: Disturbed | None = None

@@ -10,6 +10,7 @@ from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.tape import TapeUse
 from gta_bench.records.workflow import WorkflowTask
 
 DatasetName = Literal["atomic", "workflow"]
@@ -17,13 +18,27 @@ Mode = Literal["step", "end-to-end"]
 RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
+Network = Literal["none", "tools", "open"]
+# The tools of a system that was not run here, or that brings its own.
+OWN_TOOLS = "own"
+
+# What makes two runs different ones, beside their systems.
+IDENTITY = (
+    *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
+    *("tools", "controls", "control_seed", "feedback", "network"),
+)
 
 
 class System(Record):
-    """What is being measured: a model and the agent that drives it."""
+    """What is being measured: a model and the agent that drives it, or a harness.
+
+    `harness` is a foreign system's name, its command or its function; `agent` is then `harness`.
+    """
 
     model: str
     agent: str
+    harness: str | None = None
+    harness_version: str | None = None
     images: Images = "path"
     temperature: float | None = None
     max_tokens: int | None = None
@@ -41,7 +56,10 @@ class Feedback(Record):
 class RunManifest(Record):
     """`run.json`: everything one must know to repeat a run, or to compare it.
 
-    `similarity` is the one that the scores inside the logs were made with.
+    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
+    the address of the server whose tools were called, or `own` where a system brought its own.
+    `network` is what a harness could reach: our tools and its model alone, or everything; None
+    where no foreign code ran.
     """
 
     format: Literal[1] = 1
@@ -55,15 +73,22 @@ class RunManifest(Record):
     prompts: Mapping[str, str] = {}
     packages: Mapping[str, str] = {}
     similarity: str = "wordllama"
+    tools: str = "local"
     imported_from: str | None = None
+    tape: TapeUse | None = None
+    controls: tuple[str, ...] = ()
+    control_seed: int = 0
     feedback: Feedback | None = None
+    network: Network | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
-        for name in ("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts", "feedback"):
+        for name in IDENTITY:
             if getattr(self, name) != getattr(other, name):
                 return name
+        if not (other.tape is None if self.tape is None else self.tape.same_use(other.tape)):
+            return "tape"
         for name in System.model_fields:
             if getattr(self.system, name) != getattr(other.system, name):
                 return f"{name} {getattr(self.system, name)!r}"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from gta_bench.records.base import Record
+from gta_bench.records.controls import Disturbance
 from gta_bench.records.run import Usage
 
 Category = Literal["perception", "operation", "logic", "creativity"]
@@ -119,6 +120,7 @@ class UnitScore(Record):
     epoch: int
     strict: StrictStepCounts | StrictEndToEndCounts
     compat: StepCounts | EndToEndCounts | None
+    disturbance: Disturbance = Disturbance()
 
 
 class ToolUse(Record):
@@ -135,7 +137,8 @@ class ToolUse(Record):
 class RunScores(Record):
     """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
 
-    `models` are the names by which the provider answered.
+    `models` are the names by which the provider answered. `not_on_tape` has a line for every call
+    that a replayed tape had no reply to, with the nearest recorded call.
     """
 
     scoring_version: int
@@ -149,5 +152,6 @@ class RunScores(Record):
     usage: Usage
     models: tuple[str, ...]
     tools: tuple[ToolUse, ...] = ()
+    not_on_tape: tuple[str, ...] = ()
     units: tuple[UnitScore, ...]
     unscored: tuple[UnscoredUnit, ...]

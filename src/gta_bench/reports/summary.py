@@ -96,6 +96,9 @@ def system_name(manifest: RunManifest) -> str:
     """The system in a few words."""
     system = manifest.system
     seen = " (images attached)" if system.images == "attached" else ""
+    if system.harness is not None:
+        name = " ".join(filter(None, (system.harness, system.harness_version)))
+        return name if system.model == "none/none" else f"{name} · {system.model}"
     return f"{system.model} · {system.agent}{seen}"
 
 
@@ -115,11 +118,36 @@ def remarks(run: RunSummary) -> list[str]:
             f"free-text similarity by {scores.similarity}: SummAcc, AnsAcc, AnsAcc+I and "
             "typed args are not comparable with published ones (all-mpnet-base-v2)."
         )
+    said += _tape_remarks(run)
+    if run.manifest.controls:
+        said.append(
+            f"under controls ({', '.join(run.manifest.controls)}; seed "
+            f"{run.manifest.control_seed}): not a measurement of the system as it is."
+        )
     said += run.manifest.notes
     if run.manifest.system.images == "attached":
         said.append("the model saw the images; published runs show paths only: not comparable.")
     if len(run.manifest.tasks) != 229 and run.manifest.dataset == "atomic":
         said.append(f"{len(run.manifest.tasks)} tasks; GTA-Atomic has 229.")
+    return said
+
+
+def _tape_remarks(run: RunSummary) -> list[str]:
+    tape = run.manifest.tape
+    if tape is None:
+        return []
+    digest = "" if tape.digest is None else f" {tape.digest[:16]}"
+    said = [f"tape{digest}, {tape.mode}."]
+    if tape.origin == "reference":
+        said = [
+            f"tool replies come from the reference dialogues (tape{digest}, {tape.mode}); "
+            "not comparable with runs on real tools."
+        ]
+    if missing := run.scores.not_on_tape:
+        said.append(
+            f"{len(missing)} calls had no recorded reply, and the agent was told so. The first: "
+            f"{missing[0]}"
+        )
     return said
 
 

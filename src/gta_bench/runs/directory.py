@@ -59,8 +59,13 @@ def open_run(run: Path, manifest: RunManifest) -> RunManifest:
     if run.exists() and any(run.iterdir()):
         raise RunError(f"{run} is not empty and is not a run; name another --out.")
     run.mkdir(parents=True, exist_ok=True)
-    _write(run / MANIFEST, manifest.model_dump_json(indent=2))
+    write_manifest(run, manifest)
     return manifest
+
+
+def write_manifest(run: Path, manifest: RunManifest) -> None:
+    """Keep what holds for the run."""
+    _write(run / MANIFEST, manifest.model_dump_json(indent=2))
 
 
 def write_scores(run: Path, scores: RunScores | WorkflowScores) -> None:

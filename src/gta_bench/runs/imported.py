@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from inspect_ai.log import (
     EvalConfig,
@@ -28,6 +29,7 @@ from gta_bench.runs.samples import (
     STRAYS,
     TASK,
     UPSTREAM,
+    USAGE,
     dumped,
 )
 
@@ -88,8 +90,15 @@ def _sample(unit: Unit) -> EvalSample:
         target="",
         output=ModelOutput.from_content(MODEL, answers[-1] if answers else ""),
         metadata=metadata,
-        store={} if unit.trace is None else {STEPS: dumped(unit.trace)},
+        store=_atomic_store(unit),
     )
+
+
+def _atomic_store(unit: Unit) -> dict[str, Any]:
+    store: dict[str, Any] = {USAGE: unit.usage.model_dump(mode="json")}
+    if unit.trace is None:
+        return store
+    return {**store, STEPS: dumped(unit.trace), CALLS: dumped(unit.calls)}
 
 
 def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
@@ -106,5 +115,6 @@ def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
             DELIVERABLES: dumped(unit.deliverables),
             INPUTS: dumped(unit.inputs),
             STRAYS: list(unit.strays),
+            USAGE: unit.usage.model_dump(mode="json"),
         },
     )

@@ -14,6 +14,7 @@ from gta_bench.runs.samples import (
     INPUTS,
     STEPS,
     STRAYS,
+    USAGE,
     read_calls,
     read_deliverables,
     read_steps,
@@ -135,6 +136,8 @@ def _models(calls: Sequence[ModelEvent]) -> tuple[str, ...]:
 
 
 def _usage(sample: EvalSample, calls: Sequence[ModelEvent]) -> Usage:
+    if USAGE in sample.store:
+        return Usage.model_validate(sample.store[USAGE])
     used = list(sample.model_usage.values())
     costs = [usage.total_cost for usage in used if usage.total_cost is not None]
     return Usage(

@@ -20,6 +20,8 @@ DELIVERABLES = "gta_deliverables"
 INPUTS = "gta_inputs"
 STRAYS = "gta_strays"
 TURNS = "gta_turns"
+# What a foreign system says that the sample took.
+USAGE = "gta_usage"
 # All that a finished Workflow sample keeps.
 KEPT = (STEPS, CALLS, DELIVERABLES, INPUTS, STRAYS, TURNS)
 

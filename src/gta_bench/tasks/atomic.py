@@ -13,23 +13,21 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.loop import MAX_TURNS, work_on
+from gta_bench.agents.loop import MAX_TURNS, Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import ReplyStep, Trace
-from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
 from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
 from gta_bench.tasks.context import current_settings, workspace_folder
-from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.show import step_text
 from gta_bench.tools.placeholders import PlaceholderImages
-from gta_bench.tools.source import ToolSource
 
 
 @task
@@ -62,16 +60,23 @@ def atomic(
 def use_tools(
     data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
 ) -> Solver:
-    """Let the agent work with the toolbox of this machine until it answers."""
+    """Let the agent work with the run's tools until it answers."""
     factory = load_agent(agent)
     dataset = loaded_dataset(data)
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = read_task(state.metadata)
-        source = await run_tools.for_task(entry.id, state.epoch)
-        if agent in NEED_REFERENCES:
-            source = PlaceholderImages(source)
+        workspace = open_workspace(dataset, entry, state.epoch)
+        async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
+            work = await _work(entry, tools, workspace)
+        state.store.set(STEPS, dumped(work.trace))
+        state.store.set(CALLS, dumped(work.calls))
+        state.messages = shown_work(entry.request, work.trace)
+        return state
+
+    async def _work(entry: AtomicTask, tools: UnitTools, workspace: Workspace) -> Work:
+        replays = agent in NEED_REFERENCES
         decide = factory(
             Setup(
                 model=get_model(),
@@ -80,15 +85,15 @@ def use_tools(
                 references={entry.id: entry.steps},
             )
         )
-        workspace = open_workspace(dataset, entry, state.epoch)
-        tools = _offered(entry, source)
-        # A replay has exactly the turns of its reference.
-        turns = len(entry.steps) if agent in NEED_REFERENCES else max_turns
-        work = await work_on(entry, decide, source, workspace, tools=tools, max_turns=turns)
-        state.store.set(STEPS, dumped(work.trace))
-        state.store.set(CALLS, dumped(work.calls))
-        state.messages = shown_work(entry.request, work.trace)
-        return state
+        return await work_on(
+            entry,
+            decide,
+            PlaceholderImages(tools.source) if replays else tools.source,
+            workspace,
+            tools=tools.offered,
+            # A replay has exactly the turns of its reference.
+            max_turns=len(entry.steps) if replays else max_turns,
+        )
 
     return solve
 
@@ -100,12 +105,6 @@ def open_workspace(dataset: Dataset, entry: AtomicTask | WorkflowTask, epoch: in
         remove_tree(folder)
     files = {item.path: dataset.root / item.source for item in entry.attachments}
     return Workspace.create(folder, files, follow_links=True)
-
-
-def _offered(entry: AtomicTask, source: ToolSource) -> list[ToolSpec]:
-    """The task's tools as the source defines them."""
-    known = source.specs()
-    return [known.get(name, own) for name, own in entry.offered.items()]
 
 
 def shown_work(request: str, trace: Trace) -> list[ChatMessage]:

@@ -9,10 +9,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.product import Product
+from gta_bench.records.run import DatasetName
+from gta_bench.records.tape import TapeMode
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
+from gta_bench.tape.controls import Controls
+from gta_bench.tape.storage import Tape
+
+
+class Taping(NamedTuple):
+    """A tape that is open, and what is done with it."""
+
+    tape: Tape
+    mode: TapeMode
+    dataset: DatasetName
+
+
+class OpenTooling(NamedTuple):
+    """Whose tools they are (`local`, or a server's address), the tape before them, the controls."""
+
+    server: str = LOCAL
+    taping: Taping | None = None
+    controls: Controls | None = None
+
+
+LOCAL_TOOLS = OpenTooling()
 
 
 @dataclass(frozen=True)
@@ -29,16 +56,20 @@ class Earlier:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, and the settings that tools are opened with.
+    """Where samples keep their files, and what they get their tools through.
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system.
+    of, with what goes back to the system. `harness` or `product` is the foreign system that is
+    measured, if one is.
     """
 
     files: Path
     settings: Settings
+    tooling: OpenTooling = LOCAL_TOOLS
     artefacts: Path | None = None
     earlier: Earlier | None = None
+    product: Product | None = None
+    harness: Harness | None = None
 
 
 _contexts: list[RunContext] = []
@@ -59,6 +90,11 @@ def current_settings() -> Settings:
     return _contexts[-1].settings if _contexts else read_settings().settings
 
 
+def current_tooling() -> OpenTooling:
+    """What stands between the run's units and their tools."""
+    return _contexts[-1].tooling if _contexts else LOCAL_TOOLS
+
+
 def workspace_folder(task: str, epoch: int) -> Path:
     """The folder of one unit's workspace; a temporary one where no run holds it."""
     base = _contexts[-1].files if _contexts else Path(tempfile.mkdtemp(prefix="gta-files-"))
@@ -76,9 +112,25 @@ def artefact_store() -> ArtefactStore:
     return ArtefactStore(kept or _temporary_artefacts())
 
 
+def current_product() -> Product:
+    """The product that the run measures."""
+    product = _contexts[-1].product if _contexts else None
+    if product is None:
+        raise UsageError("No product is named: `gta run workflow --product URL` does it.")
+    return product
+
+
 def earlier_round() -> Earlier | None:
     """The round before, where this is a later one."""
     return _contexts[-1].earlier if _contexts else None
+
+
+def current_harness() -> Harness:
+    """The foreign system that is measured."""
+    harness = _contexts[-1].harness if _contexts else None
+    if harness is None:
+        raise UsageError("A harness is run by `gta run … --harness`, not by `inspect eval` alone.")
+    return harness
 
 
 @cache

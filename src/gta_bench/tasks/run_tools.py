@@ -1,11 +1,29 @@
-"""The tools of a run, opened by the first sample that needs them."""
+"""The tools of a run as its units meet them: whose they are, behind a tape, under controls."""
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
-from gta_bench.tasks.context import current_settings
+from gta_bench.confine.workspace import Workspace
+from gta_bench.records.tools import ToolSpec
+from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer, parse_tools
+from gta_bench.serving.connecting import RemoteSource, connect
+from gta_bench.serving.exchange import Patience
+from gta_bench.settings import read_key, read_secrets
+from gta_bench.tape.secrets import Redactor
+from gta_bench.tape.source import TapedTools, TapeUnit
+from gta_bench.tasks.context import current_settings, current_tooling
 from gta_bench.tools.equipment import open_equipment
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
+
+
+class UnitTools(NamedTuple):
+    """What one unit works with: a source, and the tools that it is told of."""
+
+    source: ToolSource
+    offered: list[ToolSpec]
 
 
 class RunTools:
@@ -13,11 +31,73 @@ class RunTools:
 
     def __init__(self) -> None:
         self._opening = asyncio.Lock()
-        self._source: ToolSource | None = None
+        self._local: ToolSource | None = None
 
-    async def for_task(self, task: str, epoch: int) -> ToolSource:
-        """The tools as one unit meets them."""
+    @asynccontextmanager
+    async def for_unit(
+        self, task: str, epoch: int, own: Mapping[str, ToolSpec | None], workspace: Workspace
+    ) -> AsyncIterator[UnitTools]:
+        """The tools of one task; `own` are those it lists, with the dataset's definitions.
+
+        Each is offered as the source defines it, or as the dataset does where the source has none.
+        """
+        tooling = current_tooling()
+        taping = tooling.taping
+        async with self._live(workspace, needed=taping is None or taping.mode != "replay") as live:
+            source = live
+            if taping is not None:
+                if taping.mode == "record" and live is not None:
+                    taping.tape.offer(live.specs().values())
+                unit = TapeUnit(taping.dataset, task, epoch)
+                redactor = Redactor(read_secrets(current_settings()))
+                source = TapedTools(taping.tape, unit, taping.mode, redactor, live)
+            assert source is not None
+            known = source.specs()
+            found = [known.get(name) or spec for name, spec in own.items()]
+            offered = [spec for spec in found if spec is not None]
+            if tooling.controls is not None:
+                offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
+                source = tooling.controls.wrap(source, task=task, epoch=epoch)
+            yield UnitTools(source, offered)
+
+    @asynccontextmanager
+    async def _live(
+        self, workspace: Workspace, *, needed: bool
+    ) -> AsyncIterator[ToolSource | None]:
+        """The tools themselves; a server's are connected for each unit.
+
+        Connections belong to an event loop, and an evaluation may have several in turn.
+        """
+        server = parse_tools(current_tooling().server)
+        if not needed:
+            yield None
+        elif server is None:
+            yield await self._toolbox()
+        else:
+            source = await connect_tools(server)
+            try:
+                yield source
+            finally:
+                try:
+                    await source.release(workspace)
+                finally:
+                    await source.aclose()
+
+    async def _toolbox(self) -> ToolSource:
         async with self._opening:
-            if self._source is None:
-                self._source = Toolbox(await open_equipment(current_settings()))
-            return self._source
+            if self._local is None:
+                self._local = Toolbox(await open_equipment(current_settings()))
+            return self._local
+
+
+async def connect_tools(server: ToolServer, patience: Patience | None = None) -> RemoteSource:
+    """A server's tools, with the token of this environment."""
+    return await connect(server, read_key(TOKEN_VARIABLE), patience)
+
+
+async def check_tools(tools: str) -> None:
+    """Fail now, in one line, if the tools of a run cannot be reached at all."""
+    server = parse_tools(tools)
+    if server is not None:
+        source = await connect_tools(server, Patience(attempts=2))
+        await source.aclose()

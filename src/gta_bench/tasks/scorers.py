@@ -10,7 +10,14 @@ from inspect_ai.solver import TaskState
 from gta_bench.metrics.run_scores import SCORING_VERSION, pool_compat, pool_strict, score_unit
 from gta_bench.records.run import Mode, Unit
 from gta_bench.records.scores import StrictEndToEndCounts, StrictStepCounts, UnitScore
-from gta_bench.runs.samples import STEPS, read_steps, read_task, read_upstream
+from gta_bench.runs.samples import (
+    CALLS,
+    STEPS,
+    read_calls,
+    read_steps,
+    read_task,
+    read_upstream,
+)
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.similarity.model import Similarity
 from gta_bench.tasks.show import explanation, trace_text
@@ -79,6 +86,7 @@ def _unit(state: TaskState) -> Unit:
         task=read_task(state.metadata),
         trace=read_steps(state.store.get(STEPS)),
         upstream=read_upstream(state.metadata),
+        calls=read_calls(state.store.get(CALLS)),
     )
 
 

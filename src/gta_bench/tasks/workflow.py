@@ -50,7 +50,7 @@ from gta_bench.tasks.context import (
 )
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.workflow_scorer import judged_root
-from gta_bench.tools.source import ToolSource
+from gta_bench.tools.catalog import tool_names
 
 
 @task
@@ -93,7 +93,6 @@ def deliver(
         earlier = earlier_round()
         if earlier is not None and (entry.id, state.epoch) not in earlier.words:
             return _carried_over(state, earlier)
-        source = await run_tools.for_task(entry.id, state.epoch)
         decide = factory(
             Setup(
                 model=get_model(),
@@ -102,15 +101,17 @@ def deliver(
             )
         )
         workspace, before = _beginning(dataset, entry, state.epoch, earlier)
-        work = await work_on(
-            entry,
-            decide,
-            source,
-            workspace,
-            tools=offered_tools(dataset, entry, source),
-            max_turns=max_turns,
-            before=before,
-        )
+        own = own_tools(dataset, entry)
+        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
+            work = await work_on(
+                entry,
+                decide,
+                tools.source,
+                workspace,
+                tools=tools.offered,
+                max_turns=max_turns,
+                before=before,
+            )
         state.store.set(STEPS, dumped(work.trace))
         state.store.set(CALLS, dumped(work.calls))
         state.store.set(TURNS, dumped(work.turns))
@@ -130,14 +131,10 @@ def check_agent(agent: str) -> None:
         )
 
 
-def offered_tools(
-    dataset: WorkflowDataset, entry: WorkflowTask, source: ToolSource
-) -> list[ToolSpec]:
-    """The task's own tools, else all of the dataset's; each as the source defines it."""
-    known = source.specs()
-    names = entry.tools or tuple(dataset.tools) or tuple(known)
-    specs = [known.get(name) or dataset.tools.get(name) for name in names]
-    return [spec for spec in specs if spec is not None]
+def own_tools(dataset: WorkflowDataset, entry: WorkflowTask) -> dict[str, ToolSpec | None]:
+    """The task's own tools, else all of the dataset's; else all of the catalog."""
+    names = entry.tools or tuple(dataset.tools) or tool_names()
+    return {name: dataset.tools.get(name) for name in names}
 
 
 def workflow_sample(entry: WorkflowTask) -> Sample:
@@ -188,14 +185,17 @@ def _carried_over(state: TaskState, earlier: Earlier) -> TaskState:
 
 def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
     """Everything that the system wrote, and what it was given, by name and content."""
-    entry = read_workflow_task(state.metadata)
     written = workspace.outputs()
-    for name, paths in (
-        (DELIVERABLES, [file.path for file in written.files]),
-        (INPUTS, [item.path for item in entry.attachments]),
-    ):
-        state.store.set(name, dumped([_kept(workspace, store, path) for path in paths]))
+    paths = [file.path for file in written.files]
+    state.store.set(DELIVERABLES, dumped([_kept(workspace, store, path) for path in paths]))
     state.store.set(STRAYS, list(written.strays))
+    keep_inputs(state, workspace, store)
+
+
+def keep_inputs(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+    """What the system was given, by name and content."""
+    paths = [item.path for item in read_workflow_task(state.metadata).attachments]
+    state.store.set(INPUTS, dumped([_kept(workspace, store, path) for path in paths]))
 
 
 def _kept(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:

@@ -5,7 +5,7 @@ import json
 import logging
 import random
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -54,6 +54,9 @@ class Server:
         return text
 
 
+FilePart = tuple[str, bytes, str]  # name, content, media type
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is sent, as often as needed."""
@@ -63,7 +66,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     json: JsonValue = None
     form: Mapping[str, str] | None = None
-    files: Mapping[str, tuple[str, bytes, str]] | None = None
+    files: Mapping[str, FilePart] | Sequence[tuple[str, FilePart]] | None = None
 
 
 class Fault(NamedTuple):

@@ -1,0 +1,160 @@
+"""`gta tools serve`: the tools of this machine for other programs and machines."""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from collections.abc import Iterable
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.options import config_path
+from gta_bench.cli.output import say
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.serving.choice import TOKEN_VARIABLE
+from gta_bench.serving.tokens import Tokens, new_token
+from gta_bench.settings import Settings, read_key, read_settings
+from gta_bench.tools.equipment import equipped
+from gta_bench.tools.toolbox import Toolbox
+
+PORT = 16182  # AgentLego's own is 16180, and its README uses 16181
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
+@click.option("--token-env", help="Environment variable with the token.")
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="File with a token on each line, one for each run.",
+)
+@click.option("--tool", "names", multiple=True, help="Serve only this tool; may be repeated.")
+@click.option("--access-log/--no-access-log", default=True, help="A JSON line a request on stderr.")
+@click.option("--stdio", is_flag=True, help="MCP on standard input and output, for one client.")
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False),
+    help="With --stdio: the folder whose inputs/ and outputs/ the tools see.",
+)
+@click.pass_obj
+def serve_command(
+    config_file: str | None,
+    host: str,
+    port: int,
+    token_env: str | None,
+    token_file: str | None,
+    names: tuple[str, ...],
+    access_log: bool,
+    stdio: bool,
+    workspace: str | None,
+) -> None:
+    """Serve the tools over HTTP and MCP, or over MCP on stdio.
+
+    Clients need the token. Without one given, a new one is made and said once.
+    """
+    settings = read_settings(config_path(config_file)).settings
+    _need_packages()
+    if stdio:
+        asyncio.run(_stdio(settings, names, workspace))
+        return
+    if workspace is not None:
+        raise UsageError("--workspace is for --stdio; HTTP clients open their own workspaces.")
+    given = list(_tokens(token_env, token_file))
+    if not given and not _is_loopback(host):
+        raise UsageError(
+            f"--host {host} can be reached from elsewhere; give a token with --token-env or "
+            "--token-file."
+        )
+    tokens = given or [new_token()]
+    if access_log:
+        _log_access()
+    asyncio.run(
+        _http(settings, names, Tokens(tokens), host, port, new=None if given else tokens[0])
+    )
+
+
+def _need_packages() -> None:
+    try:
+        import fastapi
+        import mcp
+        import uvicorn
+    except ModuleNotFoundError as exc:
+        raise EnvironmentProblem(
+            f"`gta tools serve` needs {exc.name}: pip install 'gta-bench[serve]'."
+        ) from exc
+    del fastapi, mcp, uvicorn
+
+
+def _tokens(variable: str | None, file: str | None) -> Iterable[str]:
+    if variable is not None:
+        token = read_key(variable)
+        if token is None:
+            raise EnvironmentProblem(f"{variable} is not set; export {variable}=…")
+        yield token
+    if file is not None:
+        lines = Path(file).read_text(encoding="utf-8").split()
+        if not lines:
+            raise UsageError(f"--token-file {file} is empty.")
+        yield from lines
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _log_access() -> None:
+    access = logging.getLogger("gta_bench.serving.access")
+    access.addHandler(logging.StreamHandler(sys.stderr))
+    access.setLevel(logging.INFO)
+    access.propagate = False
+
+
+async def _http(
+    settings: Settings,
+    names: tuple[str, ...],
+    tokens: Tokens,
+    host: str,
+    port: int,
+    *,
+    new: str | None,
+) -> None:
+    from gta_bench.serving.app import make_app
+    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.listening import bound_socket, make_server
+
+    limits = Limits()
+    with (
+        bound_socket(host, port) as listening,
+        tempfile.TemporaryDirectory(prefix="gta-serve-") as folder,
+    ):
+        if new is not None:
+            say(f"{TOKEN_VARIABLE}={new}")
+        async with equipped(settings) as equipment:
+            toolbox = Toolbox(equipment, names or None)
+            app = make_app(toolbox, tokens=tokens, folder=Path(folder), limits=limits)
+            address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+            say(f"{len(toolbox.specs())} tools at {address}; end with Ctrl-C.")
+            await make_server(app, limits).serve(sockets=[listening])
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+async def _stdio(settings: Settings, names: tuple[str, ...], workspace: str | None) -> None:
+    from gta_bench.serving.stdio import serve_stdio
+
+    async with equipped(settings) as equipment:
+        toolbox = Toolbox(equipment, names or None)
+        if workspace is not None:
+            await serve_stdio(toolbox, Workspace.create(Path(workspace), {}))
+            return
+        with tempfile.TemporaryDirectory(prefix="gta-stdio-") as folder:
+            await serve_stdio(toolbox, Workspace.create(Path(folder), {}))

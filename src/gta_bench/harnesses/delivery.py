@@ -1,0 +1,161 @@
+"""Finished results of a system as an ordinary run, whatever form they came in."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.calls import CallRecord
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.finding import Finding
+from gta_bench.records.finished import ResultMeta, Tokens
+from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
+from gta_bench.records.steps import Trace
+from gta_bench.records.workflow import WorkflowTask
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.directory import open_run
+from gta_bench.runs.imported import write_imported, write_imported_workflow
+
+MOST_STRAYS = 50
+SYSTEM_FIELDS = ("model", "harness", "harness_version")
+
+
+class Delivery(NamedTuple):
+    """What a system left of one task; files are not read yet."""
+
+    trace: Trace = ()
+    calls: tuple[CallRecord, ...] = ()
+    files: tuple[FoundFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    meta: ResultMeta = ResultMeta()
+
+
+class Finished(NamedTuple):
+    """Deliveries by task, what was said about all of them, and what is odd about the source."""
+
+    deliveries: Mapping[str, Delivery]
+    meta: ResultMeta = ResultMeta()
+    findings: tuple[Finding, ...] = ()
+
+    def stated(self, field: str) -> str | None:
+        """What the source says of the system: for all tasks, or the same for each that says it."""
+        whole: str | None = getattr(self.meta, field)
+        each = {getattr(one.meta, field) for one in self.deliveries.values()} - {None}
+        return whole if whole is not None else each.pop() if len(each) == 1 else None
+
+    def disagreements(self) -> list[str]:
+        """Notes on tasks that name another system than the run does."""
+        return [
+            f"tasks were done with several of `{field}`: {', '.join(sorted(named))}."
+            for field in SYSTEM_FIELDS
+            if len(
+                named := {
+                    value
+                    for meta in (self.meta, *(one.meta for one in self.deliveries.values()))
+                    if (value := getattr(meta, field)) is not None
+                }
+            )
+            > 1
+        ]
+
+
+class Imported(NamedTuple):
+    """What a finished import made: the tasks, those without a delivery, and the files."""
+
+    tasks: int
+    missing: tuple[str, ...]
+    files: int
+    findings: tuple[Finding, ...]
+
+
+def write_finished(
+    out: Path, planned: RunManifest, dataset: Dataset, finished: Finished
+) -> Imported:
+    """Keep the deliveries as the units of a run; a task without one has delivered nothing."""
+    missing = tuple(task for task in planned.tasks if task not in finished.deliveries)
+    notes = [*planned.notes, *finished.disagreements()]
+    if missing:
+        notes.append(f"{len(missing)} of {len(planned.tasks)} tasks were not delivered.")
+    manifest = open_run(out, planned.model_copy(update={"notes": tuple(notes)}))
+    wanted = [(dataset.tasks[task], finished.deliveries.get(task)) for task in manifest.tasks]
+    if isinstance(dataset, AtomicDataset):
+        write_imported(out, manifest, [_atomic_unit(task, one) for task, one in wanted])
+        return Imported(len(wanted), missing, 0, finished.findings)
+    store = ArtefactStore(out / ARTEFACTS)
+    found = [_workflow_unit(dataset, task, one or Delivery(), store) for task, one in wanted]
+    write_imported_workflow(out, manifest, [unit for unit, _ in found])
+    left_out = [finding for _, findings in found for finding in findings]
+    files = sum(len(unit.deliverables) for unit, _ in found)
+    return Imported(len(wanted), missing, files, (*finished.findings, *left_out))
+
+
+def _atomic_unit(task: AtomicTask | WorkflowTask, delivery: Delivery | None) -> Unit:
+    assert isinstance(task, AtomicTask)
+    if delivery is None:
+        return Unit(task=task)
+    usage = stated_usage(delivery.meta)
+    return Unit(task=task, trace=delivery.trace, calls=delivery.calls, usage=usage)
+
+
+def _workflow_unit(
+    dataset: WorkflowDataset,
+    task: AtomicTask | WorkflowTask,
+    delivery: Delivery,
+    store: ArtefactStore,
+) -> tuple[WorkflowUnit, list[Finding]]:
+    assert isinstance(task, WorkflowTask)
+    inputs = kept_inputs(dataset, task, store)
+    kept = keep_files(store, delivery.files, inputs={item.digest for item in inputs})
+    left_out = (*delivery.left_out, *kept.left_out)
+    unit = WorkflowUnit(
+        task=task,
+        trace=delivery.trace,
+        calls=delivery.calls,
+        deliverables=kept.deliverables,
+        inputs=inputs,
+        strays=tuple(item.name for item in left_out[:MOST_STRAYS]),
+        usage=stated_usage(delivery.meta),
+    )
+    return unit, list(_left_out_findings(task.id, left_out))
+
+
+def kept_inputs(
+    dataset: Dataset, task: AtomicTask | WorkflowTask, store: ArtefactStore
+) -> tuple[Deliverable, ...]:
+    """The task's own files, kept with what was delivered; those that the dataset lacks are not."""
+    kept = []
+    for item in task.attachments:
+        file = dataset.root / item.source
+        if file.is_file():
+            data = file.read_bytes()
+            kept.append(Deliverable(path=item.path, digest=store.keep(data), size=len(data)))
+    return tuple(kept)
+
+
+def _left_out_findings(task: str, left_out: Iterable[LeftOut]) -> Iterable[Finding]:
+    """One for each reason, with the first name and how many more there are."""
+    reasons: dict[str, list[str]] = {}
+    for item in left_out:
+        reasons.setdefault(item.reason, []).append(item.name)
+    for reason, names in reasons.items():
+        more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+        yield Finding(
+            check="left-out",
+            severity="warning",
+            file=names[0][:200],
+            task=task,
+            message=f"{reason}{more}: left out.",
+        )
+
+
+def stated_usage(meta: ResultMeta) -> Usage:
+    """What the results say that they took."""
+    tokens = meta.tokens or Tokens()
+    return Usage(
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        seconds=meta.duration or 0.0,
+        cost_usd=meta.cost_usd,
+    )

@@ -1,0 +1,93 @@
+"""A row of a leaderboard: who was measured, with what, by which rules, and what came out."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gta_bench.records.base import Record
+
+Board = Literal["atomic", "workflow", "workflow-30"]
+Status = Literal["published, not reproduced", "self-reported", "re-scored", "reproduced"]
+EntryCheck = Literal["no-count", "other-count", "out-of-range", "arg-above-tool", "ans-acc-i-bound"]
+MetricName = Literal[
+    "inst_acc",
+    "tool_acc",
+    "arg_acc",
+    "summ_acc",
+    "p_f1",
+    "o_f1",
+    "l_f1",
+    "c_f1",
+    "ans_acc",
+    "ans_acc_i",
+    "tool_sr",
+    "p_sr",
+    "o_sr",
+    "l_sr",
+    "c_sr",
+    "root_score",
+    "leaf_sr",
+    "root_sr",
+]
+
+
+class Score(Record):
+    """A value as it was stated, rounded to `decimals`; with the count behind it where known.
+
+    Values are percentages, except the root score (0 to 10).
+    """
+
+    value: Annotated[float, Field(allow_inf_nan=False)]
+    decimals: Annotated[int, Field(ge=0, le=12)] = 2
+    k: Annotated[int, Field(ge=0)] | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _whole_count(self) -> Self:
+        if (self.k is None) != (self.n is None):
+            raise ValueError("`k` and `n` are given together or not at all")
+        return self
+
+
+class Costs(Record):
+    """What the whole run took; None where nobody said."""
+
+    usd: Annotated[float, Field(ge=0)] | None = None
+    minutes: Annotated[float, Field(ge=0)] | None = None
+
+
+class Entry(Record):
+    """One system on one board. `id` is unique, `release` the month of the board it belongs to.
+
+    `scoring` and its version say by which rules the scores were made; published rows follow the
+    published evaluator (`compat`). The digests are None for rows that have no run behind them.
+    """
+
+    format: Literal[1] = 1
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/-]*$", max_length=200)]
+    board: Board
+    release: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")]
+    group: str = ""
+    system: Annotated[str, Field(min_length=1, max_length=200)]
+    model: str | None = None
+    harness: str | None = None
+    dataset_digest: str | None = None
+    scoring: Literal["compat", "strict"]
+    scoring_version: int | None = None
+    judge: str | None = None
+    costs: Costs = Costs()
+    run_digest: str | None = None
+    status: Status
+    source: str
+    notes: tuple[str, ...] = ()
+    scores: Mapping[MetricName, Score]
+
+
+class EntryFinding(Record):
+    """Something in an entry that cannot be; `message` holds only the fact, not whose it is."""
+
+    entry: str
+    check: EntryCheck
+    metric: MetricName
+    message: str

@@ -1,0 +1,189 @@
+"""Entries beside each other: intervals, comparisons, and groups that cannot be told apart.
+
+Published rows have no results by task, so their comparisons are unpaired, which is the wider way.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from gta_bench.errors import UsageError
+from gta_bench.metrics.consistency import ANSWERS, LABELS, TASKS, check_entry, denominator
+from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
+from gta_bench.records.statistics import Interval, Standing
+from gta_bench.statistics.paired import holm
+from gta_bench.statistics.proportions import newcombe, two_proportions, wilson
+from gta_bench.statistics.ranks import standings
+
+
+class BoardText(NamedTuple):
+    """What a reader is told of a board, and the metric that it is ordered by."""
+
+    title: str
+    page: str
+    about: str
+    headline: MetricName
+
+
+BOARDS: Final[Mapping[Board, BoardText]] = {
+    "workflow": BoardText(
+        "GTA-Workflow, models",
+        "workflow.html",
+        "132 long, open-ended tasks with 1,156 leaves. Ordered by Root SR, the share of tasks "
+        "whose checkpoint tree passes.",
+        "root_sr",
+    ),
+    "workflow-30": BoardText(
+        "GTA-Workflow, harnesses",
+        "harnesses.html",
+        "30 of the 132 tasks with 276 leaves. Ordered by Root SR. In the published code the judge "
+        "is shown the Office and CSV files of OpenClaw and Manus, but not those of Lagent.",
+        "root_sr",
+    ),
+    "atomic": BoardText(
+        "GTA-Atomic",
+        "atomic.html",
+        "229 short tool-use tasks. Ordered by AnsAcc, the right final answers of the 172 tasks "
+        "that have one.",
+        "ans_acc",
+    ),
+}
+# Leaves and calls of a task hang together, so Wilson's interval of their share is too narrow.
+NESTED: Final = frozenset({"leaf_sr", "inst_acc", "tool_acc", "arg_acc"})
+# Means of values from 0 to 1, one a task: Wilson's interval is never too narrow for them.
+MEANS: Final[Mapping[MetricName, int]] = {
+    "ans_acc": ANSWERS,
+    "ans_acc_i": TASKS,
+    "summ_acc": ANSWERS,
+}
+
+
+class Cell(NamedTuple):
+    """One score of a row, as text and as its interval in percent."""
+
+    metric: MetricName
+    text: str
+    value: float
+    interval: Interval | None
+
+
+class Row(NamedTuple):
+    """One entry in its table."""
+
+    entry: Entry
+    cells: tuple[Cell | None, ...]
+    standing: Standing
+    findings: tuple[EntryFinding, ...]
+    headline: Cell
+
+
+class Comparison(NamedTuple):
+    """Two entries of one table: the better one first."""
+
+    first: Entry
+    second: Entry
+    difference: Interval
+    p_value: float
+    adjusted: float
+
+
+class Table(NamedTuple):
+    """One board of one release, best first."""
+
+    board: Board
+    release: str
+    metrics: tuple[MetricName, ...]
+    rows: tuple[Row, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def group(self, number: int) -> list[Row]:
+        """The rows of one group."""
+        return [row for row in self.rows if row.standing.group == number]
+
+
+def tables(entries: Sequence[Entry]) -> tuple[Table, ...]:
+    """A table for every board and release that has entries, newest release first."""
+    return tuple(
+        _table(board, release, [one for one in entries if _key(one) == (board, release)])
+        for board in BOARDS
+        for release in sorted({one.release for one in entries if one.board == board}, reverse=True)
+    )
+
+
+def interval(entry: Entry, metric: MetricName) -> Interval | None:
+    """Wilson's interval of a score that is a share, or a mean of values from 0 to 1."""
+    score = entry.scores[metric]
+    n = score.n or MEANS.get(metric) or denominator(entry, metric)
+    if n is None or not 0 <= score.value <= 100:
+        return None
+    return wilson(_successes(score, n), n)
+
+
+def _table(board: Board, release: str, entries: Sequence[Entry]) -> Table:
+    headline = BOARDS[board].headline
+    for entry in entries:
+        _size(entry, headline)
+    ranked = sorted(
+        entries, key=lambda entry: (-entry.scores[headline].value, entry.system.lower())
+    )
+    metrics = tuple(name for name in LABELS if any(name in entry.scores for entry in ranked))
+    comparisons, p_values = _compare(ranked, headline)
+    placed = standings([entry.scores[headline].value for entry in ranked], p_values)
+    rows = tuple(_row(*pair, metrics, headline) for pair in zip(ranked, placed, strict=True))
+    return Table(board, release, metrics, rows, comparisons)
+
+
+def _row(
+    entry: Entry, standing: Standing, metrics: Sequence[MetricName], headline: MetricName
+) -> Row:
+    cells = tuple(_cell(entry, name) if name in entry.scores else None for name in metrics)
+    return Row(entry, cells, standing, check_entry(entry), _cell(entry, headline))
+
+
+def _cell(entry: Entry, metric: MetricName) -> Cell:
+    score = entry.scores[metric]
+    text = f"{score.value:.{score.decimals}f}"
+    return Cell(metric, text, score.value, interval(entry, metric))
+
+
+def _compare(
+    entries: Sequence[Entry], metric: MetricName
+) -> tuple[tuple[Comparison, ...], dict[tuple[int, int], float]]:
+    sizes = [_size(entry, metric) for entry in entries]
+    counts = [_successes(entry.scores[metric], n) for entry, n in zip(entries, sizes, strict=True)]
+    pairs = list(combinations(range(len(entries)), 2))
+    p_values = [
+        two_proportions(counts[one], sizes[one], counts[two], sizes[two]).p_value
+        for one, two in pairs
+    ]
+    compared = tuple(
+        Comparison(
+            entries[one],
+            entries[two],
+            newcombe(counts[one], sizes[one], counts[two], sizes[two]),
+            p_value,
+            adjusted,
+        )
+        for (one, two), p_value, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
+    )
+    return compared, dict(zip(pairs, p_values, strict=True))
+
+
+def _size(entry: Entry, headline: MetricName) -> int:
+    """How many tasks the headline is a share of; an entry without a usable one has no rank."""
+    found = interval(entry, headline) if headline in entry.scores else None
+    if found is None:
+        raise UsageError(
+            f"Entry {entry.id!r} has no {LABELS[headline]} between 0 and 100, by which its board "
+            "is ordered. Mend it; `gta leaderboard check` says more."
+        )
+    return found.n
+
+
+def _successes(score: Score, n: int) -> float:
+    """The count behind a share where it is known, else what the rounded value comes to."""
+    return score.value * n / 100 if score.k is None else float(score.k)
+
+
+def _key(entry: Entry) -> tuple[Board, str]:
+    return entry.board, entry.release

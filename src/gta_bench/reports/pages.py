@@ -1,0 +1,29 @@
+"""HTML from the templates of this package; everything filled in is escaped."""
+
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+TEMPLATES = "templates"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("gta_bench.reports", TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **values: object) -> str:
+    """The template with its values; a name that it uses and was not given is an error."""
+    return _environment().get_template(template).render(values)
+
+
+def asset(name: str) -> str:
+    """A style sheet or script that lies beside the templates, as text."""
+    return (files("gta_bench.reports") / TEMPLATES / name).read_text(encoding="utf-8")

@@ -1,0 +1,44 @@
+"""Where a run's tools are: this machine, or a server by its address."""
+
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from gta_bench.errors import UsageError
+
+LOCAL = "local"
+TOKEN_VARIABLE = "GTA_TOOLS_TOKEN"
+Protocol = Literal["http", "mcp", "agentlego"]
+PREFIXES: dict[str, Protocol] = {"mcp+": "mcp", "agentlego+": "agentlego"}
+
+
+class ToolServer(NamedTuple):
+    """A server's address, and how it is spoken to."""
+
+    protocol: Protocol
+    url: str
+
+
+def parse_tools(text: str) -> ToolServer | None:
+    """The server that `--tools` names, or None for the tools of this machine.
+
+    An address is written into the run's manifest, so it may hold no secret.
+    """
+    if text == LOCAL:
+        return None
+    protocol, url = _protocol(text)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            f"--tools {text!r} is neither `{LOCAL}` nor an address such as http://127.0.0.1:16182, "
+            "mcp+http://… or agentlego+http://…."
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise UsageError(f"--tools takes a plain address; the token goes into {TOKEN_VARIABLE}.")
+    return ToolServer(protocol, url.rstrip("/"))
+
+
+def _protocol(text: str) -> tuple[Protocol, str]:
+    for prefix, protocol in PREFIXES.items():
+        if text.startswith(prefix):
+            return protocol, text.removeprefix(prefix)
+    return "http", text

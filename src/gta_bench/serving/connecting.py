@@ -1,0 +1,62 @@
+"""A ToolSource for the server that a run names."""
+
+from typing import Protocol
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.serving.agentlego import AgentLegoTools
+from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer
+from gta_bench.serving.client import HttpTools, RemoteTools
+from gta_bench.serving.exchange import Exchange, Patience
+from gta_bench.tools.source import ToolSource
+
+
+class RemoteSource(ToolSource, Protocol):
+    """Tools of a server, for use within one event loop."""
+
+    async def connect(self) -> None:
+        """Learn which tools there are."""
+        ...
+
+    async def release(self, workspace: Workspace) -> None:
+        """Nothing more is done in that workspace."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        ...
+
+
+async def connect(
+    server: ToolServer, token: str | None, patience: Patience | None = None
+) -> RemoteSource:
+    """The tools of a server, ready to be called; close them with `aclose`."""
+    if token is None and server.protocol != "agentlego":
+        raise EnvironmentProblem(
+            f"{TOKEN_VARIABLE} is not set; `gta tools serve` says which token it takes."
+        )
+    source = _source(server, Exchange.to(server.url, token, patience))
+    try:
+        await source.connect()
+    except BaseException:
+        await source.aclose()
+        raise
+    return source
+
+
+def _source(server: ToolServer, exchange: Exchange) -> RemoteSource:
+    if server.protocol == "agentlego":
+        return AgentLegoTools(exchange)
+    if server.protocol == "http":
+        return HttpTools(exchange)
+    return _mcp_tools(exchange)
+
+
+def _mcp_tools(exchange: Exchange) -> RemoteTools:
+    try:
+        from gta_bench.serving.mcp_client import McpTools
+    except ModuleNotFoundError as exc:
+        raise EnvironmentProblem(
+            "--tools mcp+http needs the MCP package: pip install 'gta-bench[serve]'."
+        ) from exc
+    return McpTools(exchange)

@@ -1,0 +1,114 @@
+"""Requests to a tool server: asked again while it does not answer, then given up as such."""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import httpx
+
+from gta_bench.errors import EnvironmentProblem, ToolServerFailure
+from gta_bench.serving.choice import TOKEN_VARIABLE
+
+AGAIN = frozenset({408, 425, 429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How often and how long a client asks; about 15 seconds until it gives a server up."""
+
+    attempts: int = 6
+    first_delay: float = 0.5
+    longest_delay: float = 8
+    connect_seconds: float = 10
+    seconds: float = 1200  # more than the slowest tool may take
+
+    def pause(self, attempt: int, asked: float | None = None) -> float:
+        """Seconds before the next attempt; never less than the server asks for."""
+        delay = min(self.longest_delay, self.first_delay * 2.0**attempt)
+        return max(delay * random.uniform(0.8, 1.2), min(asked or 0, self.longest_delay))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One server and a connection to it; close it in the event loop that it was used in."""
+
+    url: str
+    patience: Patience
+    client: httpx.AsyncClient = field(repr=False)
+
+    @classmethod
+    def to(cls, url: str, token: str | None, patience: Patience | None = None) -> "Exchange":
+        """A server at an address."""
+        chosen = patience or Patience()
+        headers = {"accept-encoding": "identity"}
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        timeout = httpx.Timeout(chosen.seconds, connect=chosen.connect_seconds)
+        client = httpx.AsyncClient(
+            base_url=url, headers=headers, timeout=timeout, verify=_ssl_context()
+        )
+        return cls(url, chosen, client)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        final: frozenset[int] = frozenset(),
+        **body: Any,
+    ) -> httpx.Response:
+        """The server's answer; raises ToolServerFailure where there is none worth the name.
+
+        Every request that is sent here may be sent twice. `final` are statuses that are answers.
+        """
+        said = ""
+        for attempt in range(self.patience.attempts):
+            asked = None
+            try:
+                response = await self.client.request(method, path, headers=headers, **body)
+            except httpx.HTTPError as exc:
+                said = str(exc) or type(exc).__name__
+            else:
+                if response.status_code in final:
+                    return response
+                if response.status_code not in AGAIN:
+                    return self._checked(response)
+                said = f"status {response.status_code}"
+                asked = _seconds(response)
+            if attempt + 1 < self.patience.attempts:
+                await asyncio.sleep(self.patience.pause(attempt, asked))
+        raise ToolServerFailure(
+            f"The tool server at {self.url} does not answer ({said}); "
+            "start it and run the same command again."
+        )
+
+    def _checked(self, response: httpx.Response) -> httpx.Response:
+        if response.status_code in (401, 403):
+            raise EnvironmentProblem(
+                f"The tool server at {self.url} refuses the token; set {TOKEN_VARIABLE} to the one "
+                "that `gta tools serve` was started with."
+            )
+        if response.status_code >= 500:
+            raise ToolServerFailure(
+                f"The tool server at {self.url} failed (status {response.status_code}); "
+                "its log says why."
+            )
+        return response
+
+
+def _seconds(response: httpx.Response) -> float | None:
+    try:
+        return float(response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """Made once: reading the certificates takes longer than many a request."""
+    return httpx.create_ssl_context()

@@ -1,0 +1,216 @@
+"""What every request passes first: its token, the rate, the size and pace of its body; then a log.
+
+Plain ASGI around the whole application, so that HTTP routes and MCP are guarded by the same code
+and none of a refused body is read.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from gta_bench.serving.limits import Busy, Limits, Rate
+from gta_bench.serving.spaces import Space, Spaces
+from gta_bench.serving.tokens import Run, Tokens, same
+from gta_bench.serving.wire import CallFailure, FailureKind
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PUBLIC = frozenset({"/healthz", "/readyz"})
+RUN, SPACE = "gta.run", "gta.space"  # where handlers find whom they serve
+logger = logging.getLogger("gta_bench.serving.access")
+
+
+class Refused(Exception):
+    """A request that is not passed on."""
+
+    def __init__(
+        self, status: int, message: str, *, kind: FailureKind = "refused", wait: float | None = None
+    ) -> None:
+        self.status = status
+        self.kind = kind
+        self.wait = wait
+        super().__init__(message)
+
+
+class Gate:
+    """The application behind its checks."""
+
+    def __init__(self, app: App, *, tokens: Tokens, spaces: Spaces, limits: Limits) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._spaces = spaces
+        self._limits = limits
+        self._rate = Rate(limits.rate, limits.burst)
+        self._uploads = asyncio.Semaphore(limits.uploads)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check one request, pass it on, note what came of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        note = _Note(scope, send)
+        try:
+            await self._pass(scope, receive, note)
+        except Refused as exc:
+            await _refuse(exc, note.send)
+        finally:
+            note.log()
+
+    async def _pass(self, scope: Scope, receive: Receive, note: "_Note") -> None:
+        headers = _headers(scope)
+        self._admit(scope, headers)
+        if scope["method"] in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            await self._app(scope, receive, note.send)
+            return
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refused(415, "Bodies are taken as they are, not compressed.")
+        if scope["method"] == "PUT":
+            async with self._uploads:
+                body = await self._body(headers, receive, self._limits.artefact_bytes)
+                await self._app(scope, _replayed(body, receive), note.send)
+        else:
+            body = await self._body(headers, receive, self._limits.body_bytes)
+            note.received = len(body)
+            await self._app(scope, _replayed(body, receive), note.send)
+
+    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Find whom the request is for; a workspace of another run does not exist for this one."""
+        path = scope["path"]
+        if path in PUBLIC:
+            return
+        kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        token = given.strip() if kind.lower() == "bearer" else ""
+        run = self._tokens.run(token)
+        name = _workspace(path)
+        if name is not None:
+            space = self._space(name, token, run)
+            scope[SPACE], run = space, space.run
+        elif run is None:
+            raise Refused(401, "A valid token is needed: `Authorization: Bearer …`.")
+        scope[RUN] = run
+        try:
+            self._rate.take(run.id)
+        except Busy as exc:
+            raise Refused(429, str(exc), kind="busy", wait=exc.wait) from exc
+
+    def _space(self, name: str, token: str, run: Run | None) -> Space:
+        space = self._spaces.get(name)
+        if run is not None:
+            if space is None or space.run.id != run.id:
+                raise Refused(404, "There is no such workspace; it may have been closed.")
+            return space
+        if space is None or not same(token, space.token):
+            raise Refused(401, "A valid token for this workspace is needed.")
+        return space
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
+        """The whole body, if it is small enough and comes fast enough."""
+        stated = headers.get(b"content-length", b"0")
+        if not stated.isdigit() or int(stated) > most:
+            raise Refused(413, f"At most {most} bytes are taken.")
+        parts, size = [], 0
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        try:
+            async with asyncio.timeout_at(start + self._limits.body_seconds) as limit:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "The body is not complete.")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise Refused(413, f"At most {most} bytes are taken.")
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+                    earned = size / self._limits.slowest_bytes
+                    limit.reschedule(start + self._limits.body_seconds + earned)
+        except TimeoutError:
+            raise Refused(408, "The body came too slowly.") from None
+
+
+class _Note:
+    """What the log says of one request: never a body, a query, a header or a token."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._start = time.perf_counter()
+        self._status = 0
+        self._sent = 0
+        self.received = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+        else:
+            self._sent += len(message.get("body", b""))
+        await self._send(message)
+
+    def log(self) -> None:
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        run, space = self._scope.get(RUN), self._scope.get(SPACE)
+        entry = {
+            "time": round(time.time(), 3),
+            "method": self._scope["method"],
+            # A path that was refused may be anything, even a token.
+            "path": self._scope["path"] if run is not None else None,
+            "run": run.id if run is not None else None,
+            "workspace": space.id if space is not None else None,
+            "status": self._status,
+            "received": self.received,
+            "sent": self._sent,
+            "ms": round((time.perf_counter() - self._start) * 1000, 1),
+        }
+        logger.info(json.dumps(entry))
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    return dict(scope["headers"])
+
+
+def _workspace(path: str) -> str | None:
+    """The workspace that a path is below: `/v1/w/ID/…` or `/w/ID/…`."""
+    parts = path.split("/", 4)
+    if len(parts) > 2 and parts[1] == "w":
+        return parts[2]
+    if len(parts) > 3 and parts[1] == "v1" and parts[2] == "w":
+        return parts[3]
+    return None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body that was read already, then whatever comes after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(refused: Refused, send: Send) -> None:
+    failure = CallFailure(kind=refused.kind, message=str(refused))
+    headers = [(b"content-type", b"application/json")]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if refused.wait is not None:
+        headers.append((b"retry-after", f"{refused.wait:.3f}".encode()))
+    else:
+        headers.append((b"connection", b"close"))  # what is left of its body is not read
+    body = failure.model_dump_json().encode()
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

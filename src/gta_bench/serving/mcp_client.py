@@ -1,0 +1,84 @@
+"""Calls over MCP to a gta-bench server; files travel as over HTTP."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, RequestParamsMeta
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import JsonValue, ValidationError
+
+from gta_bench.errors import ToolServerFailure
+from gta_bench.serving.client import Forgotten, RemoteTools
+from gta_bench.serving.wire import (
+    FAILURE_META,
+    KEY_META,
+    REPLY_META,
+    CallFailure,
+    CallReply,
+    OpenedWorkspace,
+)
+
+
+class McpTools(RemoteTools):
+    """As an MCP client of the server, with the token of one workspace only."""
+
+    async def _invoke(
+        self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
+    ) -> CallReply | CallFailure:
+        patience, said = self._exchange.patience, ""
+        for attempt in range(patience.attempts):
+            try:
+                return self._read(await self._ask(twin, name, arguments, key))
+            except* (MCPError, httpx2.HTTPError) as group:
+                said = "; ".join(str(exc) for exc in _leaves(group))
+            # Is it the server, or only this workspace? Waits until the server answers.
+            there = await self._exchange.send("GET", f"/v1/w/{twin.workspace}")
+            if there.status_code == 404:
+                raise Forgotten
+            await asyncio.sleep(patience.pause(attempt))
+        raise ToolServerFailure(
+            f"The tool server at {self._exchange.url} does not answer over MCP ({said})."
+        )
+
+    async def _ask(
+        self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
+    ) -> CallToolResult:
+        url = f"{self._exchange.url}{twin.mcp}"
+        headers = {"authorization": f"Bearer {twin.token}"}
+        timeout = httpx2.Timeout(
+            self._exchange.patience.seconds, connect=self._exchange.patience.connect_seconds
+        )
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout) as http,
+            Client(
+                streamable_http_client(url, http_client=http), mode=MODERN_PROTOCOL_VERSIONS[-1]
+            ) as client,
+        ):
+            return await client.call_tool(
+                name, dict(arguments), meta=cast(RequestParamsMeta, {KEY_META: key})
+            )
+
+    def _read(self, result: CallToolResult) -> CallReply | CallFailure:
+        meta = result.meta or {}
+        try:
+            if FAILURE_META in meta:
+                return CallFailure.model_validate(meta[FAILURE_META])
+            return CallReply.model_validate(meta.get(REPLY_META))
+        except ValidationError as exc:
+            raise ToolServerFailure(
+                f"The MCP server at {self._exchange.url} is not one of gta-bench, or of another "
+                "version."
+            ) from exc
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for exc in group.exceptions:
+        if isinstance(exc, BaseExceptionGroup):
+            yield from _leaves(exc)
+        else:
+            yield exc

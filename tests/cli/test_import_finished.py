@@ -1,0 +1,148 @@
+"""`gta import folder|pack|opencompass` as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gta_bench.cli import app
+from gta_bench.errors import DatasetError, RunError
+from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.logs import read_units, read_workflow_units
+from tests.builders import (
+    JPEG,
+    atomic_task,
+    workflow_task,
+    write_atomic,
+    write_json,
+    write_workflow,
+)
+
+
+def gta(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data" / "gta_atomic", {str(n): atomic_task() for n in range(3)})
+    files = [{"type": "image", "path": "image/menu.jpg", "url": None}]
+    tasks = {str(number): workflow_task(files=files) for number in range(3)}
+    data = write_workflow(tmp_path / "data" / "gta_workflow", tasks)
+    (data / "image").mkdir()
+    (data / "image" / "menu.jpg").write_bytes(JPEG)
+    return tmp_path
+
+
+def put(name: str, content: str | bytes = "x") -> None:
+    file = Path("results") / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def test_a_folder_becomes_a_run_with_all_tasks_of_the_dataset() -> None:
+    put("0/final.txt", "Done.")
+    put("0/files/a/b.docx", b"word")
+    put("0/files/copy-of-the-menu.jpg", JPEG)
+    put("1/final.txt", b"caf\xe9")
+    put("9/final.txt")
+    write_json(Path("results/meta.json"), {"harness": "Manus", "model": "m"})
+    meta = {"seconds": 61.5, "cost_usd": 0.25, "tokens": {"input": 10, "output": 2}}
+    write_json(Path("results/0/meta.json"), meta)
+    result = gta("import", "folder", "results", "--out", "run", "--harness-version", "1.6")
+    assert result.exit_code == 0, result.output
+    assert "2 of 3 tasks imported into run.\n" in result.stderr
+    assert "Not delivered, counted as failed under strict: 2\n" in result.stderr
+    assert "1 deliverables.\n" in result.stderr
+    assert "9: no folder of a task of the dataset's" in result.stderr
+    assert "task 1, 1/final.txt: is not UTF-8; it was read as cp1252." in result.stderr
+    manifest = read_manifest(Path("run"))
+    system = manifest.system
+    assert (system.harness, system.harness_version, system.model) == ("Manus", "1.6", "m")
+    assert (manifest.imported_from, manifest.tools) == ("results", "own")
+    assert manifest.notes == ("1 of 3 tasks were not delivered.",)
+    found = read_workflow_units(log_folder(Path("run")), manifest.tasks, 1)
+    assert (len(found.units), found.not_run) == (3, ())
+    first, second, missing = found.units
+    assert [file.path for file in first.deliverables] == ["outputs/a/b.docx"]
+    assert [file.path for file in first.inputs] == ["inputs/menu.jpg"]
+    usage = first.usage
+    assert (usage.seconds, usage.cost_usd, usage.input_tokens) == (61.5, 0.25, 10)
+    assert (first.answer, second.answer) == ("Done.", "café")
+    assert (missing.answer, missing.deliverables, missing.failure) == ("", (), None)
+
+
+def test_what_was_left_out_is_told_once_for_each_reason_and_kept_with_the_unit() -> None:
+    put("0/final.txt")
+    for number in range(3):
+        Path(f"results/0/link-{number}").symlink_to("/etc/passwd")
+    result = gta("import", "folder", "results", "--out", "run", "--tasks", "0")
+    reason = "task 0, link-0: is a link, and links are not followed (and 2 more): left out."
+    assert reason in result.stderr
+    (unit,) = read_workflow_units(log_folder(Path("run")), ("0",), 1).units
+    assert unit.strays == ("link-0", "link-1", "link-2")
+
+
+def test_many_findings_are_counted() -> None:
+    put("0/final.txt")
+    for number in range(15):
+        put(f"other-{number:02}/final.txt")
+    result = gta("import", "folder", "results", "--out", "run")
+    assert "… and 5 more findings." in result.stderr
+
+
+def test_a_folder_of_atomic_answers_is_scored_end_to_end() -> None:
+    put("0/final.txt", "It costs 7.")
+    put("1/final.txt", "It costs 8.")
+    result = gta("import", "folder", "results", "--dataset", "atomic", "--out", "run")
+    assert result.exit_code == 0, result.output
+    assert "deliverables" not in result.stderr
+    manifest = read_manifest(Path("run"))
+    units = read_units(log_folder(Path("run")), manifest.tasks, 1).units
+    assert [unit.trace is None for unit in units] == [False, False, True]
+    scored = gta("score", "run", "--similarity", "exact-or-half", "--json")
+    assert scored.exit_code == 0, scored.output
+    numbers = json.loads(scored.stdout)
+    assert (numbers["n"], numbers["n_units"]) == (3, 3)
+    assert numbers["metrics"]["ans_acc"] == pytest.approx(100 / 3)
+
+
+def test_a_pack_is_imported_with_the_command_line_s_names() -> None:
+    steps = [[{"role": "assistant", "content": "Done."}]]
+    entry = {"task_id": 1, "assistant_outputs": steps, "attached_files": ["results/r.md"]}
+    about = {"backend": "openclaw"}
+    put("r.md")
+    write_json(Path("pack.json"), {"schema_version": 1, "generated_from": about, "tasks": [entry]})
+    command = ("import", "pack", "pack.json", "--out", "run", "--model", "m", "--tasks", "1,2")
+    result = gta(*command)
+    assert result.exit_code == 0, result.output
+    assert "1 of 2 tasks imported" in result.stderr
+    system = read_manifest(Path("run")).system
+    assert (system.harness, system.model) == ("openclaw", "m")
+    other = gta(*command[:-1], "1")
+    assert isinstance(other.exception, RunError)
+
+
+def test_no_run_is_made_of_a_broken_source() -> None:
+    put("0/final.txt")
+    put("task_0/final.txt")
+    result = gta("import", "folder", "results", "--out", "run")
+    assert isinstance(result.exception, DatasetError)
+    assert not Path("run").exists()
+
+
+def test_links_among_stored_attachments_are_not_followed() -> None:
+    steps = [{"role": "assistant", "content": "Done."}]
+    write_folder = Path("stored/task0/attachments")
+    write_folder.mkdir(parents=True)
+    (write_folder / "passwd").symlink_to("/etc/passwd")
+    (write_folder / "real.txt").write_text("x", encoding="utf-8")
+    write_json(Path("stored/task0/prediction.json"), {"0": {"prediction": [steps], "gold": [[]]}})
+    command = ("import", "opencompass", "stored", "--dataset", "workflow", "--out", "run")
+    result = gta(*command, "--tasks", "0", "--harness", "lagent")
+    assert result.exit_code == 0, result.output
+    (unit,) = read_workflow_units(log_folder(Path("run")), ("0",), 1).units
+    assert [file.path for file in unit.deliverables] == ["outputs/real.txt"]
+    assert read_manifest(Path("run")).system.harness == "lagent"

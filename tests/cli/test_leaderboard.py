@@ -1,0 +1,81 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gta_bench.cli import app
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.reports.leaderboard.entries import published
+
+
+def gta(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_published_rows_are_checked_without_files() -> None:
+    result = gta("leaderboard", "check")
+    assert result.exit_code == 1
+    assert result.stderr == "65 rows checked: 5 rows flagged, 3 facts.\n"
+    assert result.stdout == (
+        "ans-acc-i-bound AnsAcc+I 11.94 does not lie between 12.81 and 37.70, "
+        "as AnsAcc 17.06 demands\n"
+        "  2024-07/atomic/mistral-large\n"
+        "  2026-04/atomic/mistral-large\n"
+        "ans-acc-i-bound AnsAcc+I 14.47 does not lie between 17.61 and 42.50, "
+        "as AnsAcc 23.44 demands\n"
+        "  2024-07/atomic/claude3-opus\n"
+        "  2026-04/atomic/claude-3-opus\n"
+        "no-count InstAcc 23.23 is no k/729; the nearest are 23.18 (169/729) and 23.32 (170/729)\n"
+        "  2024-07/atomic/yi-34b-chat\n"
+    )
+
+
+def test_files_are_checked_instead_where_they_are_given(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(published()[0].model_dump_json(), encoding="utf-8")
+    result = gta("leaderboard", "check", file, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == []
+
+
+def test_findings_are_there_as_json() -> None:
+    findings = json.loads(gta("leaderboard", "check", "--json").stdout)
+    assert len(findings) == 5
+    assert findings[0]["metric"] == "ans_acc_i"
+
+
+def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    mine = published()[-1].model_copy(update={"id": "mine", "system": "My own harness"})
+    file.write_text(mine.model_dump_json(), encoding="utf-8")
+    result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("66 rows; open ")
+    assert "My own harness" in (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
+
+
+def test_what_the_site_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    result = gta("leaderboard", "build", "--out", "unused")
+    assert isinstance(result.exception, EnvironmentProblem)
+    assert str(result.exception) == (
+        "Not installed: jinja2, scipy. pip install 'gta-bench[report]'"
+    )
+
+
+def test_the_check_needs_no_extra() -> None:
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(['scipy', 'numpy', 'jinja2']));"
+        "from gta_bench.cli import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, "leaderboard", "check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stderr == "65 rows checked: 5 rows flagged, 3 facts.\n"

@@ -1,0 +1,133 @@
+"""The leaderboard's site in a real browser: sorted, filtered, compared, light and dark."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gta_bench.reports.leaderboard.entries import published
+from gta_bench.reports.leaderboard.site import build_site
+from tests.browser import browse, install
+
+pytestmark = pytest.mark.slow
+
+VISIT = """
+async function look(browser, site) {
+  const found = [];
+  for (const name of ['index', 'workflow', 'harnesses', 'atomic', 'compare', 'history']) {
+    found.push(...await visit(browser, `${site}/${name}.html`, name));
+  }
+  return found;
+}
+"""
+USE = """
+async function look(browser, site) {
+  const page = await browser.newPage();
+  const rows = () => page.$$eval('.row', (all) => all.filter((one) => one.offsetParent)
+    .map((one) => one.querySelector('th').firstChild.textContent.trim()));
+  const heads = () => page.$$eval('.group-head', (all) => all.filter((one) => one.offsetParent)
+    .map((one) => one.textContent.trim()));
+  const found = {};
+  await page.goto(`${site}/workflow.html`);
+  found.heads = await heads();
+  found.tied = await page.$$eval('.row[data-group="1"]', (all) => all.length);
+  await page.click('th button:has-text("Root score")');
+  found.byScore = await rows();
+  found.headsByScore = await heads();
+  await page.click('th button:has-text("Root score")');
+  found.byScoreUp = await rows();
+  found.sorted = await page.getAttribute('th:has(button:has-text("Root score"))', 'aria-sort');
+  await page.click('th button:has-text("Rank")');
+  found.byRank = await rows();
+  found.headsByRank = await heads();
+  await page.fill('input[name=find]', 'LLAMA');
+  found.llamas = await rows();
+  found.said = await page.textContent('output');
+  await page.selectOption('select[name=kind]', 'closed-source');
+  found.none = await rows();
+  found.headsOfNone = await heads();
+  await page.goto(`${site}/atomic.html`);
+  await page.check('input[name=flagged]');
+  found.flagged = await rows();
+  await page.goto(`${site}/workflow.html`);
+  await page.click('.row:has-text("Kimi-K2") a');
+  await page.waitForSelector('#comparison h2');
+  found.compared = await page.textContent('#comparison');
+  await page.selectOption('select[name=second]', '2026-04/workflow/qwen3-8b');
+  found.other = await page.textContent('#comparison p');
+  found.address = await page.evaluate(() => location.hash);
+  await page.reload();
+  found.reloaded = await page.textContent('#comparison p');
+  await page.selectOption('select[name=second]', '2024-07/atomic/gpt-4o');
+  found.apart = await page.textContent('#comparison p');
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const still = await plain.newPage();
+  await still.goto(`${site}/compare.html`);
+  found.plainForm = await still.isVisible('#compare');
+  await still.click('summary');
+  found.plainPairs = await still.isVisible('details td:has-text("Kimi-K2")');
+  return found;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("npm"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("site")
+    build_site(published(), folder)
+    return folder.as_uri()
+
+
+def test_no_page_overflows_or_has_a_serious_accessibility_problem(
+    packages: Path, site: str
+) -> None:
+    pages: Any = browse(packages, VISIT, site)
+    assert len(pages) == 24
+    for page in pages:
+        assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page
+
+
+def test_a_reader_sorts_filters_and_compares(packages: Path, site: str) -> None:
+    found: Any = browse(packages, USE, site)
+    assert found["heads"] == [
+        "Group 1: 8 systems that cannot be told from Gemini-2.5-Pro",
+        "Group 2: 5 systems that cannot be told from Llama-3.1-70B-Instruct",
+    ]
+    assert found["tied"] == 8
+    assert found["byScore"][:3] == ["GPT-5", "Llama-4-Scout", "Gemini-2.5-Pro"]
+    assert found["byScoreUp"][:3] == [
+        "Llama-3.2-3B-Instruct",
+        "Llama-3.1-8B-Instruct",
+        "Qwen3-30B-A3B",
+    ]
+    assert found["sorted"] == "ascending"
+    assert found["headsByScore"] == []
+    assert found["byRank"][0] == "Gemini-2.5-Pro"
+    assert found["headsByRank"] == found["heads"]
+    assert found["llamas"] == [
+        "Llama-4-Scout",
+        "Llama-3.1-70B-Instruct",
+        "Llama-3.2-3B-Instruct",
+        "Llama-3.1-8B-Instruct",
+    ]
+    assert found["said"] == "4 of 13 rows"
+    assert (found["none"], found["headsOfNone"]) == ([], [])
+    assert found["flagged"] == [
+        "Claude-3-Opus",
+        "Mistral-Large",
+        "claude3-opus",
+        "mistral-large",
+        "yi-34b-chat",
+    ]
+    assert "Gemini-2.5-Pro and Kimi-K2: cannot be told apart" in found["compared"]
+    assert "Kimi-K2 and Qwen3-8B: told apart." in found["other"]
+    assert found["reloaded"] == found["other"]
+    assert found["address"] == "#2026-04/workflow/kimi-k2+2026-04/workflow/qwen3-8b"
+    assert "different tables" in found["apart"]
+    assert found["plainForm"] is False
+    assert found["plainPairs"] is True

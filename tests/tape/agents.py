@@ -1,0 +1,139 @@
+"""Scripted agents for runs with tapes and controls; they ask no model."""
+
+import re
+from collections.abc import Sequence
+
+from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
+from gta_bench.agents.history import History
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
+from gta_bench.records.steps import AnswerStep, CallStep
+from gta_bench.records.tools import ToolSpec
+
+EXPRESSION = re.compile(r"\d+\*\d+")
+
+
+def busy(setup: Setup) -> Decide:
+    """Works with real tools on every task: results, files made from files, errors, repeats."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        number, image = int(history.task), history.attachments[0].path
+        made = [
+            turn.content
+            for turn in history.turns
+            if isinstance(turn, ReplyTurn) and turn.type == "image"
+        ]
+        script: list[DecidedStep] = [
+            _call("Calculator", expression=f"{number}*7"),
+            _call("DrawBox", image=image, bbox="(1, 1, 20, 20)"),
+            _call("Calculator", expression="1/0"),
+            _call("DrawBox", image=made[-1] if made else image, bbox="(5, 5, 9, 9)"),
+            _call("GoogleSearch", query=f"task {number}"),
+            _call("Calculator", expression=f"{number}*7"),
+            AnswerStep(content=_reference(setup, history) if number % 2 else f"{number * 7}"),
+        ]
+        return Decision(step=script[history.position])
+
+    return decide
+
+
+def ignorer(setup: Setup) -> Decide:
+    """Knows every answer and asks no tool."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        return Decision(step=AnswerStep(content=_reference(setup, history)))
+
+    return decide
+
+
+def truster(setup: Setup) -> Decide:
+    """Asks once and repeats whatever it is told."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        told = _told(history)
+        if not told and tools:
+            return Decision(step=_question(history))
+        return Decision(step=AnswerStep(content=told[-1] if told else "I do not know."))
+
+    return decide
+
+
+def checker(setup: Setup) -> Decide:
+    """Asks until two replies agree."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        told = _told(history)
+        agreed = next((text for text in told if told.count(text) > 1 and text.isdecimal()), None)
+        if agreed is not None or not tools:
+            return Decision(step=AnswerStep(content=agreed or "I do not know."))
+        return Decision(step=_question(history))
+
+    return decide
+
+
+def gullible(setup: Setup) -> Decide:
+    """Calls the first tool on its list that is not its task's, if there is one."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        foreign = [tool.name for tool in tools if tool.name != "Calculator"]
+        if not _told(history) and foreign:
+            return Decision(step=_call(foreign[0]))
+        return Decision(step=AnswerStep(content="I do not know."))
+
+    return decide
+
+
+def _question(history: History) -> CallStep:
+    request = next(turn.content for turn in history.turns if turn.turn == "user")
+    found = EXPRESSION.search(request)
+    assert found is not None
+    return _call("Calculator", expression=found.group())
+
+
+def _told(history: History) -> list[str]:
+    return [turn.content for turn in history.turns if isinstance(turn, ReplyTurn)]
+
+
+def _reference(setup: Setup, history: History) -> str:
+    answers = [
+        turn.content for turn in setup.references[history.task] if isinstance(turn, AnswerTurn)
+    ]
+    return answers[-1] if answers else "nothing"
+
+
+def _call(tool: str, **arguments: str) -> CallStep:
+    return CallStep(name=tool, arguments=dict(arguments))
+
+
+def reference_call(setup: Setup) -> Decide:
+    """Makes the reference's first call with a slip in its first argument, then answers."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        if _told(history):
+            return Decision(step=AnswerStep(content="I do not know."))
+        first = next(turn for turn in setup.references[history.task] if isinstance(turn, CallTurn))
+        name, value = next(iter(first.call.arguments.items()))
+        changed = {**first.call.arguments, name: f"{value} " + "1"}
+        return Decision(step=CallStep(name=first.call.name, arguments=changed))
+
+    return decide
+
+
+def leaker(setup: Setup) -> Decide:
+    """Gives away every key that it was told in its task, in arguments of real tools."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        request = next(turn.content for turn in history.turns if turn.turn == "user")
+        image = history.attachments[0].path
+        script: list[DecidedStep] = [
+            _call("Calculator", expression=request),
+            _call("Calculator", expression=f"'{request}'"),
+            _call(request, text="x"),
+            _call("DrawBox", image=request, bbox=request),
+            _call("DrawBox", image=image, bbox="(1, 1, 3, 3)", annotation=request),
+            _call("ImageDescription", image=image),
+            _call("ImageDescription", image=image),
+            AnswerStep(content="Done."),
+        ]
+        return Decision(step=script[history.position])
+
+    return decide
