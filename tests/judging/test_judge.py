@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from gta_bench.judging.judge import Judge, judge_unit, pending_leaves, without_evidence
+from gta_bench.judging.options import JudgeOptions
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from tests.chat_server import Behaviour, ChatServer, Reply, chat_server
@@ -296,3 +298,23 @@ def test_without_evidence_leaves_that_have_no_score_get_the_cause(server: ChatSe
     assert missing.key == rows[1].key
     assert missing.verdict == Unscored(cause="evidence_failed", detail="No jail.")
     assert pending_leaves(task(leaves=2), None, one, known=known) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        (ModelOutput(model="m"), "empty"),
+        (ModelOutput.from_content("m", "too long", stop_reason="model_length"), "context_too_long"),
+        (ModelOutput.from_content("m", "{}", error="overloaded"), "model_error"),
+    ],
+)
+def test_an_output_that_is_no_reply_is_unscored(output: ModelOutput, cause: str) -> None:
+    output.usage = ModelUsage()
+    asked_model = get_model("mockllm/m", custom_outputs=[output] * 4, memoize=False)
+
+    async def keep(rows: Sequence[VerdictRow]) -> None:
+        pass
+
+    one = Judge(asked_model, "m", JudgeOptions())
+    rows = asyncio.run(judge_unit(task(leaves=2), evidence(), one, pictures=stored, keep=keep))
+    assert causes(rows) == [cause] * 2

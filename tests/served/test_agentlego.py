@@ -114,6 +114,6 @@ def test_a_busy_server_is_asked_again_and_then_given_up(
 def test_another_server_is_not_taken_for_one(loopback: None, small: Any) -> None:
     with chat_server() as other:
         for protocol in ("agentlego", "http"):
-            server = ToolServer(protocol, other.url)  # type: ignore[arg-type]
+            server = ToolServer(protocol, other.url)
             with pytest.raises((EnvironmentProblem, ToolServerFailure)):
                 asyncio.run(connect(server, "a-token-a-token-a-token", HASTY))

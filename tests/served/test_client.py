@@ -40,7 +40,12 @@ def test_a_remote_result_is_the_local_one_and_so_are_the_files(
     small: Served, tmp_path: Path, protocol: str
 ) -> None:
     files = {"inputs/a.png": PNG}
-    for name, given in [("Echo", {"text": "grüße 茶"}), ("Draw", {}), ("Write", {"size": 5 << 20})]:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("Echo", {"text": "grüße 茶"}),
+        ("Draw", {}),
+        ("Write", {"size": 5 << 20}),
+    ]
+    for name, given in calls:
         with workspace_of(tmp_path, files) as here, workspace_of(tmp_path, files) as there:
             local = asyncio.run(SmallTools().call(here, name, given))
             remote = call(small, protocol, there, name, **given)
@@ -65,7 +70,7 @@ def test_a_tools_own_failures_come_back_as_they_are(
     small: Served, tmp_path: Path, protocol: str
 ) -> None:
     with workspace_of(tmp_path, {}) as space:
-        with pytest.raises(ToolError, match="Refuse: 'x' is not wanted."):
+        with pytest.raises(ToolError, match="Refuse: 'x' is not wanted"):
             call(small, protocol, space, "Refuse", text="x")
         with pytest.raises(ToolUnavailable) as caught:
             call(small, protocol, space, "Missing")

@@ -55,11 +55,12 @@ async def came(
     try:
         result = await source.call(workspace, name, given)
     except (ToolError, ToolUnavailable) as exc:
-        said, made_by = str(exc), (type(exc).__name__,)
+        said = str(exc)
+        made_by = [type(exc).__name__]
     else:
         said = result.text
-        made_by = (result.tool, result.tool_version, result.backend, str(result.jail))
-    return Came(said, made_by, {} if name in DATED else contents(workspace))
+        made_by = [result.tool, result.tool_version, result.backend, str(result.jail)]
+    return Came(said, tuple(made_by), {} if name in DATED else contents(workspace))
 
 
 async def three_ways(

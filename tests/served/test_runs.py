@@ -1,5 +1,6 @@
 """Whole runs with remote tools: the same as with local ones, whatever happens to the server."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -35,10 +36,12 @@ from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic_step import atomic_sample
 from gta_bench.tools.contract import Equipment
+from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.toolbox import Toolbox
 from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.served.agentlego_server import agentlego_server
 from tests.served.support import TOKEN, Served, tool_server
+from tests.tasks.test_atomic_step import native_call, said
 
 pytestmark = pytest.mark.usefixtures("loopback")
 CALCULATOR = tool("Calculator", parameter("expression"))
@@ -122,7 +125,7 @@ def test_an_address_that_cannot_be_used_is_met_by_one_line(
 
 def test_step_mode_calls_no_tool(data: Path, tmp_path: Path) -> None:
     more = ["--mode", "step", "--tools", "http://127.0.0.1:9"]
-    assert "end-to-end runs" in str(run(data, tmp_path / "x", *more).exception)
+    assert "need --mode end-to-end" in str(run(data, tmp_path / "x", *more).exception)
 
 
 @contextmanager
@@ -132,9 +135,9 @@ def server_process(port: int, *, kill_after: int | None = None) -> Iterator[int]
     command += ["--token-env", "GTA_TOOLS_TOKEN", "--tool", "Calculator"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    said = process.stderr.readline()
-    found = re.search(r"http://127\.0\.0\.1:(\d+)", said)
-    assert found is not None, said
+    first = process.stderr.readline()
+    found = re.search(r"http://127\.0\.0\.1:(\d+)", first)
+    assert found is not None, first
 
     def watch() -> None:
         assert process.stderr is not None
@@ -161,7 +164,7 @@ def test_a_server_that_is_killed_leaves_units_unscored_and_the_run_completes_whe
 ) -> None:
     out, names = tmp_path / "run", [str(number) for number in range(TASKS)]
     with server_process(0, kill_after=3) as port:
-        more = ["--tools", f"http://127.0.0.1:{port}", "--max-connections", "2"]
+        more = ["--tools", f"http://127.0.0.1:{port}", "--max-connections", str(TASKS)]
         broken = run(data, out, *more)
     assert broken.exit_code == 1, broken.output
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))
@@ -187,10 +190,6 @@ TWENTY += ["0", "1", "3", "16", "150", "151"]
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of the real tools, with a jail."""
-    import asyncio
-
-    from gta_bench.tools.equipment import close_equipment, open_equipment
-
     equipment = asyncio.run(open_equipment(Settings()))
     try:
         with tool_server(Toolbox(equipment), tmp_path_factory.mktemp("bench")) as served:
@@ -228,7 +227,7 @@ def test_twenty_tasks_with_remote_tools_are_those_with_local_ones(
 def test_inspects_own_mcp_client_gives_the_same_twenty_tasks(
     workbench: Served, atomic_dir: Path, local_units: Mapping[str, Unit], tmp_path: Path
 ) -> None:
-    """A plain Inspect task, its model scripted with the reference, its tools by `mcp_server_http`."""
+    """A plain Inspect task: its model repeats the reference, its tools are `mcp_server_http`'s."""
     dataset = load_atomic(atomic_dir)
     entries = {name: dataset.tasks[name] for name in TWENTY}
     model = get_model("mockllm/model", custom_outputs=scripted(entries), memoize=False)
@@ -254,7 +253,7 @@ def scripted(entries: Mapping[str, AtomicTask]) -> Callable[..., ModelOutput]:
         entry = entries[messages[0].text.partition("\n")[0]]
         turn = sum(isinstance(message, ChatMessageAssistant) for message in messages)
         if turn >= len(entry.steps) or not isinstance(entry.steps[turn], CallTurn):
-            return ModelOutput.from_content("mockllm", "done")
+            return said("done")
         step = entry.steps[turn]
         assert isinstance(step, CallTurn)
         made = re.findall(r"\[image\]\((outputs/[^)]+)\)", "\n".join(m.text for m in messages))
@@ -262,7 +261,7 @@ def scripted(entries: Mapping[str, AtomicTask]) -> Callable[..., ModelOutput]:
             key: made[-1] if value == PLACEHOLDER_IMAGE and made else value
             for key, value in step.call.arguments.items()
         }
-        return ModelOutput.for_tool_call("mockllm", step.call.name, arguments)
+        return native_call(step.call.name, arguments)
 
     return reply
 
@@ -301,12 +300,12 @@ def replies(messages: list[ChatMessage]) -> list[str]:
 
 
 def expected(unit: Unit) -> list[str]:
-    said = []
+    texts = []
     for step, after in zip(unit.trace or (), (unit.trace or ())[1:], strict=False):
         if isinstance(step, CallStep) and isinstance(after, ReplyStep):
             parts = [
                 part.content if part.type == "text" else f"[{part.type}]({part.content})"
                 for part in after.parts
             ]
-            said.append(step.error.message if step.error is not None else "\n".join(parts).strip())
-    return said
+            texts.append(step.error.message if step.error is not None else "\n".join(parts).strip())
+    return texts

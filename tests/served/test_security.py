@@ -243,17 +243,21 @@ class TestSlowness:
             stream.sendall(b"GET /healthz HTTP/1.1\r\nx-slow: ")
             assert trickle(stream) == b""
 
-    def test_two_hundred_slow_connections_do_not_stop_others(self, small: Served) -> None:
-        """With the limits that users have."""
-        space = small.open()
-        with contextlib.ExitStack() as stack:
-            slow = [stack.enter_context(connection(small)) for _ in range(200)]
+    def test_two_hundred_slow_connections_do_not_stop_others(self, served_folder: Path) -> None:
+        """Even where nothing cuts them."""
+        limits = Limits(header_seconds=600)
+        with (
+            tool_server(SmallTools(), served_folder, limits=limits) as served,
+            contextlib.ExitStack() as stack,
+        ):
+            space = served.open()
+            slow = [stack.enter_context(connection(served)) for _ in range(200)]
             for stream in slow:
                 stream.sendall(b"POST /v1/workspaces HTTP/1.1\r\nhost: x\r\nx-slow: ")
-            start = time.monotonic()
-            answers = [small.call(space, "Echo", {"text": "hello"}) for _ in range(20)]
+            answers = [served.call(space, "Echo", {"text": "hello"}) for _ in range(20)]
             assert [answer.status_code for answer in answers] == [200] * 20
-            assert time.monotonic() - start < 10
+            for stream in slow:  # they are all still there
+                stream.sendall(b"x")
 
     def test_silent_connections_make_room_when_there_are_too_many(
         self, served_folder: Path
@@ -322,10 +326,11 @@ class TestBusy:
             assert sum(path.stat().st_size for path in kept) == 200
 
 
+DOTS = "\uff0e\uff0e"  # as wide as Chinese letters
 TRAVERSALS = [
     *HOSTILE_PATHS,
     *(f"{'../' * depth}{target}" for depth in range(1, 9) for target in ("etc/passwd", "x.txt")),
-    *(f"{dots}/{dots}/etc/passwd" for dots in ("..;", "%2e%2e", "%252e%252e", "..%00", "．．")),
+    *(f"{dots}/{dots}/etc/passwd" for dots in ("..;", "%2e%2e", "%252e%252e", "..%00", DOTS)),
     *(f"inputs/{name}" for name in ("..%5c..", "..%c0%af..", "....//....//x", ".../...//x")),
     *(f"outputs/../{name}" for name in ("inputs/receipt.png", ".partial", "x", "../spaces")),
     *(f"{root}etc/passwd" for root in ("/./", "//?/", "file:", "jar:file:", "phar://", "\\\\.\\")),

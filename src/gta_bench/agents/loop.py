@@ -1,6 +1,7 @@
 """An agent at work: it decides, a tool answers, until it answers the user or its turns are up."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -84,7 +85,8 @@ async def work_on(
             case CallStep(error=StepError(message=message)):
                 _refuse(work, decision.step, reply, message)
             case CallStep():
-                await _call(work, decision.step, reply, source, workspace)
+                with suppress(ToolError, ToolUnavailable):
+                    await call_tool(work, decision.step, source, workspace, reply=reply)
     return work
 
 
@@ -94,9 +96,10 @@ def _refuse(work: Work, step: MalformedStep | CallStep, reply: str, told: str) -
     work.turns.append(RefusedTurn(reply=reply, told=told))
 
 
-async def _call(
-    work: Work, step: CallStep, reply: str, source: ToolSource, workspace: Workspace
-) -> None:
+async def call_tool(
+    work: Work, step: CallStep, source: ToolSource, workspace: Workspace, *, reply: str = ""
+) -> ToolResult:
+    """Call a tool for the agent; what came of it is in the work, whether or not it is raised."""
     arguments = _object(step.arguments)
     start = perf_counter()
     turn = CallTurn(call=ToolCall(name=step.name, arguments=arguments), content=reply or None)
@@ -108,13 +111,14 @@ async def _call(
         work.steps += [step.model_copy(update={"error": error}), ReplyStep()]
         work.turns += [turn, ReplyTurn(tool=step.name, type="text", content=str(exc))]
         work.calls.append(_failed(step.name, exc, perf_counter() - start))
-    else:
-        work.steps += [step, ReplyStep(parts=result.parts)]
-        replies = [
-            ReplyTurn(tool=step.name, type=part.type, content=part.content) for part in result.parts
-        ]
-        work.turns += [turn, *replies]
-        work.calls.append(_done(result))
+        raise
+    work.steps += [step, ReplyStep(parts=result.parts)]
+    replies = [
+        ReplyTurn(tool=step.name, type=part.type, content=part.content) for part in result.parts
+    ]
+    work.turns += [turn, *replies]
+    work.calls.append(_done(result))
+    return result
 
 
 def _object(arguments: JsonValue) -> Mapping[str, JsonValue]:

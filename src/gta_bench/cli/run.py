@@ -1,4 +1,4 @@
-"""`gta run`: a system on a dataset, from the first call to the scores."""
+"""`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
 
 from pathlib import Path
 
@@ -6,15 +6,16 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.run_workflow import workflow_command
 from gta_bench.cli.scoring import scored
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import Images, Mode
 from gta_bench.runs.directory import write_scores
@@ -27,15 +28,7 @@ from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.tooling import Tooling
 
 
-@click.group()
-def run() -> None:
-    """Measure a system on a dataset."""
-
-
-run.add_command(workflow_command)
-
-
-@run.command("atomic")
+@click.command("atomic")
 @click.option(
     "--mode",
     type=click.Choice(["step", "end-to-end"]),
@@ -73,6 +66,7 @@ run.add_command(workflow_command)
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
 @product_options
+@harness_options
 @click.option(
     "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
 )
@@ -98,6 +92,7 @@ def atomic_command(
     temperature: float | None,
     tooling: Tooling,
     product: Product | None,
+    harness: Harness | None,
     only_estimate: bool,
     similarity: str | None,
     folder: str | None,
@@ -139,10 +134,11 @@ def atomic_command(
                 similarity=settings.scoring.similarity,
                 tooling=tooling,
                 product=product,
+                harness=harness,
             ),
         )
         for target, model in (
-            run_targets(Path(out), models, agent, settings)
+            run_targets(Path(out), models, agent, settings, harness)
             if product is None
             else [(Path(out), NO_MODEL)]
         )
@@ -151,6 +147,8 @@ def atomic_command(
         raise UsageError(
             "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
         )
+    if mode == "step" and harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
     if only_estimate and mode != "step":
         raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
     if only_estimate:

@@ -8,6 +8,7 @@ import click
 
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cli.harness import harness_options
 from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
@@ -16,6 +17,7 @@ from gta_bench.cli.report import write_reports
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import FeedbackLevel, Images
 from gta_bench.runs.workflow_scoring import score_workflow_run
@@ -82,6 +84,7 @@ from gta_bench.tasks.workflow_run import WorkflowRun, plan
 @click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature.")
 @tooling_options
 @product_options
+@harness_options
 @data_option
 @click.pass_obj
 @click.pass_context
@@ -105,6 +108,7 @@ def workflow_command(
     temperature: float | None,
     tooling: Tooling,
     product: Product | None,
+    harness: Harness | None,
     folder: str | None,
 ) -> None:
     """GTA-Workflow with a model and an agent; the same command continues an unfinished run.
@@ -131,12 +135,16 @@ def workflow_command(
             "--feedback-rounds": rounds > 0,
         },
     )
+    if rounds and harness is not None:
+        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
     sampling = {"max_tokens": max_tokens, "temperature": temperature}
     given = {name: value for name, value in sampling.items() if value is not None}
     folders: list[Path] = []
     complete = True
     targets = (
-        [(Path(out), NO_MODEL)] if product else run_targets(Path(out), models, agent, settings)
+        run_targets(Path(out), models, agent, settings, harness)
+        if product is None
+        else [(Path(out), NO_MODEL)]
     )
     for target, model in targets:
         wanted = WorkflowRun(
@@ -150,6 +158,7 @@ def workflow_command(
             max_turns=max_turns,
             tooling=tooling,
             product=product,
+            harness=harness,
         )
         planned = plan(wanted)
         total = len(planned.tasks) * planned.epochs

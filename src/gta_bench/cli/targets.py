@@ -5,20 +5,28 @@ from pathlib import Path
 
 from gta_bench.agents.catalog import WITHOUT_MODEL
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.settings import Settings
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
 
 
 def run_targets(
-    out: Path, models: tuple[str, ...], agent: str, settings: Settings
+    out: Path,
+    models: tuple[str, ...],
+    agent: str,
+    settings: Settings,
+    harness: Harness | None = None,
 ) -> list[tuple[Path, ChosenModel]]:
     """A run for each model: in `out` itself, or in a folder of its own where there are several."""
-    if agent in WITHOUT_MODEL:
+    if harness is not None and harness.kind == "command" and not models:
+        return [(out, NO_MODEL)]
+    if harness is None and agent in WITHOUT_MODEL:
         if models:
             raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
         return [(out, NO_MODEL)]
     if not models:
-        raise UsageError(f"Agent {agent!r} needs a model: --model provider/model.")
+        needs = f"Agent {agent!r}" if harness is None else f"Harness {harness.target!r}"
+        raise UsageError(f"{needs} needs a model: --model provider/model.")
     chosen = [choose_model(name, settings) for name in models]
     if len(chosen) == 1:
         return [(out, chosen[0])]

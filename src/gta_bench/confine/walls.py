@@ -194,7 +194,7 @@ def _bubblewrap(job: Job, python: Python) -> Command:
     argv = [shutil.which("bwrap") or "bwrap"]
     argv += ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
     argv += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "jail"]
-    argv += ["--uid", NOBODY, "--gid", NOBODY, *_system_tree()]
+    argv += ["--uid", NOBODY, "--gid", NOBODY, *system_tree()]
     argv += ["--size", str(job.limits.disk_bytes), "--tmpfs", where.scratch]
     for path in dict.fromkeys((*python.roots, *job.readable)):  # may lie below the scratch folder
         argv += ["--ro-bind", path, path]
@@ -212,7 +212,8 @@ def _bubblewrap(job: Job, python: Python) -> Command:
     return Command([*argv, "--", *_python(job, python, "/jail", orders)], {}, "/")
 
 
-def _system_tree() -> list[str]:
+def system_tree() -> list[str]:
+    """The system's programs and libraries, read-only."""
     argv = ["--ro-bind", "/usr", "/usr"]
     for name in SYSTEM_LINKS:
         path = Path(name)

@@ -1,1 +1,1 @@
-"""Foreign systems: what they delivered elsewhere, and how they are asked here."""
+"""Foreign systems: finished results, any command in a cell, Inspect's bridge, a product."""

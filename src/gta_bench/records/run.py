@@ -18,18 +18,22 @@ Mode = Literal["step", "end-to-end"]
 RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
+Network = Literal["none", "tools", "open"]
 # The tools of a system that was not run here, or that brings its own.
 OWN_TOOLS = "own"
 
 # What makes two runs different ones, beside their systems.
 IDENTITY = (
     *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
-    *("tools", "controls", "control_seed", "feedback"),
+    *("tools", "controls", "control_seed", "feedback", "network"),
 )
 
 
 class System(Record):
-    """What is being measured: a model and the agent that drives it, or a foreign harness."""
+    """What is being measured: a model and the agent that drives it, or a harness.
+
+    `harness` is a foreign system's name, its command or its function; `agent` is then `harness`.
+    """
 
     model: str
     agent: str
@@ -54,6 +58,8 @@ class RunManifest(Record):
 
     `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
     the address of the server whose tools were called, or `own` where a system brought its own.
+    `network` is what a harness could reach: our tools and its model alone, or everything; None
+    where no foreign code ran.
     """
 
     format: Literal[1] = 1
@@ -73,6 +79,7 @@ class RunManifest(Record):
     controls: tuple[str, ...] = ()
     control_seed: int = 0
     feedback: Feedback | None = None
+    network: Network | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:

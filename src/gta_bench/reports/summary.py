@@ -97,8 +97,8 @@ def system_name(manifest: RunManifest) -> str:
     system = manifest.system
     seen = " (images attached)" if system.images == "attached" else ""
     if system.harness is not None:
-        version = f" {system.harness_version}" if system.harness_version else ""
-        return f"{system.harness}{version} · {system.model} · {system.agent}{seen}"
+        name = " ".join(filter(None, (system.harness, system.harness_version)))
+        return name if system.model == "none/none" else f"{name} · {system.model}"
     return f"{system.model} · {system.agent}{seen}"
 
 

@@ -83,8 +83,16 @@ class _Server(uvicorn.Server):
         yield
 
 
-def make_server(app: App, limits: Limits, **options: Any) -> uvicorn.Server:
-    """A server that is started with `await server.serve(sockets=[…])`."""
+class _Guest(uvicorn.Server):
+    """A server inside another program's event loop: signals are that program's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def make_server(app: App, limits: Limits, *, guest: bool = False, **options: Any) -> uvicorn.Server:
+    """A server that is started with `await server.serve(sockets=[…])`; a guest heeds no signal."""
     config = uvicorn.Config(
         app,
         http=guarded_protocol(limits),
@@ -97,4 +105,4 @@ def make_server(app: App, limits: Limits, **options: Any) -> uvicorn.Server:
         timeout_graceful_shutdown=5,
         **options,
     )
-    return _Server(config)
+    return (_Guest if guest else _Server)(config)

@@ -11,6 +11,7 @@ from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import OWN_TOOLS, Images, Mode, RunManifest
@@ -25,10 +26,12 @@ from gta_bench.tasks.evaluation import (
     agent_digests,
     described_system,
     evaluate,
+    harness_digests,
     package_versions,
     select_tasks,
     tool_digests,
 )
+from gta_bench.tasks.harness import atomic_harness
 from gta_bench.tasks.models import ChosenModel, open_model
 from gta_bench.tasks.product import atomic_product, product_system
 from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
@@ -50,23 +53,26 @@ class AtomicRun:
     max_turns: int = MAX_TURNS
     tooling: Tooling = PLAIN
     product: Product | None = None
+    harness: Harness | None = None
 
 
 def plan(run: AtomicRun) -> RunManifest:
     """The manifest of a run that has not begun."""
-    load_agent(run.agent)
+    if run.harness is None:
+        load_agent(run.agent)
     dataset = load_atomic(run.data)
     return RunManifest(
         created=datetime.now(UTC),
         dataset="atomic",
         dataset_digest=dataset_digest(dataset),
         mode=run.mode,
-        system=described_system(run.model, run.agent, run.images)
+        system=described_system(run.model, run.agent, run.images, run.harness)
         if run.product is None
         else product_system(run.product),
         tasks=select_tasks(dataset.tasks, run.tasks),
         epochs=run.epochs,
-        prompts=agent_digests() if run.mode == "step" else agent_digests() | tool_digests(),
+        prompts=_prompts(run),
+        network=None if run.harness is None else run.harness.network,
         packages=package_versions(),
         similarity=run.similarity,
         **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
@@ -74,7 +80,15 @@ def plan(run: AtomicRun) -> RunManifest:
     )
 
 
+def _prompts(run: AtomicRun) -> dict[str, str]:
+    if run.harness is not None:
+        return harness_digests() | tool_digests()
+    return agent_digests() if run.mode == "step" else agent_digests() | tool_digests()
+
+
 def _notes(run: AtomicRun) -> tuple[str, ...]:
+    if run.harness is not None:
+        return run.harness.notes
     if run.mode == "end-to-end" and run.agent in NEED_REFERENCES:
         return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
     return ()
@@ -98,7 +112,11 @@ def execute(
     references = load_atomic(run.data).tasks.values() if run.tooling.controls else ()
     with open_tooling(run.tooling, "atomic", references) as tooling:
         context = RunContext(
-            files=files_folder(out), settings=run.settings, tooling=tooling, product=run.product
+            files=files_folder(out),
+            settings=run.settings,
+            tooling=tooling,
+            harness=run.harness,
+            product=run.product,
         )
         evaluate(task, manifest, out, context, listener, model=asked)
     note_recording(run.tooling, out, manifest)
@@ -110,6 +128,8 @@ def _task(run: AtomicRun, similarity: str) -> Task:
     data = str(run.data)
     if run.product is not None:
         return atomic_product(data=data, similarity=similarity)
+    if run.harness is not None:
+        return atomic_harness(data=data, similarity=similarity)
     if run.mode == "step":
         return atomic_step(data=data, agent=run.agent, images=run.images, similarity=similarity)
     return atomic(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import DatasetName
 from gta_bench.records.tape import TapeMode
@@ -58,7 +59,8 @@ class RunContext:
     """Where samples keep their files, and what they get their tools through.
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system. `product` is asked where the system is one.
+    of, with what goes back to the system. `harness` or `product` is the foreign system that is
+    measured, if one is.
     """
 
     files: Path
@@ -67,6 +69,7 @@ class RunContext:
     artefacts: Path | None = None
     earlier: Earlier | None = None
     product: Product | None = None
+    harness: Harness | None = None
 
 
 _contexts: list[RunContext] = []
@@ -120,6 +123,14 @@ def current_product() -> Product:
 def earlier_round() -> Earlier | None:
     """The round before, where this is a later one."""
     return _contexts[-1].earlier if _contexts else None
+
+
+def current_harness() -> Harness:
+    """The foreign system that is measured."""
+    harness = _contexts[-1].harness if _contexts else None
+    if harness is None:
+        raise UsageError("A harness is run by `gta run … --harness`, not by `inspect eval` alone.")
+    return harness
 
 
 @cache

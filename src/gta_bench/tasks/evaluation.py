@@ -10,6 +10,8 @@ from inspect_ai.model import Model
 
 from gta_bench.agents import prompts as agent_prompts
 from gta_bench.errors import RunError, UsageError
+from gta_bench.harnesses import prompts as harness_prompts
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Images, RunManifest, System
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import finished_units
@@ -41,12 +43,16 @@ def select_tasks(known: Iterable[str], selection: str | None) -> tuple[str, ...]
     return chosen
 
 
-def described_system(model: ChosenModel, agent: str, images: Images) -> System:
+def described_system(
+    model: ChosenModel, agent: str, images: Images, harness: Harness | None = None
+) -> System:
     """The system as the manifest keeps it."""
     settings = model.settings
     return System(
         model=model.name,
-        agent=agent,
+        agent=agent if harness is None else "harness",
+        harness=None if harness is None else harness.target,
+        harness_version=None if harness is None else harness.version,
         images=images,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
@@ -57,6 +63,11 @@ def described_system(model: ChosenModel, agent: str, images: Images) -> System:
 def agent_digests() -> dict[str, str]:
     """The digests of what agents tell models."""
     return {f"agents/{name}": digest for name, digest in agent_prompts.digests().items()}
+
+
+def harness_digests() -> dict[str, str]:
+    """The digests of what harnesses are told."""
+    return {f"harnesses/{name}": digest for name, digest in harness_prompts.digests().items()}
 
 
 def tool_digests() -> dict[str, str]:

@@ -2,7 +2,15 @@
 
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.harness import atomic_harness, workflow_harness
 from gta_bench.tasks.judging import judge_task
 from gta_bench.tasks.workflow import workflow
 
-__all__ = ["atomic", "atomic_step", "judge_task", "workflow"]
+__all__ = [
+    "atomic",
+    "atomic_harness",
+    "atomic_step",
+    "judge_task",
+    "workflow",
+    "workflow_harness",
+]

@@ -9,6 +9,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer, parse_tools
 from gta_bench.serving.connecting import RemoteSource, connect
+from gta_bench.serving.exchange import Patience
 from gta_bench.settings import read_key, read_secrets
 from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
@@ -89,14 +90,14 @@ class RunTools:
             return self._local
 
 
-async def connect_tools(server: ToolServer) -> RemoteSource:
+async def connect_tools(server: ToolServer, patience: Patience | None = None) -> RemoteSource:
     """A server's tools, with the token of this environment."""
-    return await connect(server, read_key(TOKEN_VARIABLE))
+    return await connect(server, read_key(TOKEN_VARIABLE), patience)
 
 
 async def check_tools(tools: str) -> None:
     """Fail now, in one line, if the tools of a run cannot be reached at all."""
     server = parse_tools(tools)
     if server is not None:
-        source = await connect_tools(server)
+        source = await connect_tools(server, Patience(attempts=2))
         await source.aclose()

@@ -185,14 +185,17 @@ def _carried_over(state: TaskState, earlier: Earlier) -> TaskState:
 
 def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
     """Everything that the system wrote, and what it was given, by name and content."""
-    entry = read_workflow_task(state.metadata)
     written = workspace.outputs()
-    for name, paths in (
-        (DELIVERABLES, [file.path for file in written.files]),
-        (INPUTS, [item.path for item in entry.attachments]),
-    ):
-        state.store.set(name, dumped([_kept(workspace, store, path) for path in paths]))
+    paths = [file.path for file in written.files]
+    state.store.set(DELIVERABLES, dumped([_kept(workspace, store, path) for path in paths]))
     state.store.set(STRAYS, list(written.strays))
+    keep_inputs(state, workspace, store)
+
+
+def keep_inputs(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+    """What the system was given, by name and content."""
+    paths = [item.path for item in read_workflow_task(state.metadata).attachments]
+    state.store.set(INPUTS, dumped([_kept(workspace, store, path) for path in paths]))
 
 
 def _kept(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:

@@ -11,6 +11,7 @@ from gta_bench.agents.catalog import load_agent
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.workflow import load_workflow
+from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import OWN_TOOLS, Images, RunManifest
 from gta_bench.runs.artefacts import ARTEFACTS
@@ -23,10 +24,12 @@ from gta_bench.tasks.evaluation import (
     agent_digests,
     described_system,
     evaluate,
+    harness_digests,
     package_versions,
     select_tasks,
     tool_digests,
 )
+from gta_bench.tasks.harness import workflow_harness
 from gta_bench.tasks.models import ChosenModel, open_model
 from gta_bench.tasks.product import product_system, workflow_product
 from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
@@ -47,25 +50,29 @@ class WorkflowRun:
     max_turns: int = MAX_TURNS
     tooling: Tooling = PLAIN
     product: Product | None = None
+    harness: Harness | None = None
 
 
 def plan(run: WorkflowRun) -> RunManifest:
     """The manifest of a run that has not begun."""
-    check_agent(run.agent)
-    load_agent(run.agent)
+    if run.harness is None:
+        check_agent(run.agent)
+        load_agent(run.agent)
     dataset = load_workflow(run.data)
     return RunManifest(
         created=datetime.now(UTC),
         dataset="workflow",
         dataset_digest=dataset_digest(dataset),
         mode="workflow",
-        system=described_system(run.model, run.agent, run.images)
+        system=described_system(run.model, run.agent, run.images, run.harness)
         if run.product is None
         else product_system(run.product),
         tasks=select_tasks(dataset.tasks, run.tasks),
         epochs=run.epochs,
-        prompts=agent_digests() | tool_digests(),
+        prompts=(agent_digests() if run.harness is None else harness_digests()) | tool_digests(),
         packages=package_versions(),
+        network=None if run.harness is None else run.harness.network,
+        notes=() if run.harness is None else run.harness.notes,
         **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
     )
 
@@ -94,6 +101,7 @@ def execute(
             artefacts=out / ARTEFACTS,
             earlier=earlier,
             product=run.product,
+            harness=run.harness,
         )
         evaluate(task, manifest, out, context, listener, model=asked)
     note_recording(run.tooling, out, manifest)
@@ -104,4 +112,6 @@ def _task(run: WorkflowRun) -> Task:
     data = str(run.data)
     if run.product is not None:
         return workflow_product(data=data)
+    if run.harness is not None:
+        return workflow_harness(data=data)
     return workflow(data=data, agent=run.agent, images=run.images, max_turns=run.max_turns)

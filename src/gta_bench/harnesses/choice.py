@@ -1,0 +1,79 @@
+"""Which harness a run measures, and what it may use."""
+
+import shlex
+import shutil
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from gta_bench.confine.walls import ENVIRONMENT
+from gta_bench.errors import UsageError
+from gta_bench.harnesses.cell import CellLimits
+from gta_bench.records.run import Network
+
+Kind = Literal["command", "named", "bridged"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Harness:
+    """A harness as the command line names it: a command, a name, or a Python function.
+
+    `readable` are folders of this machine that it may read, `variables` what it gets of the
+    environment.
+    """
+
+    kind: Kind
+    target: str
+    version: str | None = None
+    network: Network = "tools"
+    limits: CellLimits = field(default_factory=CellLimits)
+    max_cost: float | None = None
+    readable: Sequence[Path] = ()
+    variables: Sequence[str] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results must know."""
+        if self.kind == "bridged":
+            return ("The agent ran unconfined in the process of the run.",)
+        if self.network == "open":
+            return ("The harness had the open network: its results compare with no others.",)
+        return ()
+
+
+def parse_command(text: str) -> list[str]:
+    """The words of a command; what is not the system's own gets its whole path."""
+    try:
+        words = shlex.split(text)
+    except ValueError as exc:
+        raise UsageError(f"--harness {text!r} cannot be read as a command: {exc}.") from exc
+    if not words:
+        raise UsageError('--harness needs a command, such as "my-agent {task_file} {workspace}".')
+    if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
+        return [words[0], *(_absolute(word) for word in words[1:])]
+    program = shutil.which(words[0])
+    if program is None:
+        raise UsageError(f"--harness: there is no program {words[0]!r} here.")
+    return [str(Path(program).absolute()), *(_absolute(word) for word in words[1:])]
+
+
+def shown_files(words: Sequence[str]) -> list[Path]:
+    """What of this machine a command names, and must therefore see."""
+    paths = [Path(word) for word in words if word.startswith("/")]
+    found = [path for path in paths if path.exists() and not path.is_relative_to("/usr")]
+    return [*found, *(path.resolve() for path in found if path.is_symlink())]
+
+
+def _absolute(word: str) -> str:
+    is_file = "/" in word and not word.startswith(("/", "-", "{")) and Path(word).exists()
+    return str(Path(word).absolute()) if is_file else word
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

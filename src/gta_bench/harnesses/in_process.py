@@ -1,0 +1,166 @@
+"""A Python agent in this process, its model behind Inspect's agent bridge.
+
+`pkg.mod:function` takes an AgentTask and is awaited for its answer; every OpenAI or Anthropic
+client that it makes asks the run's model where the model is called `inspect`. What it returns may
+instead be an object of upstream's contract, `chat(query, memory, resources) -> (steps, memory)`.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import anyio
+from inspect_ai.agent import agent_bridge
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    get_model,
+)
+from inspect_ai.util import apply_limits, cost_limit
+from pydantic import JsonValue
+
+from gta_bench.errors import ToolError, ToolUnavailable, UsageError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.named import told
+from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.upstream import read_trace
+from gta_bench.serving.schemas import input_schema
+
+Message = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class AgentTool:
+    """A tool as most agent libraries take one; calling it gives the text of the result."""
+
+    name: str
+    description: str
+    schema: dict[str, JsonValue]
+    _call: Callable[[str, Mapping[str, JsonValue]], Awaitable[str]] = field(repr=False)
+
+    async def __call__(self, arguments: Mapping[str, JsonValue]) -> str:
+        """The result as text; what the tool refuses comes as text, too, and is recorded."""
+        return await self._call(self.name, arguments)
+
+
+@dataclass(frozen=True)
+class AgentTask:
+    """What an agent is given: the prompt, its files, a folder, and tools."""
+
+    id: str
+    prompt: str
+    files: tuple[str, ...]
+    folder: Path
+    tools: tuple[AgentTool, ...]
+    _loop: asyncio.AbstractEventLoop = field(repr=False)
+
+    def tool(self, name: str) -> AgentTool:
+        """The tool of that name."""
+        return next(tool for tool in self.tools if tool.name == name)
+
+    def call(self, name: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Call a tool from a thread, as agents without `async` do."""
+        return self._wait(self.tool(name)(arguments))
+
+    def ask(self, messages: Sequence[Message]) -> str:
+        """Ask the run's model from a thread, as agents without `async` do."""
+
+        async def asked() -> str:
+            return (await get_model().generate([_message(one) for one in messages])).completion
+
+        return self._wait(asked())
+
+    def _wait(self, work: Awaitable[str]) -> str:
+        future: Future[str] = asyncio.run_coroutine_threadsafe(cast(Any, work), self._loop)
+        return future.result()
+
+
+@runtime_checkable
+class UpstreamAgent(Protocol):
+    """The custom agent contract of the original benchmark, as far as end-to-end runs need it."""
+
+    def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
+        """The steps of one turn, and what the agent remembers."""
+        ...
+
+
+def load_function(target: str) -> Callable[[AgentTask], Any]:
+    """The function that `pkg.mod:function` names."""
+    module, colon, name = target.partition(":")
+    if not (module and colon and name):
+        raise UsageError(f"--agent-bridge {target!r} is not of the form pkg.mod:function.")
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as exc:
+        raise UsageError(f"--agent-bridge: cannot load {target!r}: {exc}.") from exc
+    if not callable(function):
+        raise UsageError(f"--agent-bridge: {target!r} is not a function that takes an AgentTask.")
+    return cast(Callable[[AgentTask], Any], function)
+
+
+async def work_in_process(harness: Harness, given: Assignment) -> Outcome:
+    """Let the agent work within its time and cost; an exception of its own leaves no score."""
+    limits, outcome = harness.limits, Outcome("")
+    with (
+        apply_limits([cost_limit(harness.max_cost)], catch_errors=True) as bounds,
+        anyio.move_on_after(limits.seconds) as clock,
+    ):
+        async with agent_bridge(web_search=False, code_execution=False):
+            outcome = await _outcome(load_function(harness.target), _task(given))
+    if clock.cancelled_caught:
+        return Outcome("", f"The agent was stopped: {limits.words('timeout')}.")
+    if bounds.limit_error is not None:
+        return Outcome("", f"The agent was stopped: it cost more than ${harness.max_cost:g}.")
+    return outcome
+
+
+async def _outcome(function: Callable[[AgentTask], Any], task: AgentTask) -> Outcome:
+    made = function(task)
+    if isinstance(made, UpstreamAgent):
+        resources = [{"type": "file", "path": path} for path in task.files]
+        steps, _ = await asyncio.to_thread(made.chat, task.prompt, None, resources)
+        return _upstream_outcome(read_trace(steps))
+    return Outcome(str(await made if inspect.isawaitable(made) else made))
+
+
+def _upstream_outcome(trace: Trace) -> Outcome:
+    """The last answer, and the steps before it, which may be calls of the agent's own tools."""
+    answers = [step.content for step in trace if isinstance(step, AnswerStep)]
+    before = tuple(step for step in trace if not isinstance(step, AnswerStep))
+    return Outcome(answers[-1] if answers else "", steps=before)
+
+
+def _task(given: Assignment) -> AgentTask:
+    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
+        try:
+            return told(await given.tools.call(given.workspace, name, arguments))
+        except (ToolError, ToolUnavailable) as exc:
+            return str(exc)
+
+    return AgentTask(
+        id=given.task.id,
+        prompt=given.prompt,
+        files=tuple(item.path for item in given.task.attachments),
+        folder=given.workspace.root,
+        tools=tuple(
+            AgentTool(spec.name, spec.description, input_schema(spec), call)
+            for spec in given.tools.specs().values()
+        ),
+        _loop=asyncio.get_running_loop(),
+    )
+
+
+def _message(message: Message) -> ChatMessage:
+    if message["role"] == "system":
+        return ChatMessageSystem(content=message["content"])
+    if message["role"] == "assistant":
+        return ChatMessageAssistant(content=message["content"])
+    return ChatMessageUser(content=message["content"])

@@ -1,0 +1,1 @@
+"""What runs inside a harness's cell: the standard library only."""

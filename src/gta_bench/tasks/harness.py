@@ -1,0 +1,151 @@
+"""`gta_bench/workflow_harness`, `gta_bench/atomic_harness`: a foreign system on a dataset."""
+
+import asyncio
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import ChatMessageAssistant, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from gta_bench.agents.loop import Work
+from gta_bench.confine.workspace import Workspace
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.collect import collect
+from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
+from gta_bench.harnesses.in_process import work_in_process
+from gta_bench.harnesses.sandbox import CELL
+from gta_bench.harnesses.work import work_in_cell
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.dialogue import AnswerTurn, UserTurn
+from gta_bench.records.steps import AnswerStep, MalformedStep
+from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.runs.samples import (
+    CALLS,
+    DELIVERABLES,
+    STEPS,
+    STRAYS,
+    TURNS,
+    dumped,
+    read_task,
+    read_workflow_task,
+)
+from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.tasks.atomic import open_workspace, shown_work
+from gta_bench.tasks.atomic_step import atomic_sample, loaded_dataset
+from gta_bench.tasks.context import artefact_store, current_harness
+from gta_bench.tasks.models import NO_MODEL
+from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.workflow import (
+    keep_inputs,
+    loaded_workflow,
+    own_tools,
+    workflow_sample,
+)
+
+
+@task
+def workflow_harness(data: str) -> Task:
+    """GTA-Workflow with the run's harness."""
+    return Task(
+        dataset=MemoryDataset(
+            [workflow_sample(entry) for entry in loaded_workflow(data).tasks.values()],
+            name="gta-workflow",
+        ),
+        solver=deliver_by_harness(data),
+        sandbox=CELL,
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@task
+def atomic_harness(data: str, similarity: str = DEFAULT_SIMILARITY) -> Task:
+    """GTA-Atomic end to end with the run's harness."""
+    return Task(
+        dataset=MemoryDataset(
+            [atomic_sample(entry) for entry in loaded_dataset(data).tasks.values()],
+            name="gta-atomic",
+        ),
+        solver=answer_by_harness(data),
+        scorer=atomic_answers(similarity),
+        sandbox=CELL,
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@solver
+def deliver_by_harness(data: str) -> Solver:
+    """Let the harness work; all that it left in `outputs` is kept."""
+    dataset, run_tools = loaded_workflow(data), RunTools()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = read_workflow_task(state.metadata)
+        workspace = open_workspace(dataset, entry, state.epoch)
+        own = own_tools(dataset, entry)
+        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
+            work = Work([UserTurn(content=entry.request)])
+            recorded = RecordedTools(tools.source, tools.offered, work)
+            await _work(state, Assignment(entry, workspace, recorded, _asks_model()))
+        await asyncio.to_thread(_keep_files, state, workspace, artefact_store())
+        return state
+
+    return solve
+
+
+@solver
+def answer_by_harness(data: str) -> Solver:
+    """Let the harness work; its calls and its answer are the trace."""
+    dataset, run_tools = loaded_dataset(data), RunTools()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = read_task(state.metadata)
+        workspace = open_workspace(dataset, entry, state.epoch)
+        async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
+            work = Work([UserTurn(content=entry.request)])
+            recorded = RecordedTools(tools.source, tools.offered, work)
+            await _work(state, Assignment(entry, workspace, recorded, _asks_model()))
+        return state
+
+    return solve
+
+
+async def _work(state: TaskState, given: Assignment) -> None:
+    """The harness's work, kept in the form of any agent's."""
+    harness, work = current_harness(), given.tools.work
+    outcome = await _outcome(harness, given)
+    if not work.calls:
+        work.steps += outcome.steps
+    if outcome.problem is not None:
+        work.steps.append(MalformedStep(content=outcome.printed, reason=outcome.problem))
+    if outcome.answer:
+        work.steps.append(AnswerStep(content=outcome.answer))
+        work.turns.append(AnswerTurn(content=outcome.answer))
+    state.store.set(STEPS, dumped(work.trace))
+    state.store.set(CALLS, dumped(work.calls))
+    state.store.set(TURNS, dumped(work.turns))
+    state.messages = shown_work(given.task.request, work.trace)
+    if outcome.printed:
+        state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{outcome.printed}"))
+
+
+async def _outcome(harness: Harness, given: Assignment) -> Outcome:
+    if harness.kind == "bridged":
+        return await work_in_process(harness, given)
+    return await work_in_cell(harness, given)
+
+
+def _asks_model() -> bool:
+    return str(get_model()) != NO_MODEL.name
+
+
+def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+    left = collect(workspace)
+    kept = [
+        Deliverable(path=path, digest=store.keep(data), size=len(data))
+        for path, data in left.files.items()
+    ]
+    state.store.set(DELIVERABLES, dumped(kept))
+    state.store.set(STRAYS, list(left.strays))
+    keep_inputs(state, workspace, store)

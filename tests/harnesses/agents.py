@@ -1,0 +1,83 @@
+"""Python agents for Inspect's agent bridge, and one of upstream's contract."""
+
+import json
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from gta_bench.harnesses.in_process import AgentTask
+
+NO_FUNCTION = 1
+
+
+async def bare(task: AgentTask) -> str:
+    """A bare loop over the chat API."""
+    client = AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:9/v1")
+    tools: Any = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.schema,
+            },
+        }
+        for tool in task.tools
+    ]
+    messages: Any = [{"role": "user", "content": task.prompt}]
+    while True:
+        reply = await client.chat.completions.create(
+            model="inspect", messages=messages, tools=tools
+        )
+        said = reply.choices[0].message
+        messages.append(said)
+        if not said.tool_calls:
+            return said.content or ""
+        for call in said.tool_calls:
+            assert call.type == "function"
+            result = await task.tool(call.function.name)(json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+
+class Upstream:
+    """An agent as the original benchmark takes one: without `async`, steps in its own form."""
+
+    def __init__(self, task: AgentTask) -> None:
+        self.task = task
+
+    def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
+        assert [one["path"] for one in resources] == list(self.task.files)
+        result = self.task.call("Calculator", {"expression": "6*7"})
+        said = self.task.ask(
+            [
+                {"role": "system", "content": "Be short."},
+                {"role": "user", "content": query},
+                {"role": "assistant", "content": result},
+            ]
+        )
+        return [{"role": "assistant", "content": f"{said} {result}"}], memory
+
+
+def upstream_alone(task: AgentTask) -> object:
+    """The same contract with tools of its own, whose calls only its steps tell of."""
+
+    class Alone:
+        def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
+            call = {"type": "function", "function": {"name": "Own", "arguments": {"a": 1}}}
+            return (
+                [
+                    {"role": "assistant", "tool_calls": [call]},
+                    {"role": "tool", "content": "fine"},
+                    {"role": "assistant", "content": "Done."},
+                ],
+                memory,
+            )
+
+    return Alone()
+
+
+async def slow(task: AgentTask) -> str:
+    import asyncio
+
+    await asyncio.sleep(60)
+    return "never"

@@ -1,0 +1,77 @@
+"""A scripted model, and runs of harnesses that ask it."""
+
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+
+from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.choice import Harness
+from gta_bench.records.run import Unit, WorkflowUnit
+from gta_bench.settings import ModelSettings, read_settings
+from gta_bench.tasks import atomic_run, workflow_run
+from gta_bench.tasks.models import ChosenModel
+
+NAME = "mockllm/model"
+ANSWER = "All done: 42."
+LIMITS = CellLimits(seconds=300)
+
+
+def scripted_model(shell: str | None = None) -> Model:
+    """Asks the calculator, then the harness's own shell if it names one, then answers."""
+
+    def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+        said = [message.text for message in messages if message.role == "tool"]
+        names = [tool.name for tool in tools]
+        calculator = next((name for name in names if name.endswith("Calculator")), None)
+        if not said and calculator is not None:
+            output = ModelOutput.for_tool_call(NAME, calculator, {"expression": "6*7"})
+        elif len(said) == 1 and shell is not None:
+            assert "42" in said[0], said
+            script = "echo '# Report' > outputs/report.md"
+            output = ModelOutput.for_tool_call(NAME, shell, {"cmd": script})
+        else:
+            output = ModelOutput.from_content(NAME, ANSWER)
+        # Without it, Inspect counts tokens with a vocabulary from the network.
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def run_workflow(
+    harness: Harness, model: Model, data: Path, tasks: str, out: Path
+) -> tuple[WorkflowUnit, ...]:
+    """The units of GTA-Workflow after a run."""
+    run = workflow_run.WorkflowRun(
+        data=data,
+        model=ChosenModel(NAME, ModelSettings(model=NAME)),
+        agent="",
+        images="path",
+        tasks=tasks,
+        epochs=1,
+        settings=read_settings().settings,
+        harness=harness,
+    )
+    planned = workflow_run.plan(run)
+    return workflow_run.execute(run, planned, out, lambda done: None, model=model).units
+
+
+def run_atomic(
+    harness: Harness, model: Model, data: Path, tasks: str, out: Path
+) -> tuple[Unit, ...]:
+    """The units of GTA-Atomic, end to end, after a run."""
+    run = atomic_run.AtomicRun(
+        data=data,
+        mode="end-to-end",
+        model=ChosenModel(NAME, ModelSettings(model=NAME)),
+        agent="",
+        images="path",
+        tasks=tasks,
+        epochs=1,
+        settings=read_settings().settings,
+        similarity="exact-or-half",
+        harness=harness,
+    )
+    planned = atomic_run.plan(run)
+    return atomic_run.execute(run, planned, out, lambda done: None, model=model).units

@@ -1,0 +1,135 @@
+"""The cell itself: what it bounds, and what it says when it cannot be made."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gta_bench.confine.limits import MIB
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.harnesses.cell import Cell, CellGone, CellLimits, Plan, Ran
+from gta_bench.harnesses.sandbox import CellSandbox
+
+
+def plan(folder: Path, **limits: int) -> Plan:
+    for name in ("inputs", "outputs"):
+        (folder / name).mkdir()
+    return Plan(
+        inputs=folder / "inputs",
+        outputs=folder / "outputs",
+        network="tools",
+        limits=replace(CellLimits(), **limits),
+    )
+
+
+def inside(plan: Plan, work: Callable[[Cell], Awaitable[Ran]]) -> Ran:
+    async def run() -> Ran:
+        async with Cell(plan) as cell:
+            return await work(cell)
+
+    return asyncio.run(run())
+
+
+MEMORY = "import time; kept = bytearray(90 << 20); time.sleep(60)"
+FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    ("limits", "script", "stop"),
+    [
+        ({"memory_bytes": 200 * MIB}, f"python3 -c '{MEMORY}' & python3 -c '{MEMORY}'", "memory"),
+        ({"processes": 40}, f"python3 -c '{FORKS}'", "processes"),
+        ({"disk_files": 50}, "for i in $(seq 90); do echo > $i; done; sleep 60", "disk"),
+        ({"disk_bytes": MIB}, "yes | head -c 900000 > a; cp a b; sleep 60", "disk"),
+    ],
+)
+def test_what_exceeds_a_bound_ends_the_cell(
+    limits: dict[str, int], script: str, stop: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CellGone) as gone:
+        inside(plan(tmp_path, **limits), lambda cell: cell.run(["sh", "-c", script]))
+    assert gone.value.stop == stop
+
+
+def test_one_process_gets_no_more_memory_than_all_may_have(tmp_path: Path) -> None:
+    script = "python3 -c 'bytearray(300 << 20)'"
+    ran = inside(
+        plan(tmp_path, memory_bytes=200 * MIB), lambda cell: cell.run(["sh", "-c", script])
+    )
+    assert b"MemoryError" in ran.stderr
+
+
+def test_a_command_that_takes_too_long_is_killed_and_the_cell_lives(tmp_path: Path) -> None:
+    async def work(cell: Cell) -> Ran:
+        slow = await cell.run(["sleep", "60"], seconds=0.2)
+        assert (slow.status, slow.stop) == (-9, "timeout")
+        waiting = asyncio.create_task(cell.run(["sh", "-c", "echo $$ > pid; sleep 60"]))
+        while not (cell.folder / "work" / "pid").exists():
+            await asyncio.sleep(0.05)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        missing = await cell.run(["no-such-program"])
+        assert (missing.status, missing.stderr[:15]) == (127, b"no-such-program")
+        return await cell.run(["sh", "-c", "sleep 0.5; kill -0 $(cat pid)"])
+
+    assert inside(plan(tmp_path), work).status != 0
+
+
+def test_nothing_of_this_machine_is_seen_or_written(tmp_path: Path) -> None:
+    script = "ls / /home; touch /x /usr/x /etc/x /task/x inputs/x; id -un; echo $HOME $PATH"
+    ran = inside(plan(tmp_path), lambda cell: cell.run(["sh", "-c", script]))
+    assert str(tmp_path.parts[1]) not in ("workspace", "task")
+    assert ran.stderr.count(b"Read-only file system") == 5
+    assert ran.stdout.decode().splitlines()[-2:] == [
+        "harness",
+        "/home/harness /usr/local/bin:/usr/bin:/bin",
+    ]
+
+
+def test_a_cell_that_cannot_be_made_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = plan(tmp_path)
+    missing = replace(wanted, readable=[tmp_path / "missing"])
+    with pytest.raises(EnvironmentProblem, match="could not be made: bwrap: Can't find source"):
+        inside(missing, lambda cell: cell.run(["true"]))
+    monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "bwrap"))
+    with pytest.raises(EnvironmentProblem, match="apt install bubblewrap"):
+        inside(wanted, lambda cell: cell.run(["true"]))
+
+
+def test_a_closed_cell_runs_nothing(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Cell(plan(tmp_path)) as cell:
+            pass
+        with pytest.raises(CellGone, match="it ended itself"):
+            await cell.run(["true"])
+        assert not cell.folder.exists()
+
+    asyncio.run(work())
+
+
+def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
+    async def work() -> None:
+        box = CellSandbox()
+        async with Cell(plan(tmp_path)) as cell:
+            box.cell = cell
+            await box.write_file("deep/a.txt", "ä\r\n")
+            await box.write_file("/tmp/b.bin", b"\xff")
+            assert await box.read_file("deep/a.txt") == "ä\r\n"
+            assert await box.read_file("/tmp/b.bin", text=False) == b"\xff"
+            with pytest.raises(FileNotFoundError):
+                await box.read_file("missing")
+            with pytest.raises(PermissionError, match="Is a directory"):
+                await box.read_file("deep")
+            with pytest.raises(PermissionError, match="Read-only"):
+                await box.write_file("/usr/x", "")
+            with pytest.raises(TimeoutError):
+                await box.exec(["sleep", "60"], timeout=1)
+            ran = await box.exec(["cat"], input="in", cwd="deep", env={"A": "1"})
+            assert (ran.success, ran.stdout) == (True, "in")
+
+    asyncio.run(work())

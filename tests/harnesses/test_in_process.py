@@ -1,0 +1,63 @@
+"""Python agents through Inspect's agent bridge, and upstream's contract."""
+
+from pathlib import Path
+
+import pytest
+
+from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.choice import Harness
+from gta_bench.records.run import Unit
+from gta_bench.records.steps import MalformedStep
+from tests.harnesses.scripted import ANSWER, run_atomic, scripted_model
+
+CALCULATING = "1"  # a task of GTA-Atomic that offers the calculator
+
+
+def work(function: str, data: Path, out: Path, **limits: float) -> Unit:
+    harness = Harness(
+        kind="bridged",
+        target=f"tests.harnesses.agents:{function}",
+        network="open",
+        limits=CellLimits(seconds=limits.get("seconds", 120)),
+    )
+    return run_atomic(harness, scripted_model(), data, CALCULATING, out)[0]
+
+
+def test_a_bare_loop_over_the_chat_api_asks_the_runs_model(
+    atomic_dir: Path, tmp_path: Path
+) -> None:
+    unit = work("bare", atomic_dir, tmp_path / "run")
+    assert unit.failure is None
+    assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+    assert [(call.tool, call.status) for call in unit.calls] == [("Calculator", "done")]
+    assert unit.usage.model_calls == 2
+    assert unit.usage.input_tokens == 20
+
+
+def test_an_agent_of_upstreams_contract_works_without_async(
+    atomic_dir: Path, tmp_path: Path
+) -> None:
+    unit = work("Upstream", atomic_dir, tmp_path / "run")
+    assert unit.failure is None
+    assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+    assert (unit.trace or ())[-1].model_dump()["content"] == f"{ANSWER} 42"
+    assert unit.usage.model_calls == 1
+
+
+def test_calls_that_only_an_agents_own_steps_tell_of_are_kept(
+    atomic_dir: Path, tmp_path: Path
+) -> None:
+    unit = work("upstream_alone", atomic_dir, tmp_path / "run")
+    assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+    assert unit.calls == ()
+
+
+@pytest.mark.parametrize("seconds", [1.0])
+def test_an_agent_that_takes_too_long_is_stopped(
+    seconds: float, atomic_dir: Path, tmp_path: Path
+) -> None:
+    unit = work("slow", atomic_dir, tmp_path / "run", seconds=seconds)
+    assert unit.failure is None
+    step = (unit.trace or ())[-1]
+    assert isinstance(step, MalformedStep)
+    assert step.reason == "The agent was stopped: it had not ended after 1 seconds."

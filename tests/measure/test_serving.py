@@ -1,0 +1,291 @@
+"""The tool server beside bare FastAPI and bare fastmcp, and under load for a minute."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import random
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from pydantic import JsonValue
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.records.results import ToolResult
+from gta_bench.records.steps import ReplyPart
+from gta_bench.records.tools import Parameter, ToolSpec
+
+pytestmark = [pytest.mark.measure, pytest.mark.usefixtures("loopback")]
+TOKEN = "token-of-a-measured-run"
+AT_ONCE = 16
+SECONDS = 3.0
+ROUNDS = 3
+
+
+class Nothing:
+    """A tool that does nothing."""
+
+    def specs(self) -> dict[str, ToolSpec]:
+        return {"Noop": ToolSpec(name="Noop", inputs=(Parameter(type="text", name="text"),))}
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        part = ReplyPart(type="text", content="ok")
+        return ToolResult(parts=(part,), tool=name, tool_version="1", backend="none")
+
+
+def serve_ours(listening: socket.socket) -> None:
+    from gta_bench.serving.app import make_app
+    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.listening import make_server
+    from gta_bench.serving.tokens import Tokens
+
+    limits = Limits(rate=1e6, burst=1e6)
+    with tempfile.TemporaryDirectory() as folder:
+        app = make_app(Nothing(), tokens=Tokens([TOKEN]), folder=Path(folder), limits=limits)
+        asyncio.run(make_server(app, limits).serve(sockets=[listening]))
+
+
+def serve_fastapi(listening: socket.socket) -> None:
+    import uvicorn
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+
+    class Given(BaseModel):
+        text: str
+
+    app = FastAPI()
+
+    @app.post("/noop")
+    async def noop(given: Given) -> ToolResult:
+        part = ReplyPart(type="text", content="ok")
+        return ToolResult(parts=(part,), tool="Noop", tool_version="1", backend="none")
+
+    config = uvicorn.Config(app, log_config=None, access_log=False, loop="asyncio", http="h11")
+    asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+
+
+def serve_fastmcp(listening: socket.socket) -> None:
+    import uvicorn
+    from fastmcp import FastMCP
+
+    server = FastMCP("bare")
+
+    @server.tool
+    async def Noop(text: str) -> str:
+        return "ok"
+
+    app = server.http_app(stateless_http=True, json_response=True)
+    config = uvicorn.Config(app, log_config=None, access_log=False, loop="asyncio", http="h11")
+    asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+
+
+class Server(NamedTuple):
+    """A server in a process of its own."""
+
+    url: str
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """The time that it has computed; a busy machine does not change it much."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Speed(NamedTuple):
+    """Requests a second, by the clock and by the server's own computing time."""
+
+    clock: float
+    computing: float
+
+
+@contextmanager
+def process(serve: Callable[[socket.socket], None]) -> Iterator[Server]:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        child = multiprocessing.get_context("fork").Process(target=serve, args=(listening,))
+        child.start()
+        try:
+            yield Server(f"http://127.0.0.1:{listening.getsockname()[1]}", child.pid or 0)
+        finally:
+            child.terminate()
+            child.join(20)
+
+
+async def until_ready(url: str) -> None:
+    async with httpx.AsyncClient() as client:
+        for _ in range(200):
+            try:
+                await client.get(url)
+            except httpx.HTTPError:
+                await asyncio.sleep(0.1)
+            else:
+                return
+    raise AssertionError(f"{url} does not come up")
+
+
+async def speed(server: Server, request: bytes) -> Speed:
+    """With so many clients at once, each the least that can be one."""
+    done, before = 0, server.cpu_seconds()
+    end = time.perf_counter() + SECONDS
+    port = int(server.url.rpartition(":")[2])
+
+    async def one() -> None:
+        nonlocal done
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while time.perf_counter() < end:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200 "), head
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            done += 1
+        writer.close()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(one())
+    return Speed(done / SECONDS, done / max(0.01, server.cpu_seconds() - before))
+
+
+async def compare(ours: Server, fastapi: Server, fastmcp: Server) -> dict[str, Speed]:
+    for server in (ours, fastapi, fastmcp):
+        await until_ready(server.url)
+    async with httpx.AsyncClient(base_url=ours.url) as client:
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        opened = (await client.post("/v1/workspaces", content="{}", headers=headers)).json()
+
+    def post(path: str, value: JsonValue) -> bytes:
+        body = json.dumps(value).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}\r\n"
+            f"authorization: Bearer {opened['token']}\r\ncontent-type: application/json\r\n"
+            "accept: application/json, text/event-stream\r\n\r\n"
+        )
+        return head.encode() + body
+
+    given: JsonValue = {"text": "x"}
+    params: JsonValue = {"name": "Noop", "arguments": given}
+    call: JsonValue = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    asked = {
+        "http": (ours, post(f"/v1/w/{opened['workspace']}/tools/Noop", given)),
+        "fastapi": (fastapi, post("/noop", given)),
+        "mcp": (ours, post(opened["mcp"], call)),
+        "fastmcp": (fastmcp, post("/mcp", call)),
+    }
+    best: dict[str, Speed] = {}
+    for _ in range(ROUNDS):
+        for name, (server, request) in asked.items():
+            found = await speed(server, request)
+            best[name] = Speed(*map(max, found, best.get(name, found)))
+    return best
+
+
+def test_a_call_that_does_nothing_costs_little_more_than_the_frameworks() -> None:
+    with (
+        process(serve_ours) as ours,
+        process(serve_fastapi) as fastapi,
+        process(serve_fastmcp) as fastmcp,
+    ):
+        best = asyncio.run(compare(ours, fastapi, fastmcp))
+    for name, found in best.items():
+        print(f"{name}: {found.clock:.0f} requests a second, {found.computing:.0f} by its own time")
+    http = best["http"].computing / best["fastapi"].computing
+    mcp = best["mcp"].computing / best["fastmcp"].computing
+    print(f"HTTP {http:.2f} of FastAPI, MCP {mcp:.2f} of fastmcp")
+    assert http >= 0.7
+    assert mcp >= 0.8
+
+
+def serve_toolbox(listening: socket.socket) -> None:
+    from gta_bench.serving.app import make_app
+    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.listening import make_server
+    from gta_bench.serving.tokens import Tokens
+    from gta_bench.settings import Settings
+    from gta_bench.tools.equipment import equipped
+    from gta_bench.tools.toolbox import Toolbox
+
+    async def serve(folder: Path) -> None:
+        limits = Limits()
+        async with equipped(Settings()) as equipment:
+            app = make_app(Toolbox(equipment), tokens=Tokens([TOKEN]), folder=folder, limits=limits)
+            await make_server(app, limits).serve(sockets=[listening])
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(serve(Path(folder)))
+
+
+@dataclass
+class Load:
+    """What 64 clients have seen."""
+
+    calls: dict[str, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+
+
+async def client_at_work(server: Server, end: float, load: Load, folder: Path, least: int) -> None:
+    """Tasks one after the other: a workspace, some calls, its files back, closed."""
+    from gta_bench.errors import GtaError
+    from gta_bench.serving.choice import ToolServer
+    from gta_bench.serving.connecting import connect
+    from tests.served.examples import JAILED, LIGHT, light_files
+    from tests.served.support import workspace_of
+
+    tasks = 0
+    while time.perf_counter() < end or tasks < least:
+        tasks += 1
+        source = await connect(ToolServer("http", server.url), TOKEN)
+        with workspace_of(folder, light_files()) as workspace:
+            chosen = random.choices(LIGHT[:7], k=6)
+            if random.random() < 0.05:
+                chosen.append(JAILED[0])
+            for name, given in chosen:
+                try:
+                    await source.call(workspace, name, given)
+                except GtaError as exc:
+                    load.failures.append(f"{name}: {exc}")
+                load.calls[name] = load.calls.get(name, 0) + 1
+        await source.release(workspace)
+        await source.aclose()
+
+
+async def watch_memory(server: Server, end: float, load: Load) -> None:
+    while time.perf_counter() < end:
+        pages = int(Path(f"/proc/{server.pid}/statm").read_text().split()[1])
+        load.memory.append(pages * os.sysconf("SC_PAGE_SIZE"))
+        await asyncio.sleep(0.5)
+
+
+async def loaded(server: Server, folder: Path, seconds: float, *, least: int = 0) -> Load:
+    load = Load()
+    end = time.perf_counter() + seconds
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch_memory(server, end, load))
+        for _ in range(64):
+            group.create_task(client_at_work(server, end, load, folder, least))
+    return load
+
+
+def test_sixty_four_clients_for_a_minute_fail_nowhere_and_memory_stays(tmp_path: Path) -> None:
+    with process(serve_toolbox) as server:
+        asyncio.run(until_ready(server.url))
+        # Imports, fonts, the first of everything in every thread.
+        asyncio.run(loaded(server, tmp_path, 15, least=3))
+        load = asyncio.run(loaded(server, tmp_path, 60))
+    quarter = len(load.memory) // 4
+    first, last = (sum(part) / quarter for part in (load.memory[:quarter], load.memory[-quarter:]))
+    print(f"{sum(load.calls.values())} calls: {load.calls}; {len(load.failures)} failures")
+    print(f"memory {first / 2**20:.0f} MiB in the first quarter, {last / 2**20:.0f} in the last")
+    assert not load.failures, load.failures[:3]
+    assert last < first * 1.1
