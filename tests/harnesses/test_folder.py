@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import DatasetError
+from gta_bench.harnesses import collecting
 from gta_bench.harnesses.collecting import DEEPEST, FoundFile, keep_files
 from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.harnesses.folder import FINAL_BYTES, read_folder, task_of
@@ -210,6 +211,18 @@ def test_a_folder_of_10_000_files_is_read_to_the_quota(tmp_path: Path) -> None:
     assert kept.deliverables[-1].path == "outputs/zz_report.txt"
     assert len(kept.left_out) == 9_801
     assert {item.reason for item in kept.left_out} == {"is one file too many"}
+
+
+def test_a_folder_without_end_is_not_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "MOST_ENTRIES", 5)
+    write(tmp_path, {"7/final.txt": "A", **{f"7/files/{number}.txt": "x" for number in range(9)}})
+    delivery = read_folder(tmp_path, TASKS).deliveries["7"]
+    assert len(delivery.files) == 5
+    assert left_out(delivery) == {
+        "…": "more than 5 entries; the others were not looked at",
+    }
 
 
 def test_files_beyond_the_quota_are_left_out_without_being_read(tmp_path: Path) -> None:

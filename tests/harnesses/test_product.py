@@ -70,7 +70,7 @@ def run(url: str, *more: str) -> Result:
 def test_the_example_is_measured_like_any_system(here: Path, example: str) -> None:
     result = run(example)
     assert result.exit_code == 0, result.output
-    assert "Example 1.0 · none · product" in result.stderr
+    assert "Example 1.0 · none;" in result.stderr
     manifest = read_manifest(here / "runs/product")
     assert (manifest.system.harness, manifest.system.harness_version) == ("Example", "1.0")
     assert manifest.tools == "own"
@@ -95,7 +95,7 @@ def test_an_atomic_task_is_answered_end_to_end(here: Path) -> None:
         result = gta(*command, url, "--mode", "end-to-end", "--tasks", "0,1")
     assert "--mode step means nothing to a product" in str(wrong.exception)
     assert result.exit_code == 0, result.output
-    assert "Clever · unknown · product" in result.stderr
+    assert "Clever · unknown;" in result.stderr
     scores = json.loads((here / "runs/a/scores.json").read_bytes())
     assert (scores["n"], scores["strict"]["ans_acc"]) == (2, 100.0)
 
@@ -121,7 +121,13 @@ def test_a_key_that_is_wrong_or_not_there_is_told_before_anything_runs(
 
 
 @pytest.mark.parametrize(
-    "more", [["--model", "a/b"], ["--tools", "http://127.0.0.1:1"], ["--control", "no-tools"]]
+    "more",
+    [
+        ["--model", "a/b"],
+        ["--harness", "true {task_file}"],
+        ["--tools", "http://127.0.0.1:1"],
+        ["--control", "no-tools"],
+    ],
 )
 def test_a_product_brings_its_own_model_and_tools(here: Path, more: list[str]) -> None:
     result = run("http://127.0.0.1:9", *more)

@@ -113,6 +113,7 @@ def atomic_command(
         {
             "--mode step": mode == "step",
             "--model": bool(models),
+            "--harness": harness is not None,
             "--tools, --tape or --control": not tooling.plain,
         },
     )

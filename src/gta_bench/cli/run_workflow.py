@@ -131,6 +131,7 @@ def workflow_command(
         product,
         {
             "--model": bool(models),
+            "--harness": harness is not None,
             "--tools, --tape or --control": not tooling.plain,
             "--feedback-rounds": rounds > 0,
         },

@@ -181,7 +181,10 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _objection(entry: os.DirEntry[str], path: tuple[str, ...]) -> str | None:
     """Why an entry is not looked at further; the names are those that a workspace allows."""
-    mode = entry.stat(follow_symlinks=False).st_mode
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError as exc:
+        return problem(exc)
     if stat.S_ISLNK(mode):
         return "is a link, and links are not followed"
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
