@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,src/gta_bench/statistics/*
 # Files of tests run side by side; what one file shares stays in one process.
 PARALLEL = -n auto --maxprocesses 4 --dist loadfile
-EXTRAS = similarity-light,tools,documents,media,serve,report
+EXTRAS = similarity-light,tools,documents,media,serve,report,harness
 
 .PHONY: help setup check fix test test-slow test-core measure docs golden
 

@@ -1,4 +1,3 @@
-# ruff: noqa: T201, TID251
 """A harness in 30 lines: it reads its task, calls tools by MCP over plain HTTP, leaves a file.
 
 gta run workflow --harness "python3 examples/harness.py {task_file} {workspace}" --out runs/mine

@@ -1,4 +1,3 @@
-# ruff: noqa: T201, TID251
 """The OpenAI Agents SDK as a harness: our tools by MCP, the run's model behind Inspect's bridge.
 
 gta run workflow --harness "python examples/openai_agents.py" --model openai/… --out runs/sdk

@@ -13,7 +13,7 @@ from fastapi import UploadFile as Upload
 
 
 def keyed(authorization: Annotated[str, Header()] = "") -> None:
-    key = os.environ["PRODUCT_KEY"]  # noqa: TID251
+    key = os.environ["PRODUCT_KEY"]
     if not secrets.compare_digest(authorization, f"Bearer {key}"):
         raise HTTPException(401, "wrong key")
 

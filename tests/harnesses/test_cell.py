@@ -1,6 +1,7 @@
 """The cell itself: what it bounds, and what it says when it cannot be made."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, CellGone, CellLimits, Plan, Ran
 from gta_bench.harnesses.sandbox import CellSandbox
+from gta_bench.records.run import Network
 
 
 def plan(folder: Path, **limits: int) -> Plan:
@@ -133,3 +135,34 @@ def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
             assert (ran.success, ran.stdout) == (True, "in")
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize(("network", "status"), [("tools", 1), ("open", 0)])
+def test_a_server_of_this_machine_is_reached_by_the_open_network_alone(
+    network: Network, status: int, tmp_path: Path, loopback: None
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+        wanted = replace(plan(tmp_path), network=network)
+        ran = inside(wanted, lambda cell: cell.run(["python3", "-c", script]))
+    assert ran.status == status, ran.stderr
+
+
+def test_a_lent_socket_answers_on_its_port(tmp_path: Path) -> None:
+    async def work(cell: Cell) -> Ran:
+        async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write((await reader.readline()).upper())
+            await writer.drain()
+            writer.close()
+
+        ask = (
+            f"import socket; s = socket.create_connection(('127.0.0.1', {cell.port('echo')})); "
+            "s.sendall(b'hello\\n'); print(s.recv(9).decode())"
+        )
+        refused = await cell.run(["python3", "-c", ask])
+        assert refused.stdout == b"\n", "nobody listens yet"
+        async with await asyncio.start_unix_server(echo, cell.socket("echo")):
+            return await cell.run(["python3", "-c", ask])
+
+    assert inside(replace(plan(tmp_path), sockets=["echo"]), work).stdout == b"HELLO\n\n"

@@ -1,6 +1,5 @@
 """Whole runs of commands: what a harness can do wrong, one task each, and what is kept of it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,8 @@ from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
 from gta_bench.confine.workspace import MIB
-from gta_bench.errors import UsageError
+from gta_bench.errors import RunError, UsageError
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -168,16 +168,29 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     manifest = read_manifest(out)
     assert manifest.system.agent == "harness"
     assert str(manifest.system.harness).startswith(f"python3 {HOSTILE}")
-    assert (manifest.network, manifest.notes) == ("tools", ())
+    assert manifest.network == "tools"
+    assert manifest.notes == ("The harness had 15 s for each task.",)
     assert manifest.prompts["harnesses/task.md"]
 
 
-def test_the_open_network_is_recorded_and_makes_it_another_run(out: Path, data: Path) -> None:
-    manifest = read_manifest(out)
-    other = manifest.model_copy(update={"network": "open"})
-    assert manifest.difference(other) == "network"
-    kept = json.loads((out / "run.json").read_text())
-    assert kept["network"] == "tools"
+def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_again(
+    out: Path, data: Path
+) -> None:
+    options = ("--data", data, "--harness", str(read_manifest(out).system.harness), "--out", out)
+    result = gta("run", "workflow", *options, "--network", "open")
+    assert isinstance(result.exception, RunError)
+    assert "another setting (network)" in str(result.exception)
+    before = sorted(log_folder(out).glob("*.eval"))
+    assert gta("run", "workflow", *options).exit_code == 0
+    assert sorted(log_folder(out).glob("*.eval")) == before
+
+
+def test_an_open_network_is_flagged() -> None:
+    harness = Harness(kind="command", target="true", network="open", max_cost=2)
+    assert harness.notes == (
+        "The harness had 1800 s and $2 for each task.",
+        "The harness had the open network: its results compare with no others.",
+    )
 
 
 @pytest.mark.parametrize(

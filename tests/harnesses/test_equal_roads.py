@@ -105,4 +105,4 @@ def test_a_python_agent_by_the_bridge_gives_the_same(
     assert_same(in_process, run(workflow_dir, tmp_path / "run", *agent, "--model", "mockllm/model"))
     manifest = read_manifest(tmp_path / "run")
     assert manifest.network == "open"
-    assert manifest.notes == ("The agent ran unconfined in the process of the run.",)
+    assert manifest.notes[-1] == "The agent ran unconfined in the process of the run."

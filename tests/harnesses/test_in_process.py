@@ -2,23 +2,26 @@
 
 from pathlib import Path
 
-import pytest
+from inspect_ai.model import ModelCost, ModelInfo, set_model_info
 
 from gta_bench.harnesses.cell import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Unit
 from gta_bench.records.steps import MalformedStep
-from tests.harnesses.scripted import ANSWER, run_atomic, scripted_model
+from tests.harnesses.scripted import ANSWER, NAME, run_atomic, scripted_model
 
 CALCULATING = "1"  # a task of GTA-Atomic that offers the calculator
 
 
-def work(function: str, data: Path, out: Path, **limits: float) -> Unit:
+def work(
+    function: str, data: Path, out: Path, *, seconds: float = 120, max_cost: float | None = None
+) -> Unit:
     harness = Harness(
         kind="bridged",
         target=f"tests.harnesses.agents:{function}",
         network="open",
-        limits=CellLimits(seconds=limits.get("seconds", 120)),
+        limits=CellLimits(seconds=seconds),
+        max_cost=max_cost,
     )
     return run_atomic(harness, scripted_model(), data, CALCULATING, out)[0]
 
@@ -52,12 +55,19 @@ def test_calls_that_only_an_agents_own_steps_tell_of_are_kept(
     assert unit.calls == ()
 
 
-@pytest.mark.parametrize("seconds", [1.0])
-def test_an_agent_that_takes_too_long_is_stopped(
-    seconds: float, atomic_dir: Path, tmp_path: Path
-) -> None:
-    unit = work("slow", atomic_dir, tmp_path / "run", seconds=seconds)
+def test_an_agent_that_takes_too_long_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:
+    unit = work("slow", atomic_dir, tmp_path / "run", seconds=1)
     assert unit.failure is None
     step = (unit.trace or ())[-1]
     assert isinstance(step, MalformedStep)
     assert step.reason == "The agent was stopped: it had not ended after 1 seconds."
+
+
+def test_an_agent_that_costs_too_much_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:
+    price = ModelCost(input=1e5, output=1e5, input_cache_write=0, input_cache_read=0)
+    set_model_info(NAME, ModelInfo(cost=price))
+    unit = work("bare", atomic_dir, tmp_path / "run", max_cost=0.5)
+    assert unit.failure is None
+    step = (unit.trace or ())[-1]
+    assert isinstance(step, MalformedStep)
+    assert step.reason == "The agent was stopped: it cost more than $0.5."

@@ -339,9 +339,15 @@ def _inside(namespace: str) -> list[str]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError):
-                if str((folder / "ns" / "pid").readlink()) == namespace:
+                if str((folder / "ns" / "pid").readlink()) == namespace and _lives(folder):
                     found.append(folder.name)
     return found
+
+
+def _lives(process: Path) -> bool:
+    """Whether it is more than a number that nobody has asked about yet."""
+    state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
+    return state not in (b"Z", b"X")
 
 
 def _resident(process: str) -> int:

@@ -36,11 +36,13 @@ class Harness:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results must know."""
+        cost = "" if self.max_cost is None else f" and ${self.max_cost:g}"
+        had = (f"The harness had {self.limits.seconds:g} s{cost} for each task.",)
         if self.kind == "bridged":
-            return ("The agent ran unconfined in the process of the run.",)
+            return (*had, "The agent ran unconfined in the process of the run.")
         if self.network == "open":
-            return ("The harness had the open network: its results compare with no others.",)
-        return ()
+            return (*had, "The harness had the open network: its results compare with no others.")
+        return had
 
 
 def parse_command(text: str) -> list[str]:

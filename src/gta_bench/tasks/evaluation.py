@@ -113,7 +113,7 @@ def evaluate(
                 retry_attempts=1,
                 fail_on_error=True,
                 continue_on_fail=True,
-                max_samples=context.settings.budget.max_connections,
+                max_samples=_at_once(context),
                 ctl_server=False,
                 score_display=False,
                 log_level="error",
@@ -123,3 +123,11 @@ def evaluate(
                 f"{out} cannot be continued: its logs were made by another command "
                 "(another --data path, or another version); name another --out."
             ) from exc
+
+
+def _at_once(context: RunContext) -> int:
+    """How many tasks run side by side; inspect_swe gives each the same port of its network."""
+    harness = context.harness
+    if harness is not None and harness.kind == "named" and harness.network == "open":
+        return 1
+    return context.settings.budget.max_connections
