@@ -9,11 +9,12 @@ from inspect_ai.util import SandboxUnavailableError, apply_limits, cost_limit, s
 
 from gta_bench.confine import files
 from gta_bench.confine.limits import MIB
+from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import RunError
 from gta_bench.harnesses import command, named
 from gta_bench.harnesses.cell import Cell, CellGone
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.collect import clear
+from gta_bench.harnesses.collecting import OUTPUTS
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.harnesses.sandbox import CellSandbox
 
@@ -34,7 +35,7 @@ async def work_in_cell(harness: Harness, given: Assignment) -> Outcome:
         await cell.end()
         final = await anyio.to_thread.run_sync(_final, cell)
         if cell.stop == "disk":
-            await anyio.to_thread.run_sync(clear, given.workspace)
+            await anyio.to_thread.run_sync(_clear, given.workspace)
     if ended.problem is not None and cell.stop is None:
         _blame_model()
     return Outcome(final or ended.answer, ended.problem, ended.printed)
@@ -70,6 +71,13 @@ def _final(cell: Cell) -> str:
     except OSError:
         return ""
     return "" if data is None else data.decode("utf-8", "replace").strip()
+
+
+def _clear(workspace: Workspace) -> None:
+    """Empty the outputs: those of a harness that filled the disk are not kept."""
+    outputs = workspace.root / OUTPUTS
+    files.remove_tree(outputs)
+    outputs.mkdir()
 
 
 def _blame_model() -> None:

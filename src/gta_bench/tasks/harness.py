@@ -10,12 +10,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.agents.loop import Work
 from gta_bench.confine.workspace import Workspace
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.collect import collect
+from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
 from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
 from gta_bench.records.steps import AnswerStep, MalformedStep
 from gta_bench.runs.artefacts import ArtefactStore
@@ -141,11 +140,9 @@ def _asks_model() -> bool:
 
 
 def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
-    left = collect(workspace)
-    kept = [
-        Deliverable(path=path, digest=store.keep(data), size=len(data))
-        for path, data in left.files.items()
-    ]
-    state.store.set(DELIVERABLES, dumped(kept))
-    state.store.set(STRAYS, list(left.strays))
+    """Read when nothing of the harness runs any more, by the rules of finished results."""
+    listing = list_files(workspace.root, OUTPUTS)
+    kept = keep_files(store, listing.files)
+    state.store.set(DELIVERABLES, dumped(kept.deliverables))
+    state.store.set(STRAYS, [one.name for one in (*listing.left_out, *kept.left_out)])
     keep_inputs(state, workspace, store)
