@@ -5,7 +5,7 @@ from typing import Any
 
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
 
-from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.settings import ModelSettings, read_settings

@@ -10,7 +10,8 @@ import pytest
 
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses.cell import Cell, CellGone, CellLimits, Plan, Ran
+from gta_bench.harnesses.cell import Cell, CellGone, Ran
+from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.harnesses.sandbox import CellSandbox
 from gta_bench.records.run import Network
 
@@ -161,7 +162,7 @@ def test_a_lent_socket_answers_on_its_port(tmp_path: Path) -> None:
             "s.sendall(b'hello\\n'); print(s.recv(9).decode())"
         )
         refused = await cell.run(["python3", "-c", ask])
-        assert refused.stdout == b"\n", "nobody listens yet"
+        assert refused.stdout in (b"\n", b""), "nobody listens yet: ended, or reset"
         async with await asyncio.start_unix_server(echo, cell.socket("echo")):
             return await cell.run(["python3", "-c", ask])
 

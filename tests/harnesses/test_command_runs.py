@@ -18,7 +18,7 @@ from tests.builders import parameter, tool, workflow_task, write_workflow
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 DEEDS = (
-    *("good", "endless", "daemons", "disk", "noise"),
+    *("good", "daemons", "disk", "noise"),
     *("vandal", "network", "neighbour", "suicide", "wrong"),
 )
 
@@ -40,18 +40,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data")
     (root / "resources").mkdir()
     (root / "resources" / "note.txt").write_text("The note.")
-    tasks = {str(number): deed(name) for number, name in enumerate(DEEDS)}
+    tasks = {str(number): deed(name) for number, name in enumerate((*DEEDS, "endless"))}
     return write_workflow(root, tasks, [tool("Calculator", parameter("expression"))])
 
 
 @pytest.fixture(scope="module")
 def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of every deed; the limits are small, and the good task keeps them easily."""
+    """One run of every deed that ends; the good task keeps the limits easily."""
     out = tmp_path_factory.mktemp("runs") / "hostile"
     other = out / "files" / "0" / "inputs" / "note.txt"
     # Without its first slash, since a command may read what it names.
     command = f"python3 {HOSTILE} {{task_file}} {{workspace}} {str(other)[1:]}"
-    limits = ("--harness-seconds", "15", "--harness-disk", "32")
+    limits = ("--harness-seconds", "300", "--harness-disk", "32", "--tasks", f":{len(DEEDS)}")
     result = gta("run", "workflow", "--data", data, "--harness", command, "--out", out, *limits)
     assert result.exit_code == 0, result.output
     assert other.exists(), "the neighbour was there to be found"
@@ -91,10 +91,15 @@ def test_a_good_task_among_them_keeps_files_calls_and_answer(
 
 
 def test_a_harness_that_never_ends_is_stopped_and_what_it_had_is_kept(
-    units: dict[str, WorkflowUnit],
+    data: Path, tmp_path: Path
 ) -> None:
-    unit = units["endless"]
-    assert problem(unit) == "The harness was stopped: it had not ended after 15 seconds."
+    command = f"python3 {HOSTILE} {{task_file}} {{workspace}} nowhere"
+    limits = ("--harness-seconds", "10", "--tasks", str(len(DEEDS)))
+    out = tmp_path / "endless"
+    result = gta("run", "workflow", "--data", data, "--harness", command, "--out", out, *limits)
+    assert result.exit_code == 0, result.output
+    (unit,) = read_workflow_units(log_folder(out), [str(len(DEEDS))], 1).units
+    assert problem(unit) == "The harness was stopped: it had not ended after 10 seconds."
     assert [file.path for file in unit.deliverables] == ["outputs/begun.txt"]
     assert unit.answer == ""
 
@@ -169,14 +174,15 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     assert manifest.system.agent == "harness"
     assert str(manifest.system.harness).startswith(f"python3 {HOSTILE}")
     assert manifest.network == "tools"
-    assert manifest.notes == ("The harness had 15 s for each task.",)
+    assert manifest.notes == ("The harness had 300 s for each task.",)
     assert manifest.prompts["harnesses/task.md"]
 
 
 def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_again(
     out: Path, data: Path
 ) -> None:
-    options = ("--data", data, "--harness", str(read_manifest(out).system.harness), "--out", out)
+    command = str(read_manifest(out).system.harness)
+    options = ("--data", data, "--harness", command, "--out", out, "--tasks", f":{len(DEEDS)}")
     result = gta("run", "workflow", *options, "--network", "open")
     assert isinstance(result.exception, RunError)
     assert "another setting (network)" in str(result.exception)

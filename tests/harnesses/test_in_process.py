@@ -4,7 +4,7 @@ from pathlib import Path
 
 from inspect_ai.model import ModelCost, ModelInfo, set_model_info
 
-from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Unit
 from gta_bench.records.steps import MalformedStep

@@ -9,7 +9,7 @@ import click
 
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness, Kind, parse_command
 from gta_bench.records.run import Network
 

@@ -9,71 +9,34 @@ import asyncio
 import base64
 import json
 import os
-import shutil
 import socket
 import struct
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-import gta_bench
-from gta_bench.confine import files, walls
-from gta_bench.confine.inside.protocol import Orders
-from gta_bench.confine.limits import MIB
-from gta_bench.confine.walls import Python
+from gta_bench.confine import files
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.records.run import Network
+from gta_bench.harnesses.cell_plan import (
+    OWN_FILES,
+    SOCKETS,
+    WORKSPACE,
+    Plan,
+    Stop,
+    bubblewrap,
+    cell_environment,
+)
 
-Stop = Literal["timeout", "output", "disk", "memory", "processes"]
-WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
-INSIDE = ("gta_bench/confine/inside", "gta_bench/harnesses/inside")
 TICK = 0.1
 READY_SECONDS = 60.0
 GONE_SECONDS = 10.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
-SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
-OPEN_NETWORK_FILES = (
-    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl"),
-    *("/etc/ca-certificates", "/etc/pki"),
-)
-OWN_FILES = {
-    "passwd": f"harness:x:{walls.NOBODY}:{walls.NOBODY}::{HOME}:/bin/sh\n",
-    "group": f"harness:x:{walls.NOBODY}:\n",
-    "hosts": "127.0.0.1 localhost harness\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellLimits:
-    """What a harness may use on one task; what exceeds it is stopped and recorded by name.
-
-    `disk_bytes` and `disk_files` bound workspace and outputs together, `memory_bytes` all
-    processes together.
-    """
-
-    seconds: float = 1800.0
-    output_bytes: int = MIB
-    disk_bytes: int = 256 * MIB
-    disk_files: int = 2000
-    memory_bytes: int = 8192 * MIB
-    processes: int = 512
-
-    def words(self, stop: Stop) -> str:
-        """What the harness did that it was stopped for."""
-        return {
-            "timeout": f"it had not ended after {self.seconds:g} seconds",
-            "output": f"it printed more than {self.output_bytes} bytes",
-            "disk": f"it wrote more than {self.disk_bytes} bytes or {self.disk_files} files",
-            "memory": f"it used more than {self.memory_bytes} bytes of memory",
-            "processes": f"it ran more than {self.processes} processes",
-        }[stop]
 
 
 class CellGone(Exception):
@@ -92,24 +55,6 @@ class Ran:
     stdout: bytes
     stderr: bytes
     stop: Stop | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a cell shows of this machine.
-
-    `inputs` and `outputs` are folders of the host. `readable` appears under its own paths, and
-    `sockets` are names of unix sockets, each of which gets a loopback port.
-    """
-
-    inputs: Path
-    outputs: Path
-    network: Network
-    limits: CellLimits = CellLimits()
-    readable: Sequence[Path] = ()
-    sockets: Sequence[str] = ()
-    search: Sequence[Path] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class Cell:
@@ -149,7 +94,7 @@ class Cell:
         with theirs:
             try:
                 self._process = await asyncio.create_subprocess_exec(
-                    *_bubblewrap(self.plan, self.folder),
+                    *bubblewrap(self.plan, self.folder),
                     stdin=theirs.fileno(),
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.PIPE,
@@ -314,19 +259,6 @@ class Cell:
             pass
 
 
-def cell_environment(plan: Plan) -> dict[str, str]:
-    """What every command inside finds in its environment."""
-    search = [str(folder) for folder in plan.search]
-    return {
-        "HOME": HOME,
-        "LANG": "C.UTF-8",
-        "PATH": ":".join([*search, walls.ENVIRONMENT["PATH"]]),
-        "TMPDIR": "/tmp",
-        "USER": "harness",
-        **plan.environment,
-    }
-
-
 async def _frame(reader: asyncio.StreamReader) -> dict[str, Any]:
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     message: dict[str, Any] = json.loads(await reader.readexactly(length))
@@ -357,69 +289,3 @@ def _resident(process: str) -> int:
     except (OSError, IndexError):
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _bubblewrap(plan: Plan, folder: Path) -> list[str]:
-    python, limits = Python.current(), plan.limits
-    argv = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
-    argv += ["--share-net"] if plan.network == "open" else []
-    argv += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    argv += ["--hostname", "harness", "--uid", walls.NOBODY, "--gid", walls.NOBODY]
-    argv += walls.system_tree()
-    for name in ("/tmp", "/var/tmp", HOME):
-        argv += ["--size", str(limits.disk_bytes), "--tmpfs", name]
-    for path in _outermost([*map(Path, python.roots), *plan.readable]):
-        argv += ["--ro-bind", str(path), str(path)]
-    source = Path(gta_bench.__file__).parent.parent
-    for inside in INSIDE:
-        argv += ["--ro-bind", str(source / inside), f"/jail/{inside}"]
-    outside = OPEN_NETWORK_FILES if plan.network == "open" else ()
-    for name in (*SYSTEM_NAMES, *outside):
-        argv += ["--ro-bind-try", name, name]
-    for name in OWN_FILES:
-        if f"/etc/{name}" not in outside:
-            argv += ["--ro-bind", str(folder / "etc" / name), f"/etc/{name}"]
-    argv += ["--dev", "/dev", "--proc", "/proc"]
-    argv += ["--size", str(limits.disk_bytes), "--tmpfs", "/dev/shm"]
-    argv += ["--bind", str(folder / "work"), WORKSPACE]
-    argv += ["--ro-bind", str(plan.inputs), f"{WORKSPACE}/inputs"]
-    argv += ["--bind", str(plan.outputs), f"{WORKSPACE}/outputs"]
-    argv += ["--ro-bind", str(folder / "task"), TASK]
-    argv += ["--ro-bind", str(folder / "sockets"), SOCKETS]
-    argv += ["--chdir", WORKSPACE, "--remount-ro", "/", "--remount-ro", "/dev"]
-    boot = [python.executable, "-s", "-P", "-B", "-c", walls.BOOT, "/jail"]
-    return [*argv, "--", *boot, json.dumps(_orders(plan, python))]
-
-
-def _outermost(paths: Sequence[Path]) -> list[Path]:
-    """Each path once, without those that lie below another one."""
-    distinct = dict.fromkeys(paths)
-    return [path for path in distinct if not any(parent in distinct for parent in path.parents)]
-
-
-def _orders(plan: Plan, python: Python) -> Orders:
-    """What the jail's launcher does before it becomes the cell's first process."""
-    limits = plan.limits
-    told = {
-        "sockets": [f"{SOCKETS}/{name}" for name in plan.sockets],
-        "data_bytes": limits.memory_bytes,
-    }
-    first = [python.executable, "-I", "-B", f"/jail/{INSIDE[1]}/cell.py", json.dumps(told)]
-    return {
-        "parent": None,
-        "limits": {
-            "cpu_seconds": int(limits.seconds) + 60,
-            "memory_bytes": None,
-            "file_bytes": limits.disk_bytes,
-            "open_files": 4096,
-            # A fork bomb between two looks; the kernel does not count root's.
-            "processes": 2 * limits.processes,
-        },
-        "landlock": None,
-        "profile": "program",
-        "forks": True,
-        "argv": first,
-        "environment": cell_environment(plan),
-        "scratch": "/tmp",
-        "reply_bytes": 0,
-    }

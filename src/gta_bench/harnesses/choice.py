@@ -10,7 +10,7 @@ from typing import Literal
 
 from gta_bench.confine.walls import ENVIRONMENT
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell import CellLimits
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.records.run import Network
 
 Kind = Literal["command", "named", "bridged"]

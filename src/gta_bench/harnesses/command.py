@@ -8,7 +8,8 @@ from pathlib import Path
 from inspect_ai.agent import sandbox_agent_bridge
 
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses.cell import TASK, WORKSPACE, Cell, Plan, Ran
+from gta_bench.harnesses.cell import Cell, Ran
+from gta_bench.harnesses.cell_plan import TASK, WORKSPACE, Plan
 from gta_bench.harnesses.choice import Harness, free_port, parse_command, shown_files
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.serving.schemas import input_schema

@@ -17,7 +17,8 @@ from pydantic import JsonValue
 from gta_bench.agents.history import reply_text
 from gta_bench.agents.toolcalling import tool_info
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolUnavailable, UsageError
-from gta_bench.harnesses.cell import HOME, WORKSPACE, Cell, Plan
+from gta_bench.harnesses.cell import Cell
+from gta_bench.harnesses.cell_plan import HOME, WORKSPACE, Plan
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.records.dialogue import ReplyTurn

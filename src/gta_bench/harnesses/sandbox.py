@@ -13,7 +13,8 @@ from inspect_ai.util import (
 from typing_extensions import override
 
 from gta_bench.confine.limits import MIB
-from gta_bench.harnesses.cell import HOME, WORKSPACE, Cell
+from gta_bench.harnesses.cell import Cell
+from gta_bench.harnesses.cell_plan import HOME, WORKSPACE
 
 CELL = "gta_cell"
 EXEC_BYTES = 10 * MIB
