@@ -19,6 +19,9 @@ REMOVED_TOOLS = tuple(
     )
 )
 
+# One HTTP exchange, which others use too; no backend.
+LEFT = {"gta_bench.tools.backends", "gta_bench.tools.backends.transport"}
+
 
 class Removed(MetaPathFinder):
     """Says that there is no such module."""
@@ -26,7 +29,8 @@ class Removed(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name.partition(".")[0] in REMOVED or name.startswith(REMOVED_TOOLS):
+        ours = name.startswith(REMOVED_TOOLS) and name not in LEFT
+        if ours or name.partition(".")[0] in REMOVED:
             raise ModuleNotFoundError(f"{name} is removed", name=name)
         return None
 

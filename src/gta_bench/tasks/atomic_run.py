@@ -14,7 +14,7 @@ from gta_bench.datasets.digest import dataset_digest
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.records.run import OWN_TOOLS, Images, Mode, RunManifest
+from gta_bench.records.run import OWN_TOOLS, Images, Mode, RunManifest, System
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
 from gta_bench.settings import Settings
@@ -31,9 +31,7 @@ from gta_bench.tasks.evaluation import (
     select_tasks,
     tool_digests,
 )
-from gta_bench.tasks.harness import atomic_harness
 from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tasks.product import atomic_product, product_system
 from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
 
 
@@ -66,9 +64,7 @@ def plan(run: AtomicRun) -> RunManifest:
         dataset="atomic",
         dataset_digest=dataset_digest(dataset),
         mode=run.mode,
-        system=described_system(run.model, run.agent, run.images, run.harness)
-        if run.product is None
-        else product_system(run.product),
+        system=_system(run),
         tasks=select_tasks(dataset.tasks, run.tasks),
         epochs=run.epochs,
         prompts=_prompts(run),
@@ -78,6 +74,14 @@ def plan(run: AtomicRun) -> RunManifest:
         **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
         notes=_notes(run),
     )
+
+
+def _system(run: AtomicRun) -> System:
+    if run.product is None:
+        return described_system(run.model, run.agent, run.images, run.harness)
+    from gta_bench.tasks.product import product_system
+
+    return product_system(run.product)
 
 
 def _prompts(run: AtomicRun) -> dict[str, str]:
@@ -126,9 +130,14 @@ def execute(
 def _task(run: AtomicRun, similarity: str) -> Task:
     """The Inspect task; another similarity is another scoring, so the logs keep the first one."""
     data = str(run.data)
+    # What foreign systems need is not imported by runs of ours: a replay needs no tool at all.
     if run.product is not None:
+        from gta_bench.tasks.product import atomic_product
+
         return atomic_product(data=data, similarity=similarity)
     if run.harness is not None:
+        from gta_bench.tasks.harness import atomic_harness
+
         return atomic_harness(data=data, similarity=similarity)
     if run.mode == "step":
         return atomic_step(data=data, agent=run.agent, images=run.images, similarity=similarity)
