@@ -11,6 +11,7 @@ from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.settings import ModelSettings, read_settings
 from gta_bench.tasks import atomic_run, workflow_run
 from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.system_run import SystemRun
 
 NAME = "mockllm/model"
 ANSWER = "All done: 42."
@@ -43,7 +44,7 @@ def run_workflow(
     harness: Harness, model: Model, data: Path, tasks: str, out: Path
 ) -> tuple[WorkflowUnit, ...]:
     """The units of GTA-Workflow after a run."""
-    run = workflow_run.WorkflowRun(
+    run = SystemRun(
         data=data,
         model=ChosenModel(NAME, ModelSettings(model=NAME)),
         agent="",

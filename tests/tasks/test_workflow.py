@@ -11,8 +11,9 @@ from gta_bench.errors import UsageError
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import files_folder
+from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.workflow import deliver, workflow
-from gta_bench.tasks.workflow_run import WorkflowRun, execute, plan
+from gta_bench.tasks.workflow_run import execute, plan
 from tests.builders import PNG, workflow_task, write_workflow
 from tests.tasks.test_atomic_step import said
 from tests.tasks.workflow_runs import (
@@ -33,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("workflow") / "data")
 
 
-def play(run: WorkflowRun, out: Path, model: object) -> tuple[WorkflowUnit, ...]:
+def play(run: SystemRun, out: Path, model: object) -> tuple[WorkflowUnit, ...]:
     return execute(run, plan(run), out, lambda well: None, model=model).units  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
 from gta_bench.tasks.feedback import Judged
 from gta_bench.tasks.models import ChosenModel
-from gta_bench.tasks.workflow_run import WorkflowRun
+from gta_bench.tasks.system_run import SystemRun
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
 from tests.tasks.test_atomic_step import native_call, said
 
@@ -43,7 +43,7 @@ def write_dataset(root: Path) -> Path:
     return write_workflow(root, {"1": task, "2": task}, toolmeta=[WRITER])
 
 
-def wanted(data: Path, **changes: Any) -> WorkflowRun:
+def wanted(data: Path, **changes: Any) -> SystemRun:
     options = {
         "data": data,
         "model": MODEL,
@@ -53,7 +53,7 @@ def wanted(data: Path, **changes: Any) -> WorkflowRun:
         "epochs": 1,
         "settings": Settings(),
     }
-    return WorkflowRun(**{**options, **changes})
+    return SystemRun(**{**options, **changes})
 
 
 def scripted(reply: Callable[[list[ChatMessage]], ModelOutput]) -> Model:

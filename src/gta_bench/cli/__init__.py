@@ -12,7 +12,7 @@ COMMANDS = {
     "demo": ("gta_bench.cli.demo:demo", "The whole pipeline on three bundled tasks."),
     "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
     "tools": ("gta_bench.cli.tools:tools", "List, call, equip and serve the tools."),
-    "run": ("gta_bench.cli.running:run", "Measure a system on a dataset."),
+    "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),

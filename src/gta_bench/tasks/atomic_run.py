@@ -8,50 +8,34 @@ from inspect_ai import Task
 from inspect_ai.model import Model
 
 from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
-from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
-from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.product import Product
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.records.run import OWN_TOOLS, Images, Mode, RunManifest, System
+from gta_bench.records.run import Mode, RunManifest
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
-from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
 from gta_bench.tasks.context import RunContext
 from gta_bench.tasks.evaluation import (
     Listener,
     agent_digests,
-    described_system,
     evaluate,
     harness_digests,
-    package_versions,
     select_tasks,
     tool_digests,
 )
-from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
+from gta_bench.tasks.models import open_model
+from gta_bench.tasks.system_run import SystemRun, manifest_fields
+from gta_bench.tasks.tooling import note_recording, open_tooling
 
 
-@dataclass(frozen=True)
-class AtomicRun:
+@dataclass(frozen=True, kw_only=True)
+class AtomicRun(SystemRun):
     """What to run: one system on a selection of GTA-Atomic's tasks."""
 
-    data: Path
     mode: Mode
-    model: ChosenModel
-    agent: str
-    images: Images
-    tasks: str | None
-    epochs: int
-    settings: Settings
     similarity: str
-    max_turns: int = MAX_TURNS
-    tooling: Tooling = PLAIN
-    product: Product | None = None
-    harness: Harness | None = None
 
 
 def plan(run: AtomicRun) -> RunManifest:
@@ -64,24 +48,12 @@ def plan(run: AtomicRun) -> RunManifest:
         dataset="atomic",
         dataset_digest=dataset_digest(dataset),
         mode=run.mode,
-        system=_system(run),
         tasks=select_tasks(dataset.tasks, run.tasks),
-        epochs=run.epochs,
         prompts=_prompts(run),
-        network=None if run.harness is None else run.harness.network,
-        packages=package_versions(),
         similarity=run.similarity,
-        **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
         notes=_notes(run),
+        **manifest_fields(run),
     )
-
-
-def _system(run: AtomicRun) -> System:
-    if run.product is None:
-        return described_system(run.model, run.agent, run.images, run.harness)
-    from gta_bench.tasks.product import product_system
-
-    return product_system(run.product)
 
 
 def _prompts(run: AtomicRun) -> dict[str, str]:
@@ -130,7 +102,7 @@ def execute(
 def _task(run: AtomicRun, similarity: str) -> Task:
     """The Inspect task; another similarity is another scoring, so the logs keep the first one."""
     data = str(run.data)
-    # What foreign systems need is not imported by runs of ours: a replay needs no tool at all.
+    # A replay needs no tool at all, so runs of our agents import nothing of foreign systems.
     if run.product is not None:
         from gta_bench.tasks.product import atomic_product
 

@@ -31,7 +31,8 @@ from gta_bench.runs.logs import read_stores, read_workflow_units
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.evaluation import Listener
-from gta_bench.tasks.workflow_run import WorkflowRun, execute
+from gta_bench.tasks.system_run import SystemRun
+from gta_bench.tasks.workflow_run import execute
 
 SHARED = (ARTEFACTS, EVIDENCE)
 
@@ -48,7 +49,7 @@ Watching = Callable[[Path], AbstractContextManager[Listener]]
 
 
 def run_rounds(
-    run: WorkflowRun,
+    run: SystemRun,
     planned: RunManifest,
     out: Path,
     watching: Watching,

@@ -1,6 +1,5 @@
 """A run of GTA-Workflow: its manifest, the evaluation, and its units read back."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,52 +7,30 @@ from inspect_ai import Task
 from inspect_ai.model import Model
 
 from gta_bench.agents.catalog import load_agent
-from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.product import Product
-from gta_bench.records.run import OWN_TOOLS, Images, RunManifest
+from gta_bench.records.run import RunManifest
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import files_folder, log_folder, open_run
 from gta_bench.runs.logs import ReadWorkflowUnits, read_workflow_units
-from gta_bench.settings import Settings
 from gta_bench.tasks.context import Earlier, RunContext
 from gta_bench.tasks.evaluation import (
     Listener,
     agent_digests,
-    described_system,
     evaluate,
     harness_digests,
-    package_versions,
     select_tasks,
     tool_digests,
 )
 from gta_bench.tasks.harness import workflow_harness
-from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tasks.product import product_system, workflow_product
-from gta_bench.tasks.tooling import PLAIN, Tooling, note_recording, open_tooling
+from gta_bench.tasks.models import open_model
+from gta_bench.tasks.product import workflow_product
+from gta_bench.tasks.system_run import SystemRun, manifest_fields
+from gta_bench.tasks.tooling import note_recording, open_tooling
 from gta_bench.tasks.workflow import check_agent, workflow
 
 
-@dataclass(frozen=True)
-class WorkflowRun:
-    """What to run: one system on a selection of GTA-Workflow's tasks."""
-
-    data: Path
-    model: ChosenModel
-    agent: str
-    images: Images
-    tasks: str | None
-    epochs: int
-    settings: Settings
-    max_turns: int = MAX_TURNS
-    tooling: Tooling = PLAIN
-    product: Product | None = None
-    harness: Harness | None = None
-
-
-def plan(run: WorkflowRun) -> RunManifest:
+def plan(run: SystemRun) -> RunManifest:
     """The manifest of a run that has not begun."""
     if run.harness is None:
         check_agent(run.agent)
@@ -64,21 +41,15 @@ def plan(run: WorkflowRun) -> RunManifest:
         dataset="workflow",
         dataset_digest=dataset_digest(dataset),
         mode="workflow",
-        system=described_system(run.model, run.agent, run.images, run.harness)
-        if run.product is None
-        else product_system(run.product),
         tasks=select_tasks(dataset.tasks, run.tasks),
-        epochs=run.epochs,
         prompts=(agent_digests() if run.harness is None else harness_digests()) | tool_digests(),
-        packages=package_versions(),
-        network=None if run.harness is None else run.harness.network,
         notes=() if run.harness is None else run.harness.notes,
-        **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
+        **manifest_fields(run),
     )
 
 
 def execute(
-    run: WorkflowRun,
+    run: SystemRun,
     planned: RunManifest,
     out: Path,
     listener: Listener,
@@ -108,7 +79,7 @@ def execute(
     return read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs)
 
 
-def _task(run: WorkflowRun) -> Task:
+def _task(run: SystemRun) -> Task:
     data = str(run.data)
     if run.product is not None:
         return workflow_product(data=data)

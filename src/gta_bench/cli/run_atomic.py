@@ -1,0 +1,93 @@
+"""`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
+
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.options import config_path, data_option, similarity_option
+from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.report import write_reports
+from gta_bench.cli.run_options import RunRequest, run_options
+from gta_bench.cli.scoring import scored
+from gta_bench.errors import UsageError
+from gta_bench.records.run import Mode
+from gta_bench.runs.directory import write_scores
+from gta_bench.settings import read_settings
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
+from gta_bench.tasks.estimate import estimate
+from gta_bench.tasks.evaluation import finished
+
+
+@click.command("atomic")
+@click.option(
+    "--mode",
+    type=click.Choice(["step", "end-to-end"]),
+    required=True,
+    help="step: every turn predicted from the reference; end-to-end: the loop with real tools.",
+)
+@run_options
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
+)
+@similarity_option
+@data_option
+@click.pass_obj
+@click.pass_context
+def atomic_command(
+    context: click.Context,
+    config_file: str | None,
+    mode: Mode,
+    wanted: RunRequest,
+    only_estimate: bool,
+    similarity: str | None,
+    folder: str | None,
+) -> None:
+    """GTA-Atomic with a model and an agent; the same command continues an unfinished run."""
+    settings = read_settings(
+        config_path(config_file),
+        overrides={
+            "data.atomic": folder,
+            "scoring.similarity": similarity,
+            **wanted.overrides,
+        },
+    ).settings
+    wanted.check(**{"--mode step": mode == "step"})
+    runs = [
+        (
+            target,
+            AtomicRun(
+                data=Path(settings.data.atomic),
+                mode=mode,
+                similarity=settings.scoring.similarity,
+                **fields,
+            ),
+        )
+        for target, fields in wanted.systems(settings)
+    ]
+    if mode == "step" and not wanted.tooling.plain:
+        raise UsageError(
+            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
+        )
+    if mode == "step" and wanted.harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
+    if only_estimate and mode != "step":
+        raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
+    if only_estimate:
+        for _, one in runs:
+            say(estimate(one))
+        return
+    complete = [_run(target, one) for target, one in runs]
+    write_reports([target for target, _ in runs])
+    context.exit(0 if all(complete) else 1)
+
+
+def _run(out: Path, wanted: AtomicRun) -> bool:
+    similarity = load_similarity(wanted.similarity)
+    manifest = plan(wanted)
+    total = len(manifest.tasks) * manifest.epochs
+    with unit_bar(str(out), total, finished(out)) as listener:
+        found = execute(wanted, manifest, out, listener)
+    scores = scored(found.units, wanted.mode, similarity, found.not_run)
+    write_scores(out, scores)
+    return scores.n == scores.n_units
