@@ -54,7 +54,7 @@ def settings_file(
     limits = {"max_retries": 0, "max_connections": 4, **(budget or {})}
     file.write_text(
         f'[models.local]\nmodel = "openai-api/local/{model}"\nbase_url = "{url}"\n'
-        'key_env = "GTA_TEST_KEY_A"\nmax_tokens = 200\ntemperature = 0\n'
+        'key_env = "GTA_TEST_KEY_A"\nmax_tokens = 200\n'
         + _table("budget", limits)
         + _table("judge", judge),
         encoding="utf-8",
