@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from gta_bench.confine.walls import ENVIRONMENT
+from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell_plan import CellLimits
+from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.records.run import Network
+from gta_bench.settings import read_key
 
 Kind = Literal["command", "named", "bridged"]
 
@@ -43,6 +45,27 @@ class Harness:
         if self.network == "open":
             return (*had, "The harness had the open network: its results compare with no others.")
         return had
+
+    def cell(
+        self,
+        workspace: Workspace,
+        *,
+        readable: Sequence[Path],
+        search: Sequence[Path],
+        sockets: Sequence[str] = (),
+    ) -> Plan:
+        """Its cell on one task; `readable` and `search` are what the program itself needs."""
+        keys = {name: read_key(name) for name in self.variables}
+        return Plan(
+            inputs=workspace.root / "inputs",
+            outputs=workspace.root / "outputs",
+            network=self.network,
+            limits=self.limits,
+            readable=[*readable, *self.readable],
+            search=search,
+            sockets=sockets,
+            environment={name: key for name, key in keys.items() if key is not None},
+        )
 
 
 def parse_command(text: str) -> list[str]:

@@ -14,7 +14,6 @@ from gta_bench.harnesses.choice import Harness, free_port, parse_command, shown_
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.tokens import new_token
-from gta_bench.settings import read_key
 
 MCP = "mcp"
 MCP_PATH = "/mcp"
@@ -31,16 +30,11 @@ ANSWERS = (
 def plan(harness: Harness, given: Assignment) -> Plan:
     """The cell of a command: it sees what it names, and what it may read."""
     words = parse_command(harness.target)
-    keys = {name: read_key(name) for name in harness.variables}
-    return Plan(
-        inputs=given.workspace.root / "inputs",
-        outputs=given.workspace.root / "outputs",
-        network=harness.network,
-        limits=harness.limits,
-        readable=[*shown_files(words), *harness.readable],
+    return harness.cell(
+        given.workspace,
+        readable=shown_files(words),
         search=[Path(words[0]).parent] if words[0].startswith("/") else [],
         sockets=[MCP],
-        environment={name: key for name, key in keys.items() if key is not None},
     )
 
 

@@ -24,7 +24,6 @@ from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.records.dialogue import ReplyTurn
 from gta_bench.records.results import ToolResult
 from gta_bench.records.tools import ToolSpec
-from gta_bench.settings import read_key
 
 
 @dataclass(frozen=True)
@@ -85,16 +84,7 @@ def installed_version(name: str) -> str:
 def plan(harness: Harness, given: Assignment) -> Plan:
     """The cell of a named harness: its program and all that is installed with it."""
     program = installed(harness.target)
-    keys = {name: read_key(name) for name in harness.variables}
-    return Plan(
-        inputs=given.workspace.root / "inputs",
-        outputs=given.workspace.root / "outputs",
-        network=harness.network,
-        limits=harness.limits,
-        readable=[*_installation(program), *harness.readable],
-        search=[program.parent],
-        environment={name: key for name, key in keys.items() if key is not None},
-    )
+    return harness.cell(given.workspace, readable=_installation(program), search=[program.parent])
 
 
 async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:

@@ -1,7 +1,6 @@
 """`gta_bench/atomic`: GTA-Atomic end to end, the agent's loop with real tools."""
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -22,7 +21,7 @@ from gta_bench.records.steps import ReplyStep, Trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
-from gta_bench.tasks.atomic_step import atomic_sample, host_file, loaded_dataset
+from gta_bench.tasks.atomic_step import atomic_samples, host_file, loaded_dataset
 from gta_bench.tasks.context import current_settings, workspace_folder
 from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
@@ -45,10 +44,7 @@ def atomic(
     """
     folder = data or current_settings().data.atomic
     return Task(
-        dataset=MemoryDataset(
-            [atomic_sample(entry) for entry in loaded_dataset(folder).tasks.values()],
-            name="gta-atomic",
-        ),
+        dataset=atomic_samples(folder),
         solver=use_tools(folder, agent, images, max_turns),
         scorer=atomic_answers(similarity),
         fail_on_error=True,

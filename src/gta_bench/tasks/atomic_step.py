@@ -39,10 +39,7 @@ def atomic_step(
     """
     folder = data or current_settings().data.atomic
     return Task(
-        dataset=MemoryDataset(
-            [atomic_sample(entry) for entry in loaded_dataset(folder).tasks.values()],
-            name="gta-atomic",
-        ),
+        dataset=atomic_samples(folder),
         solver=predict_steps(folder, agent, images),
         scorer=atomic_steps(similarity),
         # Errored samples stay unscored and the same command runs them again.
@@ -102,6 +99,12 @@ def _shown(entry: AtomicTask, decisions: list[Decision]) -> list[ChatMessage]:
         thought = f"{decision.thought}\n\n" if decision.thought else ""
         messages.append(ChatMessageAssistant(content=f"{thought}{came}"))
     return messages
+
+
+def atomic_samples(folder: str) -> MemoryDataset:
+    """The dataset in that folder as Inspect's samples."""
+    tasks = loaded_dataset(folder).tasks.values()
+    return MemoryDataset([atomic_sample(entry) for entry in tasks], name="gta-atomic")
 
 
 def atomic_sample(entry: AtomicTask) -> Sample:

@@ -3,7 +3,6 @@
 import asyncio
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -30,7 +29,7 @@ from gta_bench.runs.samples import (
 )
 from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
 from gta_bench.tasks.atomic import open_workspace, shown_work
-from gta_bench.tasks.atomic_step import atomic_sample, loaded_dataset
+from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset
 from gta_bench.tasks.context import artefact_store, current_harness
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
@@ -39,7 +38,7 @@ from gta_bench.tasks.workflow import (
     keep_inputs,
     loaded_workflow,
     own_tools,
-    workflow_sample,
+    workflow_samples,
 )
 
 
@@ -47,10 +46,7 @@ from gta_bench.tasks.workflow import (
 def workflow_harness(data: str) -> Task:
     """GTA-Workflow with the run's harness."""
     return Task(
-        dataset=MemoryDataset(
-            [workflow_sample(entry) for entry in loaded_workflow(data).tasks.values()],
-            name="gta-workflow",
-        ),
+        dataset=workflow_samples(data),
         solver=deliver_by_harness(data),
         sandbox=CELL,
         fail_on_error=True,
@@ -62,10 +58,7 @@ def workflow_harness(data: str) -> Task:
 def atomic_harness(data: str, similarity: str = DEFAULT_SIMILARITY) -> Task:
     """GTA-Atomic end to end with the run's harness."""
     return Task(
-        dataset=MemoryDataset(
-            [atomic_sample(entry) for entry in loaded_dataset(data).tasks.values()],
-            name="gta-atomic",
-        ),
+        dataset=atomic_samples(data),
         solver=answer_by_harness(data),
         scorer=atomic_answers(similarity),
         sandbox=CELL,

@@ -3,7 +3,6 @@
 import asyncio
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.prompts import render
@@ -26,10 +25,10 @@ from gta_bench.runs.samples import (
     dumped,
 )
 from gta_bench.tasks.atomic import shown_work
-from gta_bench.tasks.atomic_step import atomic_sample, loaded_dataset
+from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset
 from gta_bench.tasks.context import artefact_store, current_product
 from gta_bench.tasks.scorers import atomic_answers
-from gta_bench.tasks.workflow import loaded_workflow, workflow_sample
+from gta_bench.tasks.workflow import loaded_workflow, workflow_samples
 
 AGENT = "product"
 
@@ -38,10 +37,7 @@ AGENT = "product"
 def workflow_product(data: str) -> Task:
     """GTA-Workflow with the product that the run names."""
     return Task(
-        dataset=MemoryDataset(
-            [workflow_sample(entry) for entry in loaded_workflow(data).tasks.values()],
-            name="gta-workflow",
-        ),
+        dataset=workflow_samples(data),
         solver=ask_product(data),
         fail_on_error=True,
         continue_on_fail=True,
@@ -52,10 +48,7 @@ def workflow_product(data: str) -> Task:
 def atomic_product(data: str, similarity: str) -> Task:
     """GTA-Atomic end to end with the product that the run names; its tool calls are not known."""
     return Task(
-        dataset=MemoryDataset(
-            [atomic_sample(entry) for entry in loaded_dataset(data).tasks.values()],
-            name="gta-atomic",
-        ),
+        dataset=atomic_samples(data),
         solver=ask_product(data, "atomic"),
         scorer=atomic_answers(similarity),
         fail_on_error=True,

@@ -67,10 +67,7 @@ def workflow(
     """
     folder = data or current_settings().data.workflow
     return Task(
-        dataset=MemoryDataset(
-            [workflow_sample(entry) for entry in loaded_workflow(folder).tasks.values()],
-            name="gta-workflow",
-        ),
+        dataset=workflow_samples(folder),
         solver=deliver(folder, agent, images, max_turns),
         scorer=judged_root(),
         fail_on_error=True,
@@ -135,6 +132,12 @@ def own_tools(dataset: WorkflowDataset, entry: WorkflowTask) -> dict[str, ToolSp
     """The task's own tools, else all of the dataset's; else all of the catalog."""
     names = entry.tools or tuple(dataset.tools) or tool_names()
     return {name: dataset.tools.get(name) for name in names}
+
+
+def workflow_samples(folder: str) -> MemoryDataset:
+    """The dataset in that folder as Inspect's samples."""
+    tasks = loaded_workflow(folder).tasks.values()
+    return MemoryDataset([workflow_sample(entry) for entry in tasks], name="gta-workflow")
 
 
 def workflow_sample(entry: WorkflowTask) -> Sample:
