@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable, Sequence
+from contextvars import Context
 
 import pytest
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
@@ -202,7 +203,8 @@ def test_without_a_model_of_its_own_an_agent_asks_the_one_inspect_evaluates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("INSPECT_EVAL_MODEL", "mockllm/evaluated")
-    assert str(chosen_model(Setup())) == "mockllm/evaluated"
+    # An evaluation before this one leaves its model in the context of the process.
+    assert str(Context().run(chosen_model, Setup())) == "mockllm/evaluated"
 
 
 def whole_text(messages: list[ChatMessage]) -> str:

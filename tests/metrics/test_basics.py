@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.pooling import percent, running_sum, total
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import bounded, exact, exact_or_half
 from gta_bench.records.atomic import AtomicTask
@@ -25,6 +25,12 @@ def test_fourteen_tools_fall_into_four_categories() -> None:
         "creativity": 2,
     }
     assert set(CATEGORIES) == set(TOOL_CATEGORY.values())
+
+
+def test_published_digits_are_rounded_at_every_step_on_any_python() -> None:
+    tenths = [0.1] * 10
+    assert running_sum(tenths) == 0.9999999999999999
+    assert total(tenths) == 1.0
 
 
 def test_every_image_tool_has_a_category() -> None:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
+from gta_bench.metrics.pooling import running_sum
 from gta_bench.records.workflow import Checkpoint
 
 ROOT: Final = "root"
@@ -56,10 +57,11 @@ def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float:
     """The weighted mean of the children, 0 where the weights are all 0; a leaf's own score."""
     if not node.children:
         return leaves[node.id]
-    weights = sum(child.weight for child in node.children)
+    weights = running_sum(child.weight for child in node.children)
     if weights == 0:
         return 0
-    return sum(child.weight * node_score(child, leaves) for child in node.children) / weights
+    weighted = (child.weight * node_score(child, leaves) for child in node.children)
+    return running_sum(weighted) / weights
 
 
 def _node(raw: JsonValue) -> Checkpoint:

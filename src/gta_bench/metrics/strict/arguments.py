@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from gta_bench.metrics.pooling import total
 from gta_bench.metrics.similarity import Similarity
 from gta_bench.metrics.strict.code import compare_code
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
@@ -51,7 +52,7 @@ def score_arguments(
         else:
             compare = _comparison(None if tool is None else tool.name, name, parameter, right)
             scores.append(compare(left, right, similarity))
-    return sum(scores) / len(scores) if scores else 1.0
+    return total(scores) / len(scores) if scores else 1.0
 
 
 def _given(arguments: Mapping[str, JsonValue], name: str, parameter: Parameter | None) -> JsonValue:

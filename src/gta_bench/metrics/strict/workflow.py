@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.pooling import percent, running_sum, total
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 
@@ -17,11 +17,11 @@ def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float | None:
         return leaves.get(node.id)
     scores = [node_score(child, leaves) for child in node.children]
     known = [score for score in scores if score is not None]
-    weights = sum(child.weight for child in node.children)
+    weights = running_sum(child.weight for child in node.children)
     if len(known) < len(scores) or weights == 0:
         return None
     weighted = (child.weight * score for child, score in zip(node.children, known, strict=True))
-    return sum(weighted) / weights
+    return running_sum(weighted) / weights
 
 
 def root_score(checkpoints: Sequence[Checkpoint], leaves: Mapping[str, float]) -> float | None:
