@@ -8,6 +8,8 @@ import click
 from pydantic import JsonValue
 
 from gta_bench.cli.output import say, write_json
+from gta_bench.metrics.failures import count_failures
+from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
 from gta_bench.reports import workflow_summary
 from gta_bench.reports.controls import (
@@ -17,6 +19,7 @@ from gta_bench.reports.controls import (
     effect_table,
     task_table,
 )
+from gta_bench.reports.failures import failure_table
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -31,6 +34,7 @@ from gta_bench.runs.directory import read_manifest, read_scores, read_workflow_s
 
 CONTROLS = "What tools are worth: solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
+FAILURES = "What failed, by its first cause (strict)"
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
 Summary = RunSummary | WorkflowSummary
@@ -142,6 +146,9 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
         if summary.scores.tools:
             table = tool_table(summary.scores.tools)
             yield Titled(f"Tool calls of {summary.name}", table, (0, 5))
+    failures = [pair for summary in summaries for pair in _failures(summary)]
+    if any(failed for _, failed in failures):
+        yield Titled(FAILURES, failure_table(failures), (0, 1, 5))
     compared = compare_controls(atomic)
     if any(one.effect is not None for one in compared):
         yield Titled(CONTROLS, effect_table(compared), (0, 1))
@@ -160,6 +167,16 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
             of = f"{summary.name}, judged by {judge.judge}"
             yield Titled(f"Groups of {of}", workflow_summary.group_table(judge), (0, 1))
             yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
+
+
+def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
+    """What failed in a run, by a name for the table: of every judge in a Workflow run."""
+    if isinstance(summary, RunSummary):
+        return [(summary.name, summary.scores.failures)]
+    return [
+        (f"{summary.name}, judged by {judge.judge}", judge.failures)
+        for judge in summary.scores.judges
+    ]
 
 
 def _remarks(summary: Summary) -> list[str]:
@@ -194,6 +211,13 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
         "remarks": list(_remarks(summary)),
+        "failure_counts": [
+            {
+                "of": name,
+                "causes": [one.model_dump(mode="json") for one in count_failures(failures)],
+            }
+            for name, failures in _failures(summary)
+        ],
     }
     if isinstance(summary, WorkflowSummary):
         return common | summary.scores.model_dump(mode="json")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
 from gta_bench.metrics.compat import workflow as compat
+from gta_bench.metrics.failures import leaf_failures
 from gta_bench.metrics.pooling import percent, total
 from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, total_usage
 from gta_bench.metrics.strict import workflow as strict
@@ -137,6 +138,14 @@ def _judge_scores(
         curve=strict.threshold_curve(tasks),
         usage=_judge_usage(rows),
         tasks=tuple(tasks),
+        causes=tuple(
+            sorted({cause for task in tasks for leaf in task.leaves for cause in leaf.causes})
+        ),
+        failures=tuple(
+            failure
+            for unit, task in zip(units, tasks, strict=True)
+            for failure in leaf_failures(unit, task.leaves, threshold=thresholds.leaf)
+        ),
     )
 
 
