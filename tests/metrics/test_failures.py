@@ -217,7 +217,7 @@ def leaf(
 def test_a_failed_leaf_has_one_cause(
     changes: dict[str, object], value: float | str, cause: FailureCause | None
 ) -> None:
-    made = unit(**changes)
+    made = unit("1", **changes)
     task = made.task.model_copy(update={"request": "Write a report."})
     found = leaf(made.model_copy(update={"task": task}), {**GOOD, "b": value})
     assert ("b", cause) in found if cause is not None else found == ()

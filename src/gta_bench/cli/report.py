@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.output import say, write_json
+from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.metrics.failures import count_failures
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
@@ -99,7 +99,7 @@ def write_reports(folders: Sequence[Path]) -> None:
     summaries = _summaries(folders)
     for number, titled in enumerate(_tables(summaries)):
         click.echo(f"\n{titled.title}" if number else titled.title)
-        _write_table(titled.table, titled.words)
+        write_table(titled.table, titled.words)
     for summary in summaries:
         for remark in _remarks(summary):
             say(f"{summary.name}: {remark}")
@@ -183,16 +183,6 @@ def _remarks(summary: Summary) -> list[str]:
     if isinstance(summary, RunSummary):
         return remarks(summary)
     return workflow_summary.remarks(summary)
-
-
-def _write_table(table: Table, words: tuple[int, ...]) -> None:
-    widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
-    for row in (table.heading, *table.rows):
-        cells = [
-            cell.ljust(width) if column in words else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
 
 
 def _task_by_task(compared: Sequence[Compared]) -> list[str]:
