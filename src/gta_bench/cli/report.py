@@ -7,10 +7,12 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
+from gta_bench.cli.options import needs_report_extra
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.metrics.failures import count_failures
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports import workflow_summary
 from gta_bench.reports.controls import (
     Compared,
@@ -30,8 +32,10 @@ from gta_bench.reports.summary import (
 )
 from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
-from gta_bench.runs.directory import read_manifest, read_scores, read_workflow_scores
+from gta_bench.runs.directory import MANIFEST, read_manifest, read_scores, read_workflow_scores
 
+# The folder of the table of runs in an export.
+RUNS = "runs"
 CONTROLS = "What tools are worth: solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 FAILURES = "What failed, by its first cause (strict)"
@@ -74,7 +78,10 @@ def report(
     tasks: tuple[str, ...],
     html: str | None,
 ) -> None:
-    """Show the scores of runs: both scorings, n of N, and what it took."""
+    """Show the scores of runs: both scorings, n of N, and what it took.
+
+    RUNS are folders of runs, or of tables that `gta results export` wrote.
+    """
     folders = [Path(run) for run in runs]
     if html is not None or tasks:
         # Trees are read from the logs, which needs the evaluation engine.
@@ -125,10 +132,25 @@ def report_markdown(folders: Sequence[Path]) -> str:
 
 
 def _summaries(folders: Sequence[Path]) -> list[Summary]:
-    return [_summary(run) for run in folders]
+    return [summary for folder in folders for summary in _summary(folder)]
 
 
-def _summary(run: Path) -> Summary:
+def _summary(folder: Path) -> list[Summary]:
+    """One run, or all runs of an export."""
+    if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
+        needs_report_extra("duckdb")
+        from gta_bench.runs.aggregation import read_export
+
+        return [
+            WorkflowSummary(run.name, run.manifest, run.scores)
+            if isinstance(run.scores, WorkflowScores)
+            else RunSummary(run.name, run.manifest, run.scores)
+            for run in read_export(folder)
+        ]
+    return [_run_summary(folder)]
+
+
+def _run_summary(run: Path) -> Summary:
     manifest = read_manifest(run)
     if manifest.dataset == "workflow":
         return WorkflowSummary(str(run), manifest, read_workflow_scores(run))

@@ -80,8 +80,8 @@ def task_score(
         task=unit.task.id,
         epoch=unit.epoch,
         category=unit.task.category,
-        kinds=_kinds(unit),
-        tool_categories=_tool_categories(unit),
+        kinds=deliverable_kinds(unit),
+        tool_categories=tool_categories(unit),
         root=strict.root_score(unit.task.checkpoints, known),
         compat=_compat_root(unit, rows, repeats),
         leaves=tuple(leaves),
@@ -192,7 +192,8 @@ def _compat_value(row: VerdictRow | None) -> float | None:
     return row.verdict.value if isinstance(row.verdict, Scored) else None
 
 
-def _kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+def deliverable_kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+    """The endings of the deliverables' names."""
     endings = {_ending(file.path) for file in unit.deliverables}
     return tuple(sorted(endings)) or (NO_FILE,)
 
@@ -203,7 +204,8 @@ def _ending(path: str) -> str:
     return ending.lower() if dot and stem else "no ending"
 
 
-def _tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
+def tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
+    """The categories of the tools that the system called."""
     called = {WORKFLOW_CATEGORY.get(call.tool) for call in unit.calls}
     return tuple(category for category in CATEGORIES if category in called)
 
