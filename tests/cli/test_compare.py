@@ -133,3 +133,15 @@ def test_runs_with_other_epochs_are_paired_by_task(workflow: Path) -> None:
     [found] = compare([run, twice])
     assert found.tasks == 6
     assert found.cautions == ("epochs: 1 and 2",)
+
+
+def test_exported_runs_are_reported_like_the_runs_themselves(
+    atomic: Path, workflow: Path, tmp_path: Path
+) -> None:
+    runs = (workflow / "a", atomic / "gold", atomic / "silent")
+    result = gta("results", "export", *runs, "--out", tmp_path / "tables")
+    assert result.exit_code == 0, result.output
+    assert "3 runs, 44 samples, 229 verdicts" in result.stderr
+    exported, direct = gta("report", tmp_path / "tables"), gta("report", *runs)
+    assert exported.stdout == direct.stdout.partition("\nWhat failed")[0]
+    assert exported.stderr == direct.stderr

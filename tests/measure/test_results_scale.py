@@ -14,6 +14,7 @@ import pytest
 
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.workflow import Checkpoint
 from gta_bench.runs.aggregation import judge_scores
 from gta_bench.runs.results_table import RunExport
 from gta_bench.runs.verdicts import VERDICTS
@@ -21,26 +22,57 @@ from tests.metrics.test_comparability import manifest
 from tests.metrics.workflow_units import SEVEN, unit
 
 SIZES = (10_000, 100_000, 1_000_000)
-LEAVES = ("a1", "a2", "b")
+# GTA-Workflow's shape: 132 tasks with 1156 leaves, 9 a task.
+LEAVES = tuple(f"{top}{below}" for top in "abc" for below in (1, 2, 3))
+TREE = tuple(
+    Checkpoint(
+        id=top, weight=2, children=tuple(Checkpoint(id=f"{top}{below}") for below in (1, 2, 3))
+    )
+    for top in "abc"
+)
 JUDGES, REPEATS, TASKS = 3, 3, 132
-# What somebody would write by hand for the same three figures of each judge.
-BARE = """
-WITH leaf AS (
+# What somebody would write by hand, with no unscored or missing row in mind: all figures of the
+# report (headline, groups, both curves), and the headline alone.
+ROOTS = """
+WITH leaf AS MATERIALIZED (
     SELECT run, judge, task, epoch, leaf, any_value(weight) AS weight, avg(value) AS value,
            avg(coalesce(compat, value)) AS compat, sum(input_tokens) AS input_tokens,
            sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
     FROM '{folder}/verdicts/*.parquet' GROUP BY ALL
-), root AS (
+), root AS MATERIALIZED (
     SELECT run, judge, task, epoch, sum(weight * value) AS root, sum(weight * compat) AS compat,
            count(*) FILTER (value >= 7) AS passed, count(value) AS leaves,
            sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
            sum(cost_usd) AS cost_usd
     FROM leaf GROUP BY run, judge, task, epoch
 )
-SELECT run, judge, avg(root), avg((root >= 7)::INTEGER), sum(passed) / sum(leaves), avg(compat),
-       sum(input_tokens), sum(output_tokens), sum(cost_usd)
-FROM root GROUP BY run, judge ORDER BY run, judge
 """
+FIGURES = """
+SELECT run, judge, {by} AS name, avg(root), avg((root >= 7)::INTEGER), sum(passed) / sum(leaves),
+       avg(compat), sum(input_tokens), sum(output_tokens), sum(cost_usd)
+FROM {source} GROUP BY ALL
+"""
+UNIT = """(SELECT root.*, category, unnest(kinds) AS kind, unnest(tool_categories) AS called
+FROM root JOIN '{folder}/samples/*.parquet' USING (run, task, epoch))"""
+HEADLINE = ROOTS + FIGURES.format(by="'all'", source="root") + " ORDER BY run, judge"
+SAME = (
+    ROOTS
+    + " UNION ALL ".join(
+        FIGURES.format(by=by, source=source)
+        for by, source in (
+            ("'all'", "root"),
+            ("category", UNIT),
+            ("kind", UNIT),
+            ("called", UNIT),
+            *((f"'{end}'", f"(FROM root WHERE root >= {end})") for end in range(11)),
+        )
+    )
+    + "".join(
+        f" UNION ALL SELECT run, judge, '{end}', count(*), 0, 0, 0, 0, 0, 0 FROM leaf"
+        f" WHERE value >= {end} GROUP BY ALL"
+        for end in range(11)
+    )
+)
 REPORT = """
 import resource, sys, time
 from click.testing import CliRunner
@@ -80,7 +112,8 @@ def exported(folder: Path, size: int) -> tuple[Path, float]:
     run = folder / "run"
     run.mkdir(parents=True)
     wanted = -(-size // (len(LEAVES) * JUDGES * REPEATS))
-    units = [unit(str(n % TASKS), epoch=n // TASKS + 1) for n in range(wanted)]
+    tasks = [unit(str(n)).task.model_copy(update={"checkpoints": TREE}) for n in range(TASKS)]
+    units = [WorkflowUnit(task=tasks[n % TASKS], epoch=n // TASKS + 1) for n in range(wanted)]
     write_rows(run / VERDICTS, units, size)
     scores = score_workflow(units, (), thresholds=SEVEN)
     start = time.perf_counter()
@@ -89,13 +122,11 @@ def exported(folder: Path, size: int) -> tuple[Path, float]:
     return folder / "out", time.perf_counter() - start
 
 
-def best(times: list[float]) -> float:
-    return min(times)
-
-
-def pooled_seconds(folder: Path) -> tuple[float, float]:
-    """Our pooling and the query by hand, in turns in one process; the best of five each."""
-    ours, bare = [], []
+def pooled_seconds(folder: Path) -> tuple[float, float, float]:
+    """Our pooling and both queries by hand, in turns in one process; the best of five each."""
+    ours: list[float] = []
+    same: list[float] = []
+    headline: list[float] = []
     for _ in range(5):
         with duckdb.connect() as connection:
             for table in ("runs", "samples", "verdicts"):
@@ -103,23 +134,23 @@ def pooled_seconds(folder: Path) -> tuple[float, float]:
             start = time.perf_counter()
             found = judge_scores(connection)["run"]
             ours.append(time.perf_counter() - start)
-        with duckdb.connect() as connection:
-            start = time.perf_counter()
-            rows = connection.execute(BARE.format(folder=folder)).fetchall()
-            bare.append(time.perf_counter() - start)
+        for query, times in ((SAME, same), (HEADLINE, headline)):
+            with duckdb.connect() as connection:
+                start = time.perf_counter()
+                rows = connection.execute(query.format(folder=folder)).fetchall()
+                times.append(time.perf_counter() - start)
         assert [row[1] for row in rows] == [judge.judge for judge in found]
         # The last unit may lack rows: it has no root of ours, and a wrong one by hand.
-        assert found[0].strict.root_score == pytest.approx(rows[0][2], abs=1e-2)
-    return best(ours), best(bare)
+        assert found[0].strict.root_score == pytest.approx(rows[0][3], abs=1e-2)
+    return min(ours), min(same), min(headline)
 
 
 @pytest.mark.measure
-@pytest.mark.timeout(1800)
 def test_a_million_verdicts_are_reported_in_bounded_memory(tmp_path: Path) -> None:
     seconds = {}
     for size in SIZES:
         folder, took = exported(tmp_path / str(size), size)
-        ours, bare = pooled_seconds(folder)
+        ours, same, headline = pooled_seconds(folder)
         result = subprocess.run(
             [sys.executable, "-c", REPORT, str(folder)], capture_output=True, text=True, check=False
         )
@@ -127,11 +158,12 @@ def test_a_million_verdicts_are_reported_in_bounded_memory(tmp_path: Path) -> No
         reported, peak = map(float, result.stdout.split())
         print(
             f"{size:>9,} rows: export {took:.2f} s, report {reported:.2f} s, {peak:.0f} MiB; "
-            f"pooling {ours:.3f} s, bare query {bare:.3f} s, ratio {ours / bare:.2f}"
+            f"pooling {ours:.3f} s; by hand the same {same:.3f} s (ratio {ours / same:.2f}), "
+            f"the headline alone {headline:.3f} s (ratio {ours / headline:.2f})"
         )
         assert peak < 1024
-        seconds[size] = (ours, bare, reported)
-    ours, bare, _ = seconds[SIZES[-1]]
-    assert ours <= 1.5 * bare
+        seconds[size] = (ours, same)
+    ours, same = seconds[SIZES[-1]]
+    assert ours <= 1.5 * same
     # Linear: ten times the rows take at most ten times as long, with room for a loaded machine.
     assert ours < 15 * seconds[SIZES[-2]][0]

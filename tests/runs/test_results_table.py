@@ -84,6 +84,11 @@ def export(run: Path, out: Path, **options: Any) -> Path:
     return out
 
 
+def asked(query: str) -> list[Any]:
+    with duckdb.connect() as connection:
+        return connection.execute(query).fetchall()
+
+
 def close(found: Any, expected: Any) -> bool:
     """Equal, floats to the last digits of a sum."""
     if isinstance(expected, dict):
@@ -93,7 +98,7 @@ def close(found: Any, expected: Any) -> bool:
     if isinstance(expected, list):
         return len(found) == len(expected) and all(map(close, found, expected))
     if isinstance(expected, float):
-        return found == pytest.approx(expected, rel=1e-12)
+        return bool(found == pytest.approx(expected, rel=1e-12))
     return bool(found == expected)
 
 
@@ -114,7 +119,7 @@ def test_verdict_rows_are_the_newest_as_reading_gives_them(tmp_path: Path) -> No
     run = stored(tmp_path / "run")
     out = export(run, tmp_path / "out")
     query = f"SELECT task, leaf, judge, repeat, value, cause FROM '{out}/verdicts/*.parquet'"
-    found = {row[:4]: row[4:] for row in duckdb.sql(query).fetchall()}
+    found = {row[:4]: row[4:] for row in asked(query)}
     expected = {
         (key.task, key.leaf, key.judge, key.repeat): (
             getattr(row.verdict, "value", None),
@@ -132,7 +137,7 @@ def test_a_half_written_last_line_is_left_out_and_any_other_is_told(tmp_path: Pa
     whole = (run / VERDICTS).read_bytes()
     (run / VERDICTS).write_bytes(whole + b'{"key": {"task"')
     out = export(run, tmp_path / "one")
-    [(count,)] = duckdb.sql(f"SELECT count(*) FROM '{out}/verdicts/*.parquet'").fetchall()
+    [(count,)] = asked(f"SELECT count(*) FROM '{out}/verdicts/*.parquet'")
     assert count == len(read_verdicts(run))
     (run / VERDICTS).write_bytes(whole.rstrip(b"\n"))
     export(run, tmp_path / "two")
@@ -147,11 +152,11 @@ def test_the_tables_have_the_documented_columns(tmp_path: Path, shape: str) -> N
     write_scores(run, scored(run))
     out = export(run, tmp_path / "out", shape=shape)
     for table, columns in TABLES.items():
-        described = duckdb.sql(f"DESCRIBE FROM '{out}/{table}/*.{shape}'").fetchall()
+        described = asked(f"DESCRIBE FROM '{out}/{table}/*.{shape}'")
         assert [row[0] for row in described] == [column.name for column in columns]
         if shape == "parquet":
             assert [row[1] for row in described] == [column.type for column in columns]
-    [(failures,)] = duckdb.sql(f"SELECT count(*) FROM '{out}/failures/*.{shape}'").fetchall()
+    [(failures,)] = asked(f"SELECT count(*) FROM '{out}/failures/*.{shape}'")
     assert failures == sum(len(judge.failures) for judge in scored(run).judges)
 
 
@@ -177,6 +182,6 @@ def test_a_run_without_verdicts_and_a_folder_in_use(tmp_path: Path) -> None:
 
 def test_figures_are_stored_with_the_manifest(tmp_path: Path) -> None:
     out = export(stored(tmp_path / "run"), tmp_path / "out")
-    [row] = duckdb.sql(f"SELECT model, n, n_units, manifest FROM '{out}/runs/*.parquet'").fetchall()
+    [row] = asked(f"SELECT model, n, n_units, manifest FROM '{out}/runs/*.parquet'")
     assert row[:3] == ("m", 5, 6)
     assert json.loads(row[3])["dataset_digest"] == "d" * 64

@@ -25,57 +25,52 @@ from gta_bench.records.workflow_scores import (
 )
 
 MEMORY = "512MB"
-_CURVE = ", ".join(
-    f"count(*) FILTER (value >= {end - ROUNDING!r}) AS leaves_{place}"
-    for place, end in enumerate(THRESHOLDS)
-)
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
-_LEAF_CURVE = ", ".join(f"sum(leaves_{place})" for place in range(len(THRESHOLDS)))
+_LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
-# One pass over the verdicts: a leaf has the mean of its repeats if all of them gave a score, and a
-# unit has a root if all its leaves have one.
+JUDGES = """
+CREATE TEMP TABLE judges AS
+SELECT * FROM (
+    SELECT run, judge, max(repeat) AS repeats, sum(input_tokens) AS input_tokens,
+           sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+    FROM verdicts GROUP BY run, judge
+) JOIN (SELECT run, leaf_threshold, root_threshold FROM runs) USING (run)
+"""
+# The one pass that looks at every verdict's place: a leaf has the mean of its repeats if all of
+# them gave a score. What was said of a unit that broke is not looked at.
+LEAVES = """
+CREATE TEMP TABLE leaf AS
+SELECT run, judge, task, epoch, weight, compat_weight, present, leaf_threshold,
+       CASE WHEN n = repeats THEN value / repeats END AS value,
+       CASE WHEN compat_n = repeats THEN compat / repeats END AS compat
+FROM (
+    SELECT run, judge, task, epoch, any_value(weight) AS weight,
+           any_value(compat_weight) AS compat_weight, count(*) AS present,
+           count(value) AS n, sum(value) AS value,
+           count(coalesce(compat, value)) AS compat_n, sum(coalesce(compat, value)) AS compat
+    FROM verdicts GROUP BY run, judge, task, epoch, leaf
+) JOIN judges USING (run, judge)
+ANTI JOIN (SELECT run, task, epoch FROM samples WHERE failure IS NOT NULL)
+     USING (run, task, epoch)
+"""
+# A unit has a root if all its leaves have a score; units that no judge saw are there all the same.
 UNITS = f"""
 CREATE TEMP TABLE units AS
-WITH leaf AS (
-    SELECT run, judge, task, epoch, leaf, any_value(weight) AS weight,
-           any_value(compat_weight) AS compat_weight, max(repeat) AS repeats,
-           count(value) AS n, sum(value) AS value,
-           count(coalesce(compat, value)) AS compat_n, sum(coalesce(compat, value)) AS compat,
-           sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
-           sum(cost_usd) AS cost_usd, count(*) AS rows_
-    FROM verdicts GROUP BY run, judge, task, epoch, leaf
-), asked AS (
-    SELECT run, judge, max(repeats) AS repeats FROM leaf GROUP BY run, judge
-), judged AS (
-    SELECT run, judge, task, epoch,
-           count(*) FILTER (leaf.n = asked.repeats) AS scored,
-           count(*) FILTER (leaf.compat_n = asked.repeats) AS compat_scored,
-           sum(weight * value / asked.repeats) AS root,
-           count(weight) AS weighted,
-           sum(compat_weight * compat / asked.repeats) AS compat,
-           count(*) AS present, sum(asked.repeats - rows_) AS unasked,
-           sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
-           sum(cost_usd) AS cost_usd,
-           count(*) FILTER (leaf.n = asked.repeats
-                            AND value / asked.repeats >= leaf_threshold - {ROUNDING!r}) AS passed,
-           {_CURVE.replace("(value >=", "(leaf.n = asked.repeats AND value / asked.repeats >=")}
-    FROM leaf JOIN asked USING (run, judge) JOIN runs USING (run)
-    GROUP BY run, judge, task, epoch
+WITH judged AS (
+    SELECT run, judge, task, epoch, count(value) AS scored, count(compat) AS compat_scored,
+           sum(weight * value) AS root, count(weight) AS weighted,
+           sum(compat_weight * compat) AS compat, sum(present) AS present,
+           count(*) FILTER (value >= leaf_threshold - {ROUNDING!r}) AS passed
+    FROM leaf GROUP BY run, judge, task, epoch
 )
-SELECT asked.run, asked.judge, asked.repeats, samples.task, samples.epoch,
-       coalesce(samples.category, '{NO_CATEGORY}') AS category, samples.kinds,
-       samples.tool_categories, samples.leaves AS leaves, samples.failure,
-       CASE WHEN samples.failure IS NULL AND samples.leaves > 0 AND scored = samples.leaves
-                 AND weighted = samples.leaves THEN judged.root END AS root,
-       CASE WHEN samples.failure IS NULL AND compat_scored = samples.leaves
-            THEN judged.compat END AS compat,
-       CASE WHEN samples.failure IS NULL THEN coalesce(scored, 0) ELSE 0 END AS scored,
-       CASE WHEN samples.failure IS NULL THEN coalesce(passed, 0) ELSE 0 END AS passed,
-       coalesce(unasked, 0) + samples.leaves - coalesce(present, 0) AS unasked,
-       judged.input_tokens, judged.output_tokens, judged.cost_usd, root_threshold,
-       {", ".join(f"leaves_{place}" for place in range(len(THRESHOLDS)))}
-FROM asked JOIN runs USING (run) JOIN samples ON samples.run = asked.run
-LEFT JOIN judged ON judged.run = asked.run AND judged.judge = asked.judge
+SELECT judges.run, judges.judge, coalesce(samples.category, '{NO_CATEGORY}') AS category,
+       samples.kinds, samples.tool_categories, samples.leaves AS leaves, samples.failure,
+       root_threshold, coalesce(scored, 0) AS scored, coalesce(passed, 0) AS passed,
+       repeats * samples.leaves - coalesce(present, 0) AS unasked,
+       CASE WHEN scored = samples.leaves AND weighted = scored THEN judged.root END AS root,
+       CASE WHEN compat_scored = samples.leaves THEN judged.compat END AS compat
+FROM judges JOIN samples ON samples.run = judges.run
+LEFT JOIN judged ON judged.run = judges.run AND judged.judge = judges.judge
      AND judged.task = samples.task AND judged.epoch = samples.epoch
 """
 POOLED = f"""
@@ -86,6 +81,12 @@ CAUSES = f"""
 SELECT DISTINCT run, judge, cause FROM verdicts WHERE cause IS NOT NULL
 UNION SELECT run, judge, failure FROM units WHERE failure IS NOT NULL
 UNION SELECT run, judge, '{NOT_JUDGED}' FROM units WHERE failure IS NULL AND unasked > 0
+"""
+CURVES = f"SELECT run, judge, count(value), {_LEAF_CURVE} FROM leaf GROUP BY run, judge"
+TOTALS = f"""
+SELECT run, judge, any_value(repeats), avg(compat), count(compat), any_value(input_tokens),
+       any_value(output_tokens), any_value(cost_usd), count(root), {_ROOT_CURVE}
+FROM units JOIN judges USING (run, judge) GROUP BY run, judge ORDER BY run, judge
 """
 
 
@@ -108,12 +109,16 @@ def read_export(folder: Path) -> list[ExportedRun]:
                 connection.execute(f"CREATE VIEW {table} AS FROM '{files}'")
         judges = judge_scores(connection) if (folder / "verdicts").is_dir() else {}
         rows = connection.execute("SELECT run, dataset, manifest, scores FROM runs").fetchall()
-    return [_exported(*row, judges.get(row[0], ())) for row in rows]
+    return [
+        _exported(name, dataset, manifest, scores, judges.get(name, ()))
+        for name, dataset, manifest, scores in rows
+    ]
 
 
 def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[JudgeScores, ...]]:
     """Every judge's table for every run, from the views `runs`, `samples` and `verdicts`."""
-    connection.execute(UNITS)
+    for query in (JUDGES, LEAVES, UNITS):
+        connection.execute(query)
     missing = dict(
         connection.execute(
             "SELECT run, any_value(n_units) - count(*) FROM runs JOIN samples USING (run)"
@@ -132,12 +137,9 @@ def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Judge
             ("called", "(SELECT *, unnest(tool_categories) AS called FROM units)"),
         )
     }
+    curves = {row[:2]: row[2:] for row in connection.execute(CURVES).fetchall()}
     found: dict[str, list[JudgeScores]] = {}
-    for row in connection.execute(
-        "SELECT run, judge, any_value(repeats), avg(compat), count(compat), sum(input_tokens),"
-        " sum(output_tokens), sum(cost_usd), count(root), sum(scored),"
-        f" {_ROOT_CURVE}, {_LEAF_CURVE} FROM units GROUP BY run, judge ORDER BY run, judge"
-    ).fetchall():
+    for row in connection.execute(TOTALS).fetchall():
         key = (row[0], row[1])
         whole = groups["'all'"][key][0]
         called = {group.name: group for group in groups["called"].get(key, ())}
@@ -150,7 +152,7 @@ def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Judge
                 categories=groups["category"][key],
                 kinds=groups["kind"].get(key, ()),
                 tool_categories=tuple(called.get(name, _nothing(name)) for name in CATEGORIES),
-                curve=tuple(_curve(row[8], row[9], row[10:])),
+                curve=tuple(_curve(row[8:], curves.get(key, (0,) * 12))),
                 usage=Usage(input_tokens=row[5] or 0, output_tokens=row[6] or 0, cost_usd=row[7]),
                 tasks=(),
                 causes=tuple(sorted(causes.get(key, ()))),
@@ -188,12 +190,13 @@ def _nothing(name: str) -> GroupScores:
     )
 
 
-def _curve(roots: int, leaves: int, passed: Sequence[int]) -> Iterator[CurvePoint]:
-    for place, threshold in enumerate(THRESHOLDS):
+def _curve(roots: Sequence[int], leaves: Sequence[int]) -> Iterator[CurvePoint]:
+    """Of each: how many have a score, and how many reach each threshold."""
+    for place, threshold in enumerate(THRESHOLDS, start=1):
         yield CurvePoint(
             threshold=threshold,
-            leaf_sr=percent(passed[len(THRESHOLDS) + place] or 0, leaves),
-            root_sr=percent(passed[place], roots),
+            leaf_sr=percent(leaves[place], leaves[0]),
+            root_sr=percent(roots[place], roots[0]),
         )
 
 
