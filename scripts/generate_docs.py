@@ -71,7 +71,7 @@ def _results() -> str:
         "Written from the code by `make fix`. `gta results export RUN… --out DIR` writes a folder",
         "for each table and in it a file for each run, as Parquet or CSV; needs",
         "`pip install 'gta-bench[report]'`. `gta report DIR` shows the scores of exported runs:",
-        "DuckDB pools the verdicts, a million in seconds. It leaves out what failed and why: that is",
+        "DuckDB pools the verdicts, a million in seconds. What failed and why is not in it but in",
         "the table `failures`, of runs that `gta score` has scored. Any program reads the tables:",
         "",
         "```sql",

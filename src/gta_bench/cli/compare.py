@@ -9,6 +9,7 @@ from gta_bench.cli.options import json_option, needs_report_extra
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.records.comparison import Comparison
+from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
 from gta_bench.reports.tables import markdown
 
 
@@ -41,8 +42,6 @@ def compare(runs: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
 
 def comparison_markdown(found: Sequence[Comparison]) -> str:
     """The comparisons as a Markdown page."""
-    from gta_bench.reports.comparison import comparison_remarks, comparison_table, tool_table
-
     parts = ["# Comparison", ""]
     for one in found:
         parts += [f"## `{one.first}` (A) and `{one.second}` (B)", ""]
@@ -54,8 +53,6 @@ def comparison_markdown(found: Sequence[Comparison]) -> str:
 
 
 def _write(found: Sequence[Comparison]) -> None:
-    from gta_bench.reports.comparison import comparison_remarks, comparison_table, tool_table
-
     for number, one in enumerate(found):
         click.echo(f"{chr(10) if number else ''}A: {one.first}\nB: {one.second}\n")
         write_table(comparison_table(one), (0,))
