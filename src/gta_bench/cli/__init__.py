@@ -16,6 +16,8 @@ COMMANDS = {
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),
+    "compare": ("gta_bench.cli.compare:compare", "Compare runs on the same tasks, paired."),
+    "results": ("gta_bench.cli.results:results", "Runs as tables for any other analysis."),
     "leaderboard": (
         "gta_bench.cli.leaderboard:leaderboard",
         "Check leaderboard entries, build the site.",
