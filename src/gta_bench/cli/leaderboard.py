@@ -1,15 +1,14 @@
 """`gta leaderboard`: check entries for numbers that cannot be, and build the static site."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
 import click
 
+from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import Command, json_option
 from gta_bench.cli.output import say, write_json
-from gta_bench.errors import EnvironmentProblem
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.records.leaderboard import Entry, EntryFinding
 from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
@@ -48,7 +47,7 @@ def check(context: click.Context, files: tuple[str, ...], as_json: bool) -> None
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder of the site.")
 def build(files: tuple[str, ...], out: str) -> None:
     """Make the static site of the published rows, and of the entries in FILES."""
-    _needs_report_extra()
+    needs_report_extra()
     from gta_bench.reports.leaderboard.site import build_site
 
     entries = without_doubles((*published(), *read_entries(map(Path, files))))
@@ -68,11 +67,3 @@ def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) 
             click.echo(f"  {finding.entry}")
     rows = len({finding.entry for finding in findings})
     say(f"{len(entries)} rows checked: {rows} rows flagged, {facts} facts.")
-
-
-def _needs_report_extra() -> None:
-    missing = [name for name in ("jinja2", "scipy") if find_spec(name) is None]
-    if missing:
-        raise EnvironmentProblem(
-            f"Not installed: {', '.join(missing)}. pip install 'gta-bench[report]'"
-        )

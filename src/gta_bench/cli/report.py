@@ -1,4 +1,4 @@
-"""`gta report`: runs side by side, for the terminal, as Markdown or as JSON."""
+"""`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ class Titled(NamedTuple):
 @click.option(
     "--html",
     type=click.Path(dir_okay=False),
-    help="Write one Workflow run as a page to read: trees, reasons, thumbnails.",
+    help="Write the runs as one page: intervals, groups, costs, failures, traces, evidence.",
 )
 def report(
     runs: tuple[str, ...],
@@ -73,11 +73,12 @@ def report(
     """Show the scores of runs: both scorings, n of N, and what it took."""
     folders = [Path(run) for run in runs]
     if html is not None or tasks:
-        # Trees are read from the logs, which needs the evaluation engine.
-        from gta_bench.cli.workflow_report import write_page, write_trees
+        # Units are read from the logs, which needs the evaluation engine.
+        from gta_bench.cli.pages import write_page, write_trees
 
         if html is not None:
             write_page(folders, Path(html))
+            say(f"The page: {html}")
         if tasks:
             write_trees(folders, tasks)
     elif shape == "json":
