@@ -5,6 +5,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from gta_bench.records.leaderboard import CANARY
 from gta_bench.reports.boards import boards
 from gta_bench.reports.material import RunMaterial
 from gta_bench.reports.pages import asset, render
@@ -22,6 +23,7 @@ def report_page(
     return render(
         "report.html",
         style=Markup(asset("style.css")),  # ours, and no part of it comes from a run
+        canary=CANARY,
         boards=boards(runs),
         runs=[
             view_run(number, run, most=share, wanted=wanted)

@@ -16,6 +16,7 @@ from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.leaderboard.bundle import OpenBundle, Refused, open_bundle
 from gta_bench.reports.leaderboard.leaks import unit_findings
+from gta_bench.reports.leaderboard.signing import fingerprint
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.runs.directory import (
     log_folder,
@@ -50,8 +51,6 @@ class _Again(NamedTuple):
 
 def check_bundle(file: Path, folder: Path, *, load: LoadDataset, thresholds: Thresholds) -> Checked:
     """Everything that is wrong with a bundle. `folder` is empty and takes its files."""
-    from gta_bench.reports.leaderboard.signing import fingerprint
-
     try:
         bundle = open_bundle(file, folder)
     except Refused as exc:
@@ -61,6 +60,9 @@ def check_bundle(file: Path, folder: Path, *, load: LoadDataset, thresholds: Thr
         found = tuple(_findings(bundle, load, thresholds))
     except GtaError as exc:
         found = (BundleFinding(check="entry", message=str(exc).rstrip(".")),)
+    except (ValueError, KeyError) as exc:  # what readers of logs say of something else
+        reason = str(exc).splitlines()[0] if str(exc) else type(exc).__name__
+        found = (BundleFinding(check="archive", message=f"a log cannot be read: {reason}"),)
     return Checked(bundle.entry, signer, found)
 
 
