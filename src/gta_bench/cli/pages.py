@@ -28,7 +28,13 @@ def write_page(runs: Sequence[Path], file: Path, *, wanted: Collection[str] = ()
     needs_report_extra()
     from gta_bench.reports.page import report_page
 
-    page = report_page([read_material(run) for run in runs], wanted=wanted)
+    names = [run.resolve().name for run in runs]
+    unique = len(set(names)) == len(names)
+    materials = [
+        read_material(run, name if unique else str(run))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    page = report_page(materials, wanted=wanted)
     file.write_text(page, encoding="utf-8")
 
 
@@ -63,15 +69,16 @@ def check_tasks(run: Path, manifest: RunManifest, tasks: Collection[str]) -> Non
         raise UsageError(f"{run} has no task {unknown[0]!r}.")
 
 
-def read_material(run: Path) -> RunMaterial:
-    """Everything of a run that a page shows."""
+def read_material(run: Path, name: str | None = None) -> RunMaterial:
+    """Everything of a run that a page shows, under its path or another name."""
+    name = name or str(run)
     manifest = read_manifest(run)
     if manifest.mode != "workflow":
         found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
-        return AtomicRun(RunSummary(str(run), manifest, read_scores(run)), found.units)
+        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
     store = EvidenceStore(run / EVIDENCE)
     return JudgedRun(
-        WorkflowSummary(str(run), manifest, read_workflow_scores(run)),
+        WorkflowSummary(name, manifest, read_workflow_scores(run)),
         read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units,
         read_verdicts(run),
         evidence={shown.digest: shown for shown in store.files()},

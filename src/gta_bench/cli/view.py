@@ -52,8 +52,9 @@ def _serve(logs: Path, task: str | None, epoch: int) -> None:
     """Serve the logs on this machine until interrupted."""
     from inspect_ai import view as serve_logs
 
+    place = _place(logs, task, epoch)
     port = free_port()
-    address = f"http://{HOST}:{port}/{_place(logs, task, epoch)}"
+    address = f"http://{HOST}:{port}/{place}"
     click.echo(address)
     say("Inspect's viewer; end it with Ctrl-C.")
     if can_open_pages():

@@ -13,12 +13,12 @@ from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import atomic_parts
+from gta_bench.reports.words import line
 
 GAINED: Final[Mapping[str, tuple[MetricName, ...]]] = {
     "step": ("inst_acc", "tool_acc", "arg_acc", "summ_acc"),
     "end-to-end": ("ans_acc_i",),
 }
-_MESSAGE: Final = 120
 
 
 class Failure(NamedTuple):
@@ -99,7 +99,7 @@ def error_kinds(units: Sequence[Unit] | Sequence[WorkflowUnit]) -> Counter[tuple
     kinds: Counter[tuple[str, str]] = Counter()
     for unit in units:
         bad = [call for call in unit.calls if call.status != "done"]
-        kinds.update((call.tool, _first_line(call.message) or call.status) for call in bad)
+        kinds.update((call.tool, line(call.message) or call.status) for call in bad)
         kinds.update(_trace_kinds(unit.trace or (), with_calls=not unit.calls))
     return kinds
 
@@ -132,10 +132,5 @@ def _shares(
 def _last(unit: Unit | None) -> str:
     steps = () if unit is None or unit.trace is None else unit.trace
     if steps and isinstance(steps[-1], AnswerStep):
-        return f"said “{_first_line(steps[-1].content)}”"
+        return f"said “{line(steps[-1].content)}”"
     return "gave no answer"
-
-
-def _first_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MESSAGE else f"{line[:_MESSAGE]}…"

@@ -6,7 +6,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from gta_bench.reports.task_view import score_text
-from gta_bench.reports.trace_view import short
+from gta_bench.reports.words import short
 
 TEMPLATES = "templates"
 

@@ -26,12 +26,11 @@ from gta_bench.reports.sections import (
 )
 from gta_bench.reports.summary import tool_table
 from gta_bench.reports.task_view import score_text
-from gta_bench.reports.trace_view import short
+from gta_bench.reports.words import line
 
 FAILURES_SHOWN: Final = 30
 ERRORS_SHOWN: Final = 12
 TASKS_LISTED: Final = 300
-WORDS: Final = 160
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _failure_row(number: int, failure: Failure, shown: set[UnitKey]) -> tuple[Ce
     return (
         _task_cell(number, (failure.task, failure.epoch), shown),
         Cell(f"+{failure.gain:.3f}"),
-        Cell(short(failure.what, WORDS)),
+        Cell(line(failure.what)),
     )
 
 
@@ -197,7 +196,7 @@ def _atomic_tasks(
             (
                 _task_cell(number, key, shown),
                 Cell(missed(scores[key], units[key]) if key in scores else "unscored"),
-                Cell(short(units[key].task.request, WORDS)),
+                Cell(line(units[key].task.request)),
             )
             for key in keys
         ),
@@ -222,7 +221,7 @@ def _workflow_tasks(
                 _task_cell(number, key, shown),
                 *(_root_cell(judged[name, *key], scores.root_threshold) for name in names),
                 Cell(str(len(units[key].deliverables))),
-                Cell(short(units[key].task.request, WORDS)),
+                Cell(line(units[key].task.request)),
             )
             for key in keys
         ),

@@ -18,6 +18,7 @@ from gta_bench.records.steps import (
     ReplyStep,
     ThoughtStep,
 )
+from gta_bench.reports.words import short
 
 STEPS_SHOWN = 40
 LONGEST = 600
@@ -58,16 +59,14 @@ def reference_text(task: AtomicTask) -> str:
     if task.answer is None:
         return "an image"
     if isinstance(task.answer, FreeTextAnswer):
-        return short(task.answer.references[0] if task.answer.references else "")
+        return _cut(task.answer.references[0] if task.answer.references else "")
     wanted = " and ".join(" or ".join(group) for group in task.answer.whitelist)
     unwanted = " or ".join(alias for group in task.answer.blacklist or () for alias in group)
-    return short(wanted + (f"; not {unwanted}" if unwanted else ""))
+    return _cut(wanted + (f"; not {unwanted}" if unwanted else ""))
 
 
-def short(text: str, most: int = LONGEST) -> str:
-    """The text, or its beginning with how much follows."""
-    left = len(text) - most
-    return text if left <= 0 else f"{text[:most]}… ({left:,} characters more)"
+def _cut(text: str) -> str:
+    return short(text, LONGEST)
 
 
 def _pairs(unit: Unit) -> Iterator[PairView]:
@@ -95,19 +94,19 @@ def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str
 def _view(step: PredictedStep) -> StepView:
     match step:
         case CallStep(name=name, arguments=arguments, error=error):
-            text = f"{name} {short(_arguments(arguments))}"
-            note = "" if error is None else short(f"{error.type}: {error.message}".rstrip(": "))
+            text = f"{name} {_cut(_arguments(arguments))}"
+            note = "" if error is None else _cut(f"{error.type}: {error.message}".rstrip(": "))
             return StepView("call", text, note, "failed" if error else "")
         case AnswerStep(content=content, error=error):
             note = "" if error is None else error.type
-            return StepView("answer", short(content), note, "failed" if error else "")
+            return StepView("answer", _cut(content), note, "failed" if error else "")
         case MalformedStep(content=content, reason=reason):
-            return StepView("malformed", short(content), reason, "failed")
+            return StepView("malformed", _cut(content), reason, "failed")
         case ThoughtStep(content=content):
-            return StepView("thought", short(content))
+            return StepView("thought", _cut(content))
         case ReplyStep(parts=parts):
             text = "\n".join(part.content for part in parts)
-            return StepView("reply", short(text) if parts else "nothing")
+            return StepView("reply", _cut(text) if parts else "nothing")
 
 
 def _arguments(arguments: object) -> str:
