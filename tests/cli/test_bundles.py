@@ -189,7 +189,14 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
     data = workflow_data(folder / "workflow-data")
     run = workflow_run(data, folder / "workflow")
     out = folder / "workflow.zip"
-    options = ["--key", folder / "key.pem", "--system", "My system", "--group", "harness"]
+    options: list[str | Path] = [
+        "--key",
+        folder / "key.pem",
+        "--system",
+        "My system",
+        "--group",
+        "harness",
+    ]
     assert "no judge 'k'" in str(
         gta("leaderboard", "submit", run, "--out", out, "--judge", "k").exception
     )

@@ -63,7 +63,14 @@ def gold(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def imported(data_dir: Path, workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("imported") / "run"
     stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
-    options = ["--dataset", "workflow", "--data", workflow_dir, "--model", "gemini-2.5-pro"]
+    options: list[str | Path] = [
+        "--dataset",
+        "workflow",
+        "--data",
+        workflow_dir,
+        "--model",
+        "gemini-2.5-pro",
+    ]
     gta("import", "opencompass", stored, *options, "--out", out)
     gta("score", out)
     return out
@@ -121,7 +128,7 @@ def test_three_runs_on_one_page_are_readable_in_every_size(
 @pytest.mark.usefixtures("loopback")
 def test_a_trace_is_opened_at_its_sample(packages: Path, gold: Path) -> None:
     hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-    command = [sys.executable, "-m", "gta_bench.cli", "view", gold, "--task", "12", "--trace"]
+    command = [sys.executable, "-m", "gta_bench.cli", "view", str(gold), "--task", "12", "--trace"]
     with subprocess.Popen(
         command,
         env={**os.environ, **hidden},

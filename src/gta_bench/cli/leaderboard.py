@@ -126,4 +126,5 @@ def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) 
         for finding in same:
             click.echo(f"  {finding.entry}")
     rows = len({finding.entry for finding in findings})
-    say(f"{len(entries)} rows checked: {rows} rows flagged, {facts} facts.")
+    counted = "1 row" if len(entries) == 1 else f"{len(entries)} rows"
+    say(f"{counted} checked: {rows} rows flagged, {facts} facts.")
