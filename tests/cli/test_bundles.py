@@ -4,6 +4,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -142,6 +143,29 @@ def test_what_does_not_follow_from_the_logs_is_refused_whoever_signed_it(
 ) -> None:
     found = refused(changed(bundle, tmp_path / "x.zip", change, signed=True), atomic_dir)
     assert any(one.startswith(said) for one in found), found
+
+
+def test_a_system_that_says_the_canary_is_refused(
+    bundle: Path, atomic_dir: Path, tmp_path: Path
+) -> None:
+    known = replaced("runs/1/logs/*.json", "1919.96", f"1919.96 ({CANARY})")
+    found = refused(changed(bundle, tmp_path / "x.zip", known, signed=True), atomic_dir)
+    assert "canary: task 1: the system says the canary: it was trained on GTA" in found
+
+
+def test_a_bundle_without_a_run_is_refused(bundle: Path, atomic_dir: Path, tmp_path: Path) -> None:
+    empty = changed(bundle, tmp_path / "x.zip", lambda root: rmtree(root / "runs"), signed=True)
+    assert refused(empty, atomic_dir) == ["entry: there is no run in it"]
+
+
+def test_a_member_that_is_not_what_its_checksum_says_is_refused(
+    bundle: Path, atomic_dir: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "x.zip"
+    with zipfile.ZipFile(broken, "w") as archive:
+        archive.writestr("entry.json", b"unmistakable")
+    broken.write_bytes(broken.read_bytes().replace(b"unmistakable", b"unmistakeble", 1))
+    assert refused(broken, atomic_dir) == ["archive: 'entry.json' is broken"]
 
 
 def test_a_bundle_of_another_dataset_is_refused(
