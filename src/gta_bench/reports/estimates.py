@@ -19,7 +19,7 @@ from gta_bench.statistics.proportions import wilson
 
 # Any fixed number: the same scores give the same page.
 SEED: Final = 20261115
-# Beyond 1,000 tasks fewer resamples do: their quantiles are near the normal's, and time stays short.
+# Beyond 1,000 tasks fewer resamples do: their quantiles are near the normal's.
 DRAWS: Final = 2_000_000
 FEWEST: Final = 400
 # The metric that a run of each kind is first judged by.
