@@ -1,12 +1,9 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
-
-from gta_bench.errors import EnvironmentProblem
 
 Command = Callable[..., None]
 
@@ -72,12 +69,3 @@ def judge_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def needs_report_extra(*packages: str) -> None:
-    """End in one line where the extra's packages are missing."""
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise EnvironmentProblem(
-            f"Not installed: {', '.join(missing)}. pip install 'gta-bench[report]'"
-        )

@@ -1,4 +1,4 @@
-"""`gta report`: runs side by side, for the terminal, as Markdown or as JSON."""
+"""`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.options import needs_report_extra
+from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.metrics.failures import count_failures
 from gta_bench.records.failures import Failure
@@ -70,7 +70,7 @@ class Titled(NamedTuple):
 @click.option(
     "--html",
     type=click.Path(dir_okay=False),
-    help="Write one Workflow run as a page to read: trees, reasons, thumbnails.",
+    help="Write the runs as one page: intervals, groups, costs, failures, traces, evidence.",
 )
 def report(
     runs: tuple[str, ...],
@@ -84,11 +84,12 @@ def report(
     """
     folders = [Path(run) for run in runs]
     if html is not None or tasks:
-        # Trees are read from the logs, which needs the evaluation engine.
-        from gta_bench.cli.workflow_report import write_page, write_trees
+        # Units are read from the logs, which needs the evaluation engine.
+        from gta_bench.cli.pages import write_page, write_trees
 
         if html is not None:
             write_page(folders, Path(html))
+            say(f"The page: {html}")
         if tasks:
             write_trees(folders, tasks)
     elif shape == "json":
