@@ -21,7 +21,7 @@ def judged_with_a_kill(
     """The verdicts in the end; no leaf that had a score before the kill was asked for again."""
     run = folder / "run"
     process = _start(folder)
-    while len(read_verdicts(run)) < kill_after:
+    while len(scored(read_verdicts(run))) < kill_after:
         assert process.poll() is None, process.communicate()
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGKILL)

@@ -26,7 +26,7 @@ def test_a_small_real_model_gives_scores_for_nearly_all_leaves(
         settings_file(
             tmp_path, proxy.url, MODEL, budget=budget, pictures=False, context_tokens=8192
         )
-        rows = judged_with_a_kill(tmp_path, proxy, kill_after=329, timeout=6 * 3600)
+        rows = judged_with_a_kill(tmp_path, proxy, kill_after=266, timeout=6 * 3600)
     own = {key: row for key, row in rows.items() if key.judge != "upstream"}
     causes = [getattr(row.verdict, "cause", "scored") for row in own.values()]
     print({cause: causes.count(cause) for cause in set(causes)})
