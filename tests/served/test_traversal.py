@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def sweep(target: Target, *, every: int, at_once: int = 1) -> dict[str, Counter[
     before = everything(target)
     found: dict[str, Counter[int]] = {}
     with ThreadPoolExecutor(at_once) as pool:
-        jobs = []
+        jobs: list[tuple[str, Future[Counter[int]]]] = []
         for name, spec in Toolbox(Equipment(Settings())).specs().items():
             for names in attacks(spec):
                 texts = TRAVERSALS[len(jobs) % every :: every]
