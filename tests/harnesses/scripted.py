@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    Model,
+    ModelCost,
+    ModelInfo,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+    set_model_info,
+)
 
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
@@ -38,6 +47,21 @@ def scripted_model(shell: str | None = None) -> Model:
         return output
 
     return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def broken_model() -> Model:
+    """Fails at every call."""
+
+    def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+        raise RuntimeError("The provider is down.")
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def set_price() -> None:
+    """Each call of a scripted model costs $1.50."""
+    price = ModelCost(input=1e5, output=1e5, input_cache_write=0, input_cache_read=0)
+    set_model_info(NAME, ModelInfo(cost=price))
 
 
 def run_workflow(

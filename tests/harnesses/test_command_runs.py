@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.confine.workspace import MIB
 from gta_bench.errors import RunError, UsageError
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -192,7 +193,7 @@ def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_ag
 
 
 def test_an_open_network_is_flagged() -> None:
-    harness = Harness(kind="command", target="true", network="open", max_cost=2)
+    harness = Harness(kind="command", target="true", network="open", limits=CellLimits(cost_usd=2))
     assert harness.notes == (
         "The harness had 1800 s and $2 for each task.",
         "The harness had the open network: its results compare with no others.",

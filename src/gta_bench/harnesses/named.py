@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,15 @@ class Known:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+DRIVER = "inspect_swe"
+# A search that the model's provider makes would be a way around the network of the cell.
 CATALOG = {
-    "claude-code": Known("claude_code", "claude", "@anthropic-ai/claude-code"),
+    "claude-code": Known(
+        "claude_code",
+        "claude",
+        "@anthropic-ai/claude-code",
+        {"disallowed_tools": ["WebSearch"]},
+    ),
     "codex": Known(
         "codex_cli",
         "codex",
@@ -81,6 +89,16 @@ def installed_version(name: str) -> str:
     return found.group()
 
 
+def driver_version() -> str:
+    """The version of what knows how to drive them."""
+    try:
+        return version(DRIVER)
+    except PackageNotFoundError as exc:
+        raise EnvironmentProblem(
+            "--harness-name needs inspect_swe: pip install 'gta-bench[harness]'."
+        ) from exc
+
+
 def plan(harness: Harness, given: Assignment) -> Plan:
     """The cell of a named harness: its program and all that is installed with it."""
     program = installed(harness.target)
@@ -110,12 +128,8 @@ def told(result: ToolResult) -> str:
 
 
 def _agent(known: Known, given: Assignment) -> Agent:
-    try:
-        import inspect_swe
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            "--harness-name needs inspect_swe: pip install 'gta-bench[harness]'."
-        ) from exc
+    import inspect_swe
+
     # Some harnesses call tools from code that the model wrote, so no single call is proposed.
     tools = BridgedToolsSpec(name="gta", tools=bridged_tools(given), require_proposal=False)
     make = getattr(inspect_swe, known.function)
