@@ -20,6 +20,7 @@ from gta_bench.records.finished import ResultMeta
 from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
+from gta_bench.runs.results_columns import ABOUT, TABLES
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool
 
@@ -49,6 +50,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """Every generated file below docs/reference, with its content."""
     yield "cli.md", _command_line()
     yield "tools.md", _tools()
+    yield "results.md", _results()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
@@ -59,6 +61,29 @@ def _command_line() -> str:
     for path, command in _commands("gta", app):
         with click.Context(command, info_name=path, terminal_width=80) as context:
             parts += [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(parts)
+
+
+def _results() -> str:
+    parts = [
+        "# Results tables",
+        "",
+        "Written from the code by `make fix`. `gta results export RUN… --out DIR` writes a folder",
+        "for each table and in it a file for each run, as Parquet or CSV; needs",
+        "`pip install 'gta-bench[report]'`. `gta report DIR` shows the scores of exported runs:",
+        "DuckDB pools the verdicts, a million in seconds. What failed and why is not in it but in",
+        "the table `failures`, of runs that `gta score` has scored. Any program reads the tables:",
+        "",
+        "```sql",
+        "SELECT run, judge, avg(value) FROM 'DIR/verdicts/*.parquet' GROUP BY ALL",
+        "```",
+        "",
+    ]
+    for table, columns in TABLES.items():
+        parts += [f"## `{table}`", "", ABOUT[table], ""]
+        parts += ["| column | type | meaning |", "|---|---|---|"]
+        parts += [f"| `{one.name}` | {one.type} | {one.meaning} |" for one in columns]
+        parts.append("")
     return "\n".join(parts)
 
 

@@ -36,7 +36,9 @@ async function visit(browser, url, name) {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (process.argv[3]) {
       const path = `${process.argv[3]}/${name}-${width}-${colorScheme}.png`;
-      await page.screenshot({ path, fullPage: true });
+      const tall = await page.evaluate(() => document.documentElement.scrollHeight);
+      const clip = { x: 0, y: 0, width, height: Math.min(tall, 6000) };
+      await page.screenshot({ path, fullPage: true, clip });
     }
     found.push({ name, width, colorScheme, errors, problems, overflow: wide });
     await context.close();

@@ -3,12 +3,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.atomic import AtomicTask
 
 REPOSITORY = Path(__file__).parent.parent
+
+# A busy machine is no defect, and a failure must come again: no deadlines, the same examples.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -167,6 +168,14 @@ def read_settings(
 def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str | None:
     """The key in that environment variable, or None where it is unset or empty."""
     return environment.get(variable) or None
+
+
+def can_open_pages(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform
+) -> bool:
+    """Whether a browser can show something here: there is a display, or BROWSER names one."""
+    named = any(environment.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    return named or platform in ("darwin", "win32")
 
 
 def key_variables(settings: Settings) -> dict[str, str]:

@@ -2,14 +2,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
-
-# The first example pays for imports; a slow machine is no failure.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

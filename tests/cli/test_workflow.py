@@ -110,10 +110,15 @@ def test_a_run_becomes_a_page(judged: Path, tmp_path: Path) -> None:
     assert "outputs/page.html" in text
 
 
-def test_what_has_no_tree_is_refused(judged: Path, tmp_path: Path) -> None:
+def test_several_runs_share_a_page(judged: Path, tmp_path: Path) -> None:
+    gta("report", judged, judged, "--html", tmp_path / "x.html")
+    text = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "<h1>2 runs</h1>" in text
+    assert 'id="run-2-task-1-1"' in text
+
+
+def test_what_has_no_tree_is_refused(judged: Path) -> None:
     assert "has no task '9'" in str(gta("report", judged, "--task", "9").exception)
-    both = gta("report", judged, judged, "--html", tmp_path / "x.html")
-    assert "--html shows one run" in str(both.exception)
 
 
 def test_the_null_system_runs_without_a_model_and_waits_for_a_judge(

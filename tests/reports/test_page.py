@@ -12,7 +12,9 @@ from gta_bench.records.evidence import FileEvidence, Picture
 from gta_bench.records.run import RunManifest, System, WorkflowUnit
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.verdicts import Scored, VerdictRow
-from gta_bench.reports.page import run_page, thumbnail
+from gta_bench.reports.gallery import FILES_SHOWN, thumbnail
+from gta_bench.reports.material import JudgedRun
+from gta_bench.reports.page import report_page
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -52,13 +54,14 @@ def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) ->
         tasks=(one.task.id,),
     )
     scores = score_workflow([one], said, thresholds=SEVEN)
-    return run_page(
+    run = JudgedRun(
         WorkflowSummary(f"runs/{HOSTILE}", manifest, scores),
         [one],
         {row.key: row for row in said},
         evidence=evidence,
         picture=lambda digest: picture(),
     )
+    return report_page([run])
 
 
 def test_what_systems_judges_and_files_say_is_text_and_never_markup() -> None:
@@ -81,6 +84,7 @@ def test_a_page_needs_no_other_file_and_no_script() -> None:
     text = page(unit(deliverables=(FILE,)), list(rows({"a1": 10, "a2": 2, "b": 5})))
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
     assert "http" not in text.replace("http-equiv", "")
+    assert "@import" not in text and "url(" not in text
 
 
 def test_files_have_thumbnails_where_a_judge_was_shown_them() -> None:
@@ -91,6 +95,11 @@ def test_files_have_thumbnails_where_a_judge_was_shown_them() -> None:
     assert "page 9: too large" in text
     assert "1 input file<" in text
     assert "no judge has been shown it" in page(one, [])
+
+
+def test_many_files_are_counted_and_not_all_shown() -> None:
+    text = page(unit(deliverables=(FILE,) * (FILES_SHOWN + 2)), [])
+    assert "And 2 more files." in text
 
 
 @pytest.mark.parametrize(("size", "said"), [(10, "10 B"), (2_500, "2 kB"), (3_400_000, "3.4 MB")])

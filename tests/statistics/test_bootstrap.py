@@ -109,3 +109,12 @@ def test_a_ratio_whose_denominator_many_tasks_lack_is_pooled() -> None:
     assert interval.estimate == 0.75
     assert 0.6 < interval.low < 0.68
     assert 0.82 < interval.high < 0.9
+
+
+def test_tasks_that_are_all_alike_have_the_wide_interval() -> None:
+    """A system that is right everywhere beside one that is wrong everywhere ended in an error."""
+    right, wrong, half = Ratio([1.0] * 40, [1.0] * 40), Ratio([0.0] * 40, [1.0] * 40), [0.5] * 40
+    found = clustered_difference(right, wrong, seed=1)
+    assert (found.estimate, found.method) == (1.0, "newcombe-tasks")
+    assert 0.8 < found.low < 1.0 == found.high
+    assert clustered_ratio(Ratio(half, [1.0] * 40), seed=1).method == "wilson-tasks"

@@ -16,9 +16,12 @@ COMMANDS = {
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),
+    "compare": ("gta_bench.cli.compare:compare", "Compare runs on the same tasks, paired."),
+    "results": ("gta_bench.cli.results:results", "Runs as tables for any other analysis."),
+    "view": ("gta_bench.cli.view:view", "Open a run to read: its page, or its traces."),
     "leaderboard": (
         "gta_bench.cli.leaderboard:leaderboard",
-        "Check leaderboard entries, build the site.",
+        "Submit runs, check entries and bundles, build the site.",
     ),
     "import": ("gta_bench.cli.importing:import_group", "Bring finished results into a run."),
     "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),

@@ -1,18 +1,19 @@
-"""`gta leaderboard`: check entries for numbers that cannot be, and build the static site."""
+"""`gta leaderboard`: submit runs, check entries and bundles, build the static site."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from zipfile import is_zipfile
 
 import click
 
-from gta_bench.cli.options import Command, json_option
+from gta_bench.cli.needs import needs_report_extra
+from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
-from gta_bench.errors import EnvironmentProblem
 from gta_bench.metrics.consistency import check_entry
-from gta_bench.records.leaderboard import Entry, EntryFinding
+from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
 from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
+from gta_bench.settings import read_settings
 
 
 def files_argument(command: Command) -> Command:
@@ -22,25 +23,83 @@ def files_argument(command: Command) -> Command:
 
 @click.group()
 def leaderboard() -> None:
-    """Check leaderboard entries and build the site from them."""
+    """Submit runs, check leaderboard entries and bundles, build the site."""
+
+
+@leaderboard.command()
+@click.argument(
+    "runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A new zip file."
+)
+@click.option(
+    "--key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Private key (Ed25519, PEM) to sign with, made where it does not exist; by default one "
+    "in your configuration folder.",
+)
+@click.option("--system", help="The system's name on the board.")
+@click.option("--group", default="", help="Its kind, such as `open-source`.")
+@click.option("--judge", help="Whose verdicts count, where several judges have seen the run.")
+@click.pass_obj
+def submit(
+    config_file: str | None,
+    runs: tuple[Path, ...],
+    out: Path,
+    key: Path | None,
+    system: str | None,
+    group: str,
+    judge: str | None,
+) -> None:
+    """Make a signed bundle of a complete run: an entry, and what is needed to check it.
+
+    A step and an end-to-end run of GTA-Atomic by the same system are one entry: name both.
+    """
+    needs_report_extra("scipy", "cryptography")
+    from gta_bench.cli.bundles import make_bundle
+    from gta_bench.reports.leaderboard.submission import Label
+
+    settings = read_settings(config_path(config_file)).settings
+    make_bundle(runs, out, key, Label(system, group), judge, settings)
 
 
 @leaderboard.command()
 @files_argument
+@data_option
 @json_option
+@click.pass_obj
 @click.pass_context
-def check(context: click.Context, files: tuple[str, ...], as_json: bool) -> None:
+def check(
+    context: click.Context,
+    config_file: str | None,
+    files: tuple[str, ...],
+    folder: str | None,
+    as_json: bool,
+) -> None:
     """Find numbers that cannot be scores of GTA; exit 1 if there are any.
 
-    FILES hold one entry or a list of entries each; without any, the published rows are checked.
+    FILES hold one entry or a list of entries each, or are bundles of `gta leaderboard submit`;
+    without any, the published rows are checked. A bundle's scores are computed again from its
+    logs and verdicts, with the dataset that --data names.
     """
-    entries = read_entries(map(Path, files)) if files else published()
+    bundles = [Path(file) for file in files if is_zipfile(file)]
+    others = [Path(file) for file in files if Path(file) not in bundles]
+    refused: tuple[BundleFinding, ...] = ()
+    submitted: tuple[Entry, ...] = ()
+    if bundles:
+        needs_report_extra("scipy", "cryptography")
+        from gta_bench.cli.bundles import check_bundles
+
+        settings = read_settings(config_path(config_file)).settings
+        refused, submitted = check_bundles(bundles, folder, settings, quiet=as_json)
+    entries = (*(read_entries(others) if files else published()), *submitted)
     findings = [finding for entry in without_doubles(entries) for finding in check_entry(entry)]
     if as_json:
-        write_json([finding.model_dump(mode="json") for finding in findings])
+        write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
     else:
         _write_findings(entries, findings)
-    context.exit(1 if findings else 0)
+    context.exit(1 if findings or refused else 0)
 
 
 @leaderboard.command()
@@ -48,7 +107,7 @@ def check(context: click.Context, files: tuple[str, ...], as_json: bool) -> None
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder of the site.")
 def build(files: tuple[str, ...], out: str) -> None:
     """Make the static site of the published rows, and of the entries in FILES."""
-    _needs_report_extra()
+    needs_report_extra("scipy")
     from gta_bench.reports.leaderboard.site import build_site
 
     entries = without_doubles((*published(), *read_entries(map(Path, files))))
@@ -67,12 +126,5 @@ def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) 
         for finding in same:
             click.echo(f"  {finding.entry}")
     rows = len({finding.entry for finding in findings})
-    say(f"{len(entries)} rows checked: {rows} rows flagged, {facts} facts.")
-
-
-def _needs_report_extra() -> None:
-    missing = [name for name in ("jinja2", "scipy") if find_spec(name) is None]
-    if missing:
-        raise EnvironmentProblem(
-            f"Not installed: {', '.join(missing)}. pip install 'gta-bench[report]'"
-        )
+    counted = "1 row" if len(entries) == 1 else f"{len(entries)} rows"
+    say(f"{counted} checked: {rows} rows flagged, {facts} facts.")

@@ -21,6 +21,7 @@ from rich.progress import (
 
 from gta_bench.datasets.download import Progress as ReportProgress
 from gta_bench.records.finding import Severity
+from gta_bench.reports.tables import Table
 
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -36,6 +37,17 @@ def write_rows(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         click.echo("  ".join([*cells, row[-1]]).rstrip())
+
+
+def write_table(table: Table, words: tuple[int, ...]) -> None:
+    """A table on stdout; columns of `words` are flush left, those of numbers flush right."""
+    widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
+    for row in (table.heading, *table.rows):
+        cells = [
+            cell.ljust(width) if column in words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`gta report`: runs side by side, for the terminal, as Markdown or as JSON."""
+"""`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,8 +7,12 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.output import say, write_json
+from gta_bench.cli.needs import needs_report_extra
+from gta_bench.cli.output import say, write_json, write_table
+from gta_bench.metrics.failures import count_failures
+from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports import workflow_summary
 from gta_bench.reports.controls import (
     Compared,
@@ -17,6 +21,7 @@ from gta_bench.reports.controls import (
     effect_table,
     task_table,
 )
+from gta_bench.reports.failures import failure_table
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -27,10 +32,13 @@ from gta_bench.reports.summary import (
 )
 from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
-from gta_bench.runs.directory import read_manifest, read_scores, read_workflow_scores
+from gta_bench.runs.directory import MANIFEST, read_manifest, read_scores, read_workflow_scores
 
+# The folder of the table of runs in an export.
+RUNS = "runs"
 CONTROLS = "What tools are worth: solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
+FAILURES = "What failed, by its first cause (strict)"
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
 Summary = RunSummary | WorkflowSummary
@@ -62,7 +70,7 @@ class Titled(NamedTuple):
 @click.option(
     "--html",
     type=click.Path(dir_okay=False),
-    help="Write one Workflow run as a page to read: trees, reasons, thumbnails.",
+    help="Write the runs as one page: intervals, groups, costs, failures, traces, evidence.",
 )
 def report(
     runs: tuple[str, ...],
@@ -70,14 +78,18 @@ def report(
     tasks: tuple[str, ...],
     html: str | None,
 ) -> None:
-    """Show the scores of runs: both scorings, n of N, and what it took."""
+    """Show the scores of runs: both scorings, n of N, and what it took.
+
+    RUNS are folders of runs, or of tables that `gta results export` wrote.
+    """
     folders = [Path(run) for run in runs]
     if html is not None or tasks:
-        # Trees are read from the logs, which needs the evaluation engine.
-        from gta_bench.cli.workflow_report import write_page, write_trees
+        # Units are read from the logs, which needs the evaluation engine.
+        from gta_bench.cli.pages import write_page, write_trees
 
         if html is not None:
             write_page(folders, Path(html))
+            say(f"The page: {html}")
         if tasks:
             write_trees(folders, tasks)
     elif shape == "json":
@@ -95,7 +107,7 @@ def write_reports(folders: Sequence[Path]) -> None:
     summaries = _summaries(folders)
     for number, titled in enumerate(_tables(summaries)):
         click.echo(f"\n{titled.title}" if number else titled.title)
-        _write_table(titled.table, titled.words)
+        write_table(titled.table, titled.words)
     for summary in summaries:
         for remark in _remarks(summary):
             say(f"{summary.name}: {remark}")
@@ -121,10 +133,25 @@ def report_markdown(folders: Sequence[Path]) -> str:
 
 
 def _summaries(folders: Sequence[Path]) -> list[Summary]:
-    return [_summary(run) for run in folders]
+    return [summary for folder in folders for summary in _summary(folder)]
 
 
-def _summary(run: Path) -> Summary:
+def _summary(folder: Path) -> list[Summary]:
+    """One run, or all runs of an export."""
+    if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
+        needs_report_extra("duckdb")
+        from gta_bench.runs.aggregation import read_export
+
+        return [
+            WorkflowSummary(run.name, run.manifest, run.scores)
+            if isinstance(run.scores, WorkflowScores)
+            else RunSummary(run.name, run.manifest, run.scores)
+            for run in read_export(folder)
+        ]
+    return [_run_summary(folder)]
+
+
+def _run_summary(run: Path) -> Summary:
     manifest = read_manifest(run)
     if manifest.dataset == "workflow":
         return WorkflowSummary(str(run), manifest, read_workflow_scores(run))
@@ -142,6 +169,9 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
         if summary.scores.tools:
             table = tool_table(summary.scores.tools)
             yield Titled(f"Tool calls of {summary.name}", table, (0, 5))
+    failures = [pair for summary in summaries for pair in _failures(summary)]
+    if any(failed for _, failed in failures):
+        yield Titled(FAILURES, failure_table(failures), (0, 1, 5))
     compared = compare_controls(atomic)
     if any(one.effect is not None for one in compared):
         yield Titled(CONTROLS, effect_table(compared), (0, 1))
@@ -162,20 +192,20 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
             yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
 
 
+def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
+    """What failed in a run, by a name for the table: of every judge in a Workflow run."""
+    if isinstance(summary, RunSummary):
+        return [(summary.name, summary.scores.failures)]
+    return [
+        (f"{summary.name}, judged by {judge.judge}", judge.failures)
+        for judge in summary.scores.judges
+    ]
+
+
 def _remarks(summary: Summary) -> list[str]:
     if isinstance(summary, RunSummary):
         return remarks(summary)
     return workflow_summary.remarks(summary)
-
-
-def _write_table(table: Table, words: tuple[int, ...]) -> None:
-    widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
-    for row in (table.heading, *table.rows):
-        cells = [
-            cell.ljust(width) if column in words else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
 
 
 def _task_by_task(compared: Sequence[Compared]) -> list[str]:
@@ -194,6 +224,13 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
         "remarks": list(_remarks(summary)),
+        "failure_counts": [
+            {
+                "of": name,
+                "causes": [one.model_dump(mode="json") for one in count_failures(failures)],
+            }
+            for name, failures in _failures(summary)
+        ],
     }
     if isinstance(summary, WorkflowSummary):
         return common | summary.scores.model_dump(mode="json")

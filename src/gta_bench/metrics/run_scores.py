@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
 from gta_bench.metrics.disturbance import disturbance
+from gta_bench.metrics.failures import unit_failures
 from gta_bench.metrics.pooling import total
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import Similarity
@@ -47,6 +48,7 @@ def score_run(
     Units that failed through no fault of the system, or were not run yet, are unscored.
     """
     scored = [score_unit(unit, mode, similarity=similarity) for unit in units if not unit.failure]
+    counts = {(unit.task, unit.epoch): unit.strict for unit in scored}
     return RunScores(
         scoring_version=SCORING_VERSION,
         mode=mode,
@@ -73,6 +75,13 @@ def score_run(
                 if unit.failure
             ),
             *(UnscoredUnit(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
+        ),
+        failures=tuple(
+            failure
+            for unit in units
+            for failure in unit_failures(
+                unit, mode, counts.get((unit.task.id, unit.epoch)), similarity=similarity
+            )
         ),
     )
 

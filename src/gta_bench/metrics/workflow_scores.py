@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
 from gta_bench.metrics.compat import workflow as compat
+from gta_bench.metrics.failures import leaf_failures
 from gta_bench.metrics.pooling import percent, total
 from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, total_usage
 from gta_bench.metrics.strict import workflow as strict
@@ -79,8 +80,8 @@ def task_score(
         task=unit.task.id,
         epoch=unit.epoch,
         category=unit.task.category,
-        kinds=_kinds(unit),
-        tool_categories=_tool_categories(unit),
+        kinds=deliverable_kinds(unit),
+        tool_categories=tool_categories(unit),
         root=strict.root_score(unit.task.checkpoints, known),
         compat=_compat_root(unit, rows, repeats),
         leaves=tuple(leaves),
@@ -137,6 +138,14 @@ def _judge_scores(
         curve=strict.threshold_curve(tasks),
         usage=_judge_usage(rows),
         tasks=tuple(tasks),
+        causes=tuple(
+            sorted({cause for task in tasks for leaf in task.leaves for cause in leaf.causes})
+        ),
+        failures=tuple(
+            failure
+            for unit, task in zip(units, tasks, strict=True)
+            for failure in leaf_failures(unit, task.leaves, threshold=thresholds.leaf)
+        ),
     )
 
 
@@ -183,7 +192,8 @@ def _compat_value(row: VerdictRow | None) -> float | None:
     return row.verdict.value if isinstance(row.verdict, Scored) else None
 
 
-def _kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+def deliverable_kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+    """The endings of the deliverables' names."""
     endings = {_ending(file.path) for file in unit.deliverables}
     return tuple(sorted(endings)) or (NO_FILE,)
 
@@ -194,7 +204,8 @@ def _ending(path: str) -> str:
     return ending.lower() if dot and stem else "no ending"
 
 
-def _tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
+def tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
+    """The categories of the tools that the system called."""
     called = {WORKFLOW_CATEGORY.get(call.tool) for call in unit.calls}
     return tuple(category for category in CATEGORIES if category in called)
 

@@ -6,10 +6,23 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from gta_bench.records.base import Record
+from gta_bench.records.deliverables import Deliverable, Digest
+from gta_bench.records.run import DatasetName
 
 Board = Literal["atomic", "workflow", "workflow-30"]
 Status = Literal["published, not reproduced", "self-reported", "re-scored", "reproduced"]
 EntryCheck = Literal["no-count", "other-count", "out-of-range", "arg-above-tool", "ans-acc-i-bound"]
+BundleCheck = Literal[
+    "archive",
+    "signature",
+    "digest",
+    "dataset",
+    "tasks",
+    "scores",
+    "entry",
+    "leaked-answer",
+    "canary",
+]
 MetricName = Literal[
     "inst_acc",
     "tool_acc",
@@ -90,4 +103,48 @@ class EntryFinding(Record):
     entry: str
     check: EntryCheck
     metric: MetricName
+    message: str
+
+
+# The released datasets carry no canary. Bundles and reports, which repeat their texts, carry this
+# one: a model that knows it was trained on them.
+CANARY = "gta-bench canary 5e0b7c3a-94d1-4f6e-8b7d-2c61f0a9d3e8"
+
+
+class BundleFile(Record):
+    """A file of a bundle by its content."""
+
+    path: str
+    sha256: Digest
+    size: Annotated[int, Field(ge=0)]
+
+
+class BundleManifest(Record):
+    """`bundle.json`: what the signature is made over.
+
+    `files` are all others of the bundle. `artefacts` are the deliverables by digest, which stay
+    with the submitter; `run_digest` is that of all files but the entry.
+    """
+
+    format: Literal[1] = 1
+    canary: str = CANARY
+    dataset: DatasetName
+    dataset_digest: str
+    run_digest: Digest
+    files: tuple[BundleFile, ...]
+    artefacts: tuple[Deliverable, ...] = ()
+
+
+class Signature(Record):
+    """`signature.json`: over the bytes of `bundle.json`; key and signature in hexadecimal."""
+
+    algorithm: Literal["ed25519"] = "ed25519"
+    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+
+class BundleFinding(Record):
+    """Why a bundle is refused."""
+
+    check: BundleCheck
     message: str

@@ -10,6 +10,7 @@ from typing import Literal
 
 from gta_bench.records.base import Record
 from gta_bench.records.controls import Disturbance
+from gta_bench.records.failures import Failure
 from gta_bench.records.run import Usage
 
 Category = Literal["perception", "operation", "logic", "creativity"]
@@ -138,7 +139,8 @@ class RunScores(Record):
     """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
 
     `models` are the names by which the provider answered. `not_on_tape` has a line for every call
-    that a replayed tape had no reply to, with the nearest recorded call.
+    that a replayed tape had no reply to, with the nearest recorded call. `failures` has the first
+    cause of every step (end to end: of every task) that failed.
     """
 
     scoring_version: int
@@ -155,3 +157,4 @@ class RunScores(Record):
     not_on_tape: tuple[str, ...] = ()
     units: tuple[UnitScore, ...]
     unscored: tuple[UnscoredUnit, ...]
+    failures: tuple[Failure, ...] = ()

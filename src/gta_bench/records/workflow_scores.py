@@ -7,6 +7,7 @@ every figure stands beside `n` of how many it is made from.
 from typing import Literal
 
 from gta_bench.records.base import Record
+from gta_bench.records.failures import Failure
 from gta_bench.records.run import Usage
 from gta_bench.records.scores import ToolUse, UnscoredUnit
 
@@ -69,7 +70,11 @@ class CompatScore(Record):
 
 
 class JudgeScores(Record):
-    """What one judge made of a run."""
+    """What one judge made of a run.
+
+    `causes` are the reasons why leaves have no score; `failures` has the first cause of every leaf
+    that failed or has none.
+    """
 
     judge: str
     repeats: int
@@ -81,6 +86,8 @@ class JudgeScores(Record):
     curve: tuple[CurvePoint, ...]
     usage: Usage
     tasks: tuple[TaskScore, ...]
+    causes: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
 
 class WorkflowScores(Record):

@@ -5,18 +5,23 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gta_bench.reports.task_view import score_text
+from gta_bench.reports.words import short
+
 TEMPLATES = "templates"
 
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("gta_bench.reports", TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(score=score_text, short=short)
+    return environment
 
 
 def render(template: str, **values: object) -> str:

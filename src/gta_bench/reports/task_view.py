@@ -8,8 +8,7 @@ from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores, LeafScore, TaskScore
-
-LONGEST = 160
+from gta_bench.reports.words import LONGEST, line
 
 
 @dataclass(frozen=True)
@@ -135,14 +134,9 @@ def _lines(nodes: tuple[NodeView, ...], indent: str) -> Iterator[str]:
         last = number == len(nodes)
         branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
         weight = "" if node.weight == 1 else f" (weight {node.weight:g})"
-        about = f"{node.id}{weight}: {score_text(node.score)}. {_short(node.requirement)}"
+        about = f"{node.id}{weight}: {score_text(node.score)}. {line(node.requirement)}"
         yield f"{indent}{branch}{about}"
         for verdict in node.verdicts:
             used = f" [{', '.join(verdict.used)}]" if verdict.used else ""
-            yield f"{indent}{below}   {_short(verdict.said, 3 * LONGEST)}{used}"
+            yield f"{indent}{below}   {line(verdict.said, 3 * LONGEST)}{used}"
         yield from _lines(node.children, f"{indent}{below}")
-
-
-def _short(text: str, most: int = LONGEST) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most]}…"

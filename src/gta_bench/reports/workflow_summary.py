@@ -91,15 +91,12 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
     if not scores.judges:
         yield f"no judge has seen it: `gta score {run.name} --judge MODEL`."
     for judge in scores.judges:
-        causes = sorted(
-            {cause for task in judge.tasks for leaf in task.leaves for cause in leaf.causes}
-        )
-        if causes:
+        if judge.causes:
             lacking = judge.strict.n_leaves - judge.strict.leaves
             yield (
                 f"{judge.judge} left {lacking} of {judge.strict.n_leaves} leaves without a score "
-                f"({', '.join(causes)}): {judge.strict.n} of {judge.strict.n_units} tasks have a "
-                "root, and the run is not rankable by it."
+                f"({', '.join(judge.causes)}): {judge.strict.n} of {judge.strict.n_units} tasks "
+                "have a root, and the run is not rankable by it."
             )
 
 

@@ -1,11 +1,18 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from inspect_ai.event import ModelEvent
-from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
+from inspect_ai.log import (
+    EvalSample,
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    write_eval_log,
+)
 
 from gta_bench.records.run import Unit, Usage, WorkflowUnit
 from gta_bench.runs.samples import (
@@ -62,6 +69,48 @@ def finished_units(folder: Path) -> int:
     return sum(sample.error is None for sample in _newest_samples(folder).values())
 
 
+class Said(NamedTuple):
+    """What a unit's system was told and what it said itself, in its own model calls."""
+
+    task: str
+    epoch: int
+    told: str
+    by_tools: str
+    said: str
+
+
+def read_said(folder: Path) -> Iterator[Said]:
+    """The messages of every unit; a judge's calls are left out."""
+    for sample in _newest_samples(folder, resolve_attachments=True).values():
+        told: dict[str, None] = {}
+        tools: dict[str, None] = {}
+        said: dict[str, None] = {sample.output.completion: None}
+        for event in _model_calls(sample):
+            for message in event.input:
+                kept = {"tool": tools, "assistant": said}.get(message.role, told)
+                kept[message.text] = None
+            said[event.output.completion] = None
+        yield Said(str(sample.id), sample.epoch, *("\n".join(one) for one in (told, tools, said)))
+
+
+def copy_logs(folder: Path, to: Path) -> None:
+    """The logs once more as plain JSON, which any reader can check before unpacking."""
+    for info in list_eval_logs(str(folder)):
+        name = unquote(info.name).rsplit("/", 1)[-1].rpartition(".")[0]
+        write_eval_log(read_eval_log(info), str(to / f"{name}.json"), format="json")
+
+
+def log_of(folder: Path, task: str, epoch: int) -> str | None:
+    """The name of the newest log that holds the unit."""
+    if not folder.is_dir():
+        return None
+    for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name, reverse=True):
+        for one in read_eval_log_sample_summaries(info):
+            if (str(one.id), one.epoch) == (task, epoch):
+                return unquote(info.name).rsplit("/", 1)[-1]
+    return None
+
+
 def _samples(
     folder: Path, tasks: Sequence[str], epochs: int
 ) -> tuple[list[EvalSample], tuple[tuple[str, int], ...]]:
@@ -73,13 +122,16 @@ def _samples(
     )
 
 
-def _newest_samples(folder: Path) -> dict[tuple[str, int], EvalSample]:
+def _newest_samples(
+    folder: Path, *, resolve_attachments: bool = False
+) -> dict[tuple[str, int], EvalSample]:
     """The newest of each; a killed attempt leaves its log behind, and finished beats failed."""
     found: dict[tuple[str, int], EvalSample] = {}
     if not folder.is_dir():
         return found
     for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name):
-        for sample in read_eval_log(info).samples or []:
+        log = read_eval_log(info, resolve_attachments=resolve_attachments)
+        for sample in log.samples or []:
             key = (str(sample.id), sample.epoch)
             if key not in found or sample.error is None or found[key].error is not None:
                 found[key] = sample

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +52,33 @@ def read_verdicts(run: Path) -> Mapping[VerdictKey, VerdictRow]:
         if kept is None or not _outlasts(kept, row):
             rows[row.key] = row
     return rows
+
+
+@contextmanager
+def whole_verdicts(run: Path) -> Iterator[Path]:
+    """The file of a run's verdicts for readers of whole lines: without a half-written last one."""
+    file = run / VERDICTS
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        end = _end_of_lines(opened.fileno())
+        opened.seek(end)
+        tail = opened.read()
+    if end == size or _is_row(tail):
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / VERDICTS
+        shutil.copyfile(file, copy)
+        os.truncate(copy, end)
+        yield copy
+
+
+def _is_row(line: bytes) -> bool:
+    try:
+        VerdictRow.model_validate_json(line)
+    except ValidationError:
+        return False
+    return True
 
 
 def _outlasts(kept: VerdictRow, newer: VerdictRow) -> bool:

@@ -21,6 +21,8 @@ RESAMPLES = 2000
 # With fewer tasks on one side resampling only repeats the same one or two, and intervals get too
 # short; from three on they cover (tests/measure/test_simulations.py).
 ENOUGH = 3
+# Standard errors below are those of sums that should be 0.
+ROUNDING = 1e-12
 # Numbers held at once; so memory does not grow with the number of tasks.
 BATCH = 1_000_000
 
@@ -42,15 +44,16 @@ def clustered_ratio(
 ) -> Interval:
     """The interval of a pooled score that lies between 0 and `top`.
 
-    Where fewer than three tasks have any success, or any failure, Wilson's interval with the
-    number of tasks stands in: it takes all leaves of a task as one.
+    Where fewer than three tasks have any success, or any failure, or all tasks are alike, Wilson's
+    interval with the number of tasks stands in: it takes all leaves of a task as one.
     """
     if not 0 <= ratio.value <= top:
         raise ValueError(f"{ratio.value} does not lie between 0 and {top}")
     above = np.count_nonzero(np.asarray(ratio.numerators) > 0)
     below = np.count_nonzero(np.asarray(ratio.numerators) < top * np.asarray(ratio.denominators))
     n = len(ratio.numerators)
-    if min(above, below) < ENOUGH:
+    parts = [(ratio, 1)]
+    if min(above, below) < ENOUGH or not _varies(parts):
         wide = wilson(ratio.value / top * n, n, level=level)
         return Interval(
             estimate=ratio.value,
@@ -60,7 +63,7 @@ def clustered_ratio(
             n=n,
             method="wilson-tasks",
         )
-    low, high = _bootstrap_t([(ratio, 1)], seed=seed, level=level, resamples=resamples)
+    low, high = _bootstrap_t(parts, seed=seed, level=level, resamples=resamples)
     return Interval(
         estimate=ratio.value,
         low=max(0.0, low),
@@ -82,26 +85,27 @@ def clustered_difference(
 ) -> Interval:
     """First pooled score minus second on the same tasks in the same order, drawn as pairs.
 
-    Where the two differ in fewer than three tasks, Newcombe's interval stands in.
+    Where the two differ in fewer than three tasks, or in all by the same, Newcombe's interval
+    stands in.
     """
     n = len(first.numerators)
     unequal = np.not_equal(first.numerators, second.numerators) | np.not_equal(
         first.denominators, second.denominators
     )
-    if np.count_nonzero(unequal) < ENOUGH:
+    parts = [(first, 1), (second, -1)]
+    few = np.count_nonzero(unequal) < ENOUGH or not _varies(parts)
+    if few:
         wide = newcombe(first.value / top * n, n, second.value / top * n, n, level=level)
         low, high = wide.low * top, wide.high * top
     else:
-        low, high = _bootstrap_t(
-            [(first, 1), (second, -1)], seed=seed, level=level, resamples=resamples
-        )
+        low, high = _bootstrap_t(parts, seed=seed, level=level, resamples=resamples)
     return Interval(
         estimate=first.value - second.value,
         low=max(-top, low),
         high=min(top, high),
         level=level,
         n=n,
-        method="newcombe-tasks" if np.count_nonzero(unequal) < ENOUGH else "bootstrap-t",
+        method="newcombe-tasks" if few else "bootstrap-t",
     )
 
 
@@ -112,6 +116,12 @@ def drawn(n: int, *, seed: int, resamples: int) -> Iterator[Array]:
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
         yield random.multinomial(n, np.full(n, 1 / n), size=size).astype(np.float64)
+
+
+def _varies(parts: Sequence[tuple[Ratio, int]]) -> bool:
+    """Whether tasks differ at all; where none does, resampling them shows nothing."""
+    _, errors = _estimates(np.ones((1, len(parts[0][0].numerators))), parts)
+    return bool(errors[0] > ROUNDING)
 
 
 def _bootstrap_t(
@@ -143,4 +153,4 @@ def _estimates(weights: Array, parts: Sequence[tuple[Ratio, int]]) -> tuple[Arra
             pooled = (weights @ numerators) / whole
             influence += sign * (numerators - np.outer(pooled, denominators)) / whole[:, None]
         estimates += sign * pooled
-    return estimates, np.sqrt(n / (n - 1) * (weights * influence**2).sum(axis=1))
+    return estimates, np.sqrt(n / max(1, n - 1) * (weights * influence**2).sum(axis=1))

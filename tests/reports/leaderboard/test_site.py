@@ -57,7 +57,7 @@ def test_pages_are_complete_without_javascript(site: Path) -> None:
         "atomic.html",
         "compare.html",
         "history.html",
-        "site.css",
+        "style.css",
         "site.js",
     }
     said = read(site, "workflow.html")

@@ -74,7 +74,7 @@ def assert_in_order(pages: list[Page]) -> None:
 
 
 @given(st.lists(LINES | GRIDS, max_size=10), st.lists(PICTURES, max_size=7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_nothing_leaves_the_slide_overlaps_or_is_lost(
     blocks: list[Block], pictures: list[Picture]
 ) -> None:
@@ -96,7 +96,6 @@ def test_nothing_leaves_the_slide_overlaps_or_is_lost(
 
 
 @given(st.lists(PICTURES, min_size=1, max_size=4))
-@settings(deadline=None)
 def test_pictures_keep_their_shape(pictures: list[Picture]) -> None:
     (page,) = pages_of([Line((Run("words"),))], pictures)
     for block in page.blocks:
@@ -106,7 +105,7 @@ def test_pictures_keep_their_shape(pictures: list[Picture]) -> None:
 
 
 @given(st.lists(st.builds(Run, WORDS, bold=st.booleans()), max_size=6), st.floats(40, 900))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_wrapped_lines_hold_the_words_and_fit(runs: list[Run], room: float) -> None:
     lengths = wrap(runs, room, 20.0)
     assert sum(lengths) == sum(len(run.text) for run in runs)

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
@@ -163,7 +163,6 @@ CELLS = st.none() | st.booleans() | st.integers(-(10**14), 10**14) | st.text("ab
 
 
 @given(st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_rows_become_a_rectangle_with_the_same_values(rows: list[list[object]]) -> None:
     import json
 

@@ -79,7 +79,7 @@ def test_a_text_that_a_spreadsheet_would_compute_gets_a_quote(
         min_size=1,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_comes_back_with_at_most_a_quote_before_it(cells: list[list[str]]) -> None:
     table = Table("t", tuple(tuple(row) for row in cells))
     for made, meant in zip(rows(_encoded(table)), cells, strict=True):

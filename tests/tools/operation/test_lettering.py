@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("PIL")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
@@ -18,7 +18,6 @@ def squeezed(text: str) -> str:
 
 
 @given(text=words, width=st.integers(-5, 400), height=st.integers(-5, 300))
-@settings(deadline=None)
 def test_what_fits_is_inside_its_room_and_complete(text: str, width: int, height: int) -> None:
     try:
         lettering = fit(text, letters=24, rooms=(Size(width, height),))

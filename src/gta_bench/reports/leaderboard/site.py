@@ -19,7 +19,7 @@ from gta_bench.reports.leaderboard.tables import (
 )
 from gta_bench.reports.pages import asset, render
 
-ASSETS: Final = ("site.css", "site.js")
+ASSETS: Final = ("style.css", "site.js")
 MEANINGS: Final[Mapping[MetricName, str]] = {
     "inst_acc": "turns of the right kind",
     "tool_acc": "calls of the right tool",

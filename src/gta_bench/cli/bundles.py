@@ -1,0 +1,129 @@
+"""Bundles of runs: made for a leaderboard, and checked for one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from gta_bench.cli.output import say
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import UsageError
+from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.leaderboard import BundleFinding, Entry
+from gta_bench.records.run import DatasetName
+from gta_bench.reports.leaderboard.bundle import gather, listed, run_digest, write_bundle
+from gta_bench.reports.leaderboard.signing import make_key, read_key
+from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
+from gta_bench.reports.leaderboard.verification import Checked, check_bundle
+from gta_bench.runs.directory import (
+    log_folder,
+    read_manifest,
+    read_scores,
+    read_workflow_scores,
+)
+from gta_bench.runs.logs import read_workflow_units
+from gta_bench.settings import Settings, read_secrets
+
+KEY_NAME = "leaderboard-key.pem"
+
+
+def make_bundle(
+    runs: Sequence[Path],
+    out: Path,
+    key: Path | None,
+    label: Label,
+    judge: str | None,
+    settings: Settings,
+) -> None:
+    """Pack the runs, after everything that can be wrong with them has been looked at."""
+    if out.exists():
+        raise UsageError(f"{out} exists already; name another --out.")
+    scored = [_scored(run) for run in runs]
+    entry_of(scored, judge=judge, label=label)
+    signing = _key(key or Path(click.get_app_dir("gta-bench")) / KEY_NAME)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        gather(runs, folder)
+        _refuse_secrets(folder, settings)
+        digest = run_digest(listed(folder))
+        entry = entry_of(scored, judge=judge, label=label, run_digest=digest)
+        artefacts = [file for run in runs for file in _artefacts(run)]
+        write_bundle(folder, out, entry, scored[0].manifest, artefacts, signing)
+    say(f"{out}: {entry.id}, {out.stat().st_size / 1_000_000:.1f} MB.")
+    say(f"Next: gta leaderboard check {out}")
+
+
+def check_bundles(
+    files: Sequence[Path], data: str | None, settings: Settings, *, quiet: bool
+) -> tuple[tuple[BundleFinding, ...], tuple[Entry, ...]]:
+    """What is wrong with the bundles, and the entries of those that could be read."""
+    thresholds = Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold)
+
+    def load(name: DatasetName) -> Dataset:
+        if name == "atomic":
+            return load_atomic(Path(data or settings.data.atomic))
+        return load_workflow(Path(data or settings.data.workflow))
+
+    findings: list[BundleFinding] = []
+    entries = []
+    for file in files:
+        with TemporaryDirectory() as folder:
+            checked = check_bundle(file, Path(folder), load=load, thresholds=thresholds)
+        findings += checked.findings
+        if checked.entry is not None:
+            entries.append(checked.entry)
+        if not quiet:
+            _tell(file, checked)
+    return tuple(findings), tuple(entries)
+
+
+def _tell(file: Path, checked: Checked) -> None:
+    for finding in checked.findings:
+        click.echo(f"{click.style(finding.check, fg='yellow', bold=True)} {finding.message}")
+    by = f"signed by {checked.signer}" if checked.signer else "no signature that holds"
+    verdict = "refused" if checked.findings else "scores follow from its logs"
+    say(f"{file}: {by}; {verdict}.")
+
+
+def _scored(run: Path) -> ScoredRun:
+    manifest = read_manifest(run)
+    scores = read_workflow_scores(run) if manifest.mode == "workflow" else read_scores(run)
+    return ScoredRun(run.name, manifest, scores)
+
+
+def _key(file: Path) -> Ed25519PrivateKey:
+    if file.exists():
+        return read_key(file)
+    say(f"A new key to sign with: {file}. Keep it: it is how your bundles are known to be yours.")
+    return make_key(file)
+
+
+def _artefacts(run: Path) -> list[Deliverable]:
+    """The deliverables by digest; their paths begin with the task."""
+    manifest = read_manifest(run)
+    if manifest.mode != "workflow":
+        return []
+    units = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units
+    return [
+        file.model_copy(update={"path": f"{unit.task.id}/{file.path}"})
+        for unit in units
+        for file in unit.deliverables
+    ]
+
+
+def _refuse_secrets(folder: Path, settings: Settings) -> None:
+    """A key that stands in a log must not be handed out."""
+    secrets = read_secrets(settings)
+    for file in sorted(folder.rglob("*.json*")):
+        text = file.read_text(encoding="utf-8")
+        for value, name in secrets.items():
+            if value in text:
+                raise UsageError(
+                    f"{file.relative_to(folder)} would hold the value of {name}; nothing was made. "
+                    "Run again with a key that is not part of messages."
+                )

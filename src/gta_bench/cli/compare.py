@@ -1,0 +1,64 @@
+"""`gta compare`: runs on the same tasks, paired."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.needs import needs_report_extra
+from gta_bench.cli.options import json_option
+from gta_bench.cli.output import say, write_json, write_table
+from gta_bench.errors import UsageError
+from gta_bench.records.comparison import Comparison
+from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
+from gta_bench.reports.tables import markdown
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
+@json_option
+@click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on stdout.")
+def compare(runs: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
+    """Compare the first of RUNS with each other one on the tasks that both have (strict).
+
+    Differences have 95 % intervals over tasks and p values of paired tests (McNemar's where a task
+    is passed or not, permutation elsewhere), corrected by Holm for all rows. Runs whose dataset,
+    mode, judge, visibility or scoring differ are refused; other differences are told.
+    """
+    if len(runs) < 2:
+        raise UsageError("A comparison needs two runs or more.")
+    needs_report_extra("scipy")
+    # Reading logs needs the evaluation engine, and the tests need scipy.
+    from gta_bench.reports.comparison import compare as compared
+    from gta_bench.runs.comparing import read_compared
+
+    found = compared([read_compared(Path(run)) for run in runs])
+    if as_json:
+        write_json([one.model_dump(mode="json") for one in found])
+    elif as_markdown:
+        click.echo(comparison_markdown(found))
+    else:
+        _write(found)
+
+
+def comparison_markdown(found: Sequence[Comparison]) -> str:
+    """The comparisons as a Markdown page."""
+    parts = ["# Comparison", ""]
+    for one in found:
+        parts += [f"## `{one.first}` (A) and `{one.second}` (B)", ""]
+        parts += [markdown(comparison_table(one)), ""]
+        parts += [f"- {remark}" for remark in comparison_remarks(one)] + [""]
+        if one.tools:
+            parts += ["### Tool calls", "", markdown(tool_table(one)), ""]
+    return "\n".join(parts).rstrip()
+
+
+def _write(found: Sequence[Comparison]) -> None:
+    for number, one in enumerate(found):
+        click.echo(f"{chr(10) if number else ''}A: {one.first}\nB: {one.second}\n")
+        write_table(comparison_table(one), (0,))
+        if one.tools:
+            click.echo("\nTool calls on these tasks")
+            write_table(tool_table(one), (0,))
+        for remark in comparison_remarks(one):
+            say(remark)

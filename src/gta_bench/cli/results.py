@@ -1,0 +1,46 @@
+"""`gta results`: runs as tables for any other analysis."""
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from gta_bench.cli.needs import needs_report_extra
+from gta_bench.cli.options import config_path
+from gta_bench.cli.output import say
+from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.settings import read_settings
+
+
+@click.group()
+def results() -> None:
+    """Runs as tables: a row for each sample, verdict and failure."""
+
+
+@results.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="A new folder.")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["parquet", "csv"]),
+    default="parquet",
+    show_default=True,
+)
+@click.pass_obj
+def export(
+    config_file: str | None, /, runs: tuple[str, ...], out: str, shape: Literal["parquet", "csv"]
+) -> None:
+    """Write the tables of RUNS below --out: a folder for each table, a file for each run.
+
+    docs/reference/results.md has the columns. `gta report OUT` shows the scores of exported runs;
+    with millions of verdicts too.
+    """
+    needs_report_extra("duckdb")
+    from gta_bench.runs.results_table import export_results
+
+    judge = read_settings(config_path(config_file)).settings.judge
+    thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
+    folders = [Path(run) for run in runs]
+    rows = export_results(folders, Path(out), thresholds=thresholds, shape=shape).rows
+    say(", ".join(f"{count:,} {table}" for table, count in rows.items()) + f" in {out}.")

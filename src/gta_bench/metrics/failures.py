@@ -1,0 +1,236 @@
+"""The first cause of every failure, by rules that look at the trace alone.
+
+The rules are tried in the order in which things go wrong, so that one cause is named and not all
+that followed from it. docs/concepts/failures.md states them for readers.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Final, get_args
+
+from gta_bench.metrics.categories import WORKFLOW_CATEGORY
+from gta_bench.metrics.reference import reference_steps
+from gta_bench.metrics.similarity import Similarity, bounded
+from gta_bench.metrics.strict.arguments import same_arguments
+from gta_bench.metrics.strict.outcome import CRASH_TEXTS, outcome, score_answer
+from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.calls import CallRecord, CallStatus
+from gta_bench.records.failures import Failure, FailureCause, FailureCount
+from gta_bench.records.run import Mode, Unit, WorkflowUnit
+from gta_bench.records.scores import StrictEndToEndCounts
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    StepError,
+    Trace,
+)
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.records.workflow_scores import LeafScore
+
+# An answer is failed where it is worth less than half: whitelists give 0 or 1, similarities more.
+ENOUGH: Final = 0.5
+WHOLE_TASK: Final = "task"
+# Faults before the judge was asked are ours.
+BEFORE_THE_JUDGE: Final = frozenset({"evidence_failed"})
+FILE_WORDS: Final = re.compile(
+    r"\b(files?|documents?|reports?|slides?|decks?|presentations?|posters?|spreadsheets?|tables?|"
+    r"videos?|clips?|audio|images?|pictures?|web ?pages?|"
+    r"pdf|docx?|word|pptx?|powerpoint|xlsx?|excel|csv|html|md|markdown|json|mp[34]|wav|png|jpe?g)\b",
+    re.IGNORECASE,
+)
+BY_ERROR: Final[Mapping[str, FailureCause]] = {
+    "ARGS_ERROR": "arguments",
+    "UNAVAILABLE": "tool unavailable",
+}
+BY_STATUS: Final[Mapping[CallStatus, FailureCause]] = {
+    "error": "tool error",
+    "unavailable": "tool unavailable",
+}
+SHOWN: Final = 120
+
+Named = tuple[FailureCause, str]
+
+
+def unit_failures(
+    unit: Unit, mode: Mode, strict: object, *, similarity: Similarity
+) -> tuple[Failure, ...]:
+    """What failed in an Atomic unit: every wrong step, or the whole task end to end."""
+    if unit.failure is not None:
+        return (_failure(unit, WHOLE_TASK, ("infrastructure", unit.failure)),)
+    if mode == "step":
+        return tuple(_step_failures(unit, similarity=bounded(similarity)))
+    assert isinstance(strict, StrictEndToEndCounts)
+    worth = strict.answer_sum + strict.image_sum
+    if not strict.answer_i_total or worth >= ENOUGH:
+        return ()
+    return (_failure(unit, WHOLE_TASK, _task_cause(unit)),)
+
+
+def leaf_failures(
+    unit: WorkflowUnit, leaves: Sequence[LeafScore], *, threshold: float
+) -> tuple[Failure, ...]:
+    """What failed in a Workflow unit as one judge saw it, leaf by leaf."""
+    nodes = {leaf.id: leaf for leaf in unit.task.leaves()}
+    return tuple(
+        _failure(unit, leaf.leaf, _leaf_cause(unit, nodes[leaf.leaf], leaf))
+        for leaf in leaves
+        if leaf.value is None or not succeeds(leaf.value, threshold)
+    )
+
+
+def count_failures(failures: Sequence[Failure]) -> tuple[FailureCount, ...]:
+    """The most frequent cause first; causes that never came are left out."""
+    order = {cause: place for place, cause in enumerate(get_args(FailureCause))}
+    counts = [
+        FailureCount(
+            cause=cause,
+            failures=sum(failure.cause == cause for failure in failures),
+            tasks=len({failure.task for failure in failures if failure.cause == cause}),
+        )
+        for cause in {failure.cause for failure in failures}
+    ]
+    return tuple(sorted(counts, key=lambda count: (-count.failures, order[count.cause])))
+
+
+def _failure(unit: Unit | WorkflowUnit, place: str, named: Named) -> Failure:
+    cause, detail = named
+    return Failure(task=unit.task.id, epoch=unit.epoch, place=place, cause=cause, detail=detail)
+
+
+def _step_failures(unit: Unit, *, similarity: Similarity) -> Iterator[Failure]:
+    gold = reference_steps(unit.task)
+    answers = [number for number, step in enumerate(gold, start=1) if isinstance(step, AnswerStep)]
+    steps = (unit.trace or ())[: len(gold)]
+    for number, (left, right) in enumerate(zip_longest(steps, gold), start=1):
+        last = number in answers[-1:]
+        named = _step_cause(unit, left, right, last=last, similarity=similarity)
+        if named is not None:
+            yield _failure(unit, f"step {number}", named)
+
+
+def _step_cause(
+    unit: Unit,
+    left: PredictedStep | None,
+    right: CallStep | AnswerStep,
+    *,
+    last: bool,
+    similarity: Similarity,
+) -> Named | None:
+    if left is None:
+        return "format", "there is no prediction"
+    if outcome(left) not in ("call", "failed_call", "answer"):
+        return _unusable(left)
+    if isinstance(left, CallStep) and isinstance(right, CallStep):
+        return _call_cause(left, right)
+    if isinstance(left, CallStep):
+        return "wrong tool", f"called {left.name} instead of answering"
+    if isinstance(right, CallStep):
+        return "wrong tool", f"answered instead of calling {right.name}"
+    answer = unit.task.answer
+    if last and answer is not None and score_answer(left, answer, similarity=similarity) < ENOUGH:
+        return "wrong content", _words(left)
+    return None
+
+
+def _call_cause(left: CallStep, right: CallStep) -> Named | None:
+    if left.name != right.name:
+        return "wrong tool", f"called {left.name} instead of {right.name}"
+    if left.error is not None:
+        return _error_cause(left.error), f"{left.name}: {left.error.message}".rstrip(": ")
+    if same_arguments(left.arguments, right.arguments):
+        return None
+    return "arguments", f"{left.name}: other arguments than the reference's"
+
+
+def _task_cause(unit: Unit) -> Named:
+    """End to end: how it ended, then the tools that the reference needs, then the content."""
+    trace = unit.trace or ()
+    ending = _ending(trace)
+    if ending is None:
+        return "format", "there is no prediction"
+    if outcome(ending) not in ("call", "failed_call", "answer"):
+        return _unusable(ending)
+    tried = {step.name for step in trace if isinstance(step, CallStep)}
+    failed = _failed_tools(trace, unit.calls, unit.task.offered)
+    for name in dict.fromkeys(call.call.name for call in unit.task.calls):
+        if name in failed:
+            return failed[name]
+        if name not in tried and isinstance(ending, AnswerStep):
+            return "wrong tool", f"never called {name}"
+    if not isinstance(ending, AnswerStep):
+        return "turn limit", f"ended with a call of {_words(ending)}, without an answer"
+    if unit.task.answer is None:
+        return "arguments", "the image was asked for with other arguments than the reference's"
+    return "wrong content", _words(ending)
+
+
+def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
+    if unit.failure is not None:
+        return "infrastructure", unit.failure
+    if leaf.value is None:
+        ours = BEFORE_THE_JUDGE & set(leaf.causes)
+        return "infrastructure" if ours else "judge unscored", ", ".join(leaf.causes)
+    ending = _ending(unit.trace)
+    nothing = not unit.deliverables
+    if nothing and ending is not None and outcome(ending) in ("malformed", "crash"):
+        return _unusable(ending)
+    known = WORKFLOW_CATEGORY.keys() | set(unit.task.tools)
+    for named in _failed_tools(unit.trace, unit.calls, known).values():
+        return named
+    if isinstance(ending, CallStep):
+        return "turn limit", f"ended with a call of {_words(ending)}, without an answer"
+    if nothing and FILE_WORDS.search(f"{unit.task.request}\n{node.requirements or ''}"):
+        return "missing deliverable", "no file was delivered"
+    return "wrong content", f"scored {leaf.value:g}"
+
+
+def _failed_tools(
+    trace: Trace, calls: Sequence[CallRecord], known: Collection[str]
+) -> dict[str, Named]:
+    """Tools that were called and never gave a result, and why the first call of each failed."""
+    failed: dict[str, Named] = {}
+    done: set[str] = set()
+    for step in trace:
+        if isinstance(step, CallStep) and step.error is None:
+            done.add(step.name)
+        elif isinstance(step, CallStep) and step.error is not None and outcome(step) != "malformed":
+            cause = _error_cause(step.error) if step.name in known else "wrong tool"
+            failed.setdefault(step.name, (cause, f"{step.name}: {step.error.message}".rstrip(": ")))
+    for call in calls:
+        if call.status == "done":
+            done.add(call.tool)
+        else:
+            failed.setdefault(call.tool, (BY_STATUS[call.status], f"{call.tool}: {call.message}"))
+    return {name: named for name, named in failed.items() if name not in done}
+
+
+def _error_cause(error: StepError) -> FailureCause:
+    return BY_ERROR.get(error.type, "tool error")
+
+
+def _ending(trace: Trace) -> PredictedStep | None:
+    """The last step that the system itself made; thoughts and replies are none."""
+    return next((step for step in reversed(trace) if outcome(step) != "other"), None)
+
+
+def _unusable(step: PredictedStep) -> Named:
+    """Upstream writes its own crashes as answers: those are no fault of the system."""
+    crashed = isinstance(step, AnswerStep) and step.content.startswith(CRASH_TEXTS)
+    return "infrastructure" if crashed else "format", _words(step)
+
+
+def _words(step: PredictedStep) -> str:
+    match step:
+        case CallStep():
+            text = step.name
+        case AnswerStep():
+            text = step.content
+        case MalformedStep():
+            text = step.reason
+        case _:
+            text = "neither a call nor an answer"
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"

@@ -1,0 +1,84 @@
+"""Two runs on the same tasks: what each reached and took, and what the difference is worth."""
+
+from collections.abc import Mapping
+
+from gta_bench.records.base import Record
+from gta_bench.records.run import RunManifest, Usage
+from gta_bench.records.scores import RunScores, ToolUse
+from gta_bench.records.statistics import Interval, TestMethod
+from gta_bench.records.workflow_scores import WorkflowScores
+
+
+class UnitFacts(Record):
+    """What one unit took, what became of its tool calls, and what each judge was shown of it."""
+
+    usage: Usage
+    tools: tuple[ToolUse, ...] = ()
+    evidence: Mapping[str, str] = {}
+
+
+class ComparedRun(Record):
+    """A run with all that a comparison looks at; units by task and epoch.
+
+    `judge_prompts` are the digests of the prompts that each judge was asked with.
+    """
+
+    name: str
+    manifest: RunManifest
+    scores: RunScores | WorkflowScores
+    units: Mapping[tuple[str, int], UnitFacts]
+    judge_prompts: Mapping[str, tuple[str, ...]] = {}
+
+
+class MetricDifference(Record):
+    """One metric of two runs on the tasks that both have it for: the first minus the second.
+
+    `p_value` is that of this test alone, `p_holm` corrected for all tests of the table.
+    """
+
+    metric: str
+    first: float
+    second: float
+    difference: Interval
+    p_value: float
+    p_holm: float
+    test: TestMethod
+
+
+class ToolDifference(Record):
+    """Calls of one tool in both runs, done and failed."""
+
+    tool: str
+    first_done: int
+    first_failed: int
+    second_done: int
+    second_failed: int
+
+
+class EvidenceDifference(Record):
+    """Units whose evidence was the same for a judge in both runs, and which of those it scored
+    otherwise: there the difference is the judge's own."""
+
+    judge: str
+    units: int
+    same: int
+    same_but_scored_otherwise: int
+
+
+class Comparison(Record):
+    """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
+
+    `per_dollar` is the headline's sum over the cost: solved tasks, or points, for a dollar.
+    """
+
+    first: str
+    second: str
+    tasks: int
+    left_out: tuple[str, ...]
+    cautions: tuple[str, ...]
+    metrics: tuple[MetricDifference, ...]
+    took: tuple[MetricDifference, ...]
+    headline: str
+    per_dollar: tuple[float | None, float | None]
+    tools: tuple[ToolDifference, ...]
+    evidence: tuple[EvidenceDifference, ...] = ()

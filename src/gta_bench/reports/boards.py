@@ -1,0 +1,166 @@
+"""Runs of one kind beside each other: scores with intervals, and what they took for it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from gta_bench.metrics.consistency import LABELS
+from gta_bench.records.leaderboard import MetricName
+from gta_bench.records.run import RunMode, Usage
+from gta_bench.reports.cells import DASH, Cell, PageTable, estimated, number_cell
+from gta_bench.reports.charts import Chart, Spent, front, spent_chart
+from gta_bench.reports.estimates import (
+    HEADLINES,
+    Estimate,
+    atomic_parts,
+    estimates,
+    workflow_parts,
+)
+from gta_bench.reports.material import AtomicRun, RunMaterial
+from gta_bench.reports.summary import metrics, system_name
+
+TITLES: Final[Mapping[RunMode, str]] = {
+    "workflow": "GTA-Workflow",
+    "end-to-end": "GTA-Atomic, end to end",
+    "step": "GTA-Atomic, step by step",
+}
+COLUMNS: Final[Mapping[RunMode, tuple[MetricName, ...]]] = {
+    "workflow": ("root_sr", "root_score", "leaf_sr", "tool_sr"),
+    "end-to-end": ("ans_acc", "ans_acc_i", "p_f1", "o_f1", "l_f1", "c_f1"),
+    "step": ("arg_acc", "inst_acc", "tool_acc", "summ_acc"),
+}
+
+
+class Row(NamedTuple):
+    """One run as one scoring (and judge) sees it; without intervals where there are none."""
+
+    number: int
+    name: str
+    system: str
+    about: str
+    n: str
+    cells: tuple[Cell, ...]
+    headline: Estimate | None
+
+
+class Board(NamedTuple):
+    """The runs of one mode."""
+
+    mode: RunMode
+    title: str
+    headline: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    spent: PageTable
+    charts: tuple[Chart, ...]
+
+
+def boards(runs: Sequence[RunMaterial]) -> list[Board]:
+    """A board for every mode that has runs; runs keep their numbers on the page."""
+    numbered = list(enumerate(runs, start=1))
+    found = []
+    for mode in TITLES:
+        own = [(number, run) for number, run in numbered if run.mode == mode]
+        if own:
+            rows = tuple(row for number, run in own for row in _rows(number, run))
+            spent, charts = _spent(mode, own, rows)
+            headline = LABELS[HEADLINES[mode]]
+            columns = tuple(LABELS[name] for name in COLUMNS[mode])
+            found.append(Board(mode, TITLES[mode], headline, columns, rows, spent, charts))
+    return found
+
+
+def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
+    system = system_name(run.manifest)
+    columns = COLUMNS[run.mode]
+    if isinstance(run, AtomicRun):
+        scores = run.summary.scores
+        found = estimates(atomic_parts(scores.units))
+        n = f"{scores.n}/{scores.n_units}"
+        cells = tuple(estimated(found, name) for name in columns)
+        yield Row(number, run.name, system, "strict", n, cells, found.get(columns[0]))
+        compat = metrics(scores, "compat")
+        rest = tuple(number_cell(compat.get(name)) for name in columns)
+        yield Row(number, run.name, system, "compat", n, rest, None)
+        return
+    workflow = run.summary.scores
+    if not workflow.judges:
+        found = estimates(workflow_parts((), workflow, run.units))
+        cells = tuple(estimated(found, name) for name in columns)
+        n = f"{workflow.n}/{workflow.n_units}"
+        yield Row(number, run.name, system, "no judge yet", n, cells, None)
+    for judge in workflow.judges:
+        found = estimates(workflow_parts(judge.tasks, workflow, run.units))
+        cells = tuple(estimated(found, name) for name in columns)
+        n = f"{judge.strict.n}/{judge.strict.n_units}"
+        about = f"strict, by {judge.judge}"
+        yield Row(number, run.name, system, about, n, cells, found.get(columns[0]))
+        n = f"{judge.compat.n}/{judge.strict.n_units}"
+        compat = {"root_score": judge.compat.root_score}
+        rest = tuple(number_cell(compat.get(name)) for name in columns)
+        yield Row(number, run.name, system, f"compat, by {judge.judge}", n, rest, None)
+
+
+def _spent(
+    mode: RunMode, runs: Sequence[tuple[int, RunMaterial]], rows: Sequence[Row]
+) -> tuple[PageTable, tuple[Chart, ...]]:
+    """What a task took on average; a chart where two runs or more can be compared."""
+    label = LABELS[HEADLINES[mode]]
+    best = {}
+    for row in reversed(rows):
+        if row.headline is not None:
+            best[row.number] = row.headline
+    usages = {number: _per_task(run) for number, run in runs}
+    axes = {"US$ a task": 0, "seconds a task": 1}
+    charts, fronts = [], {}
+    for axis, place in axes.items():
+        known = [
+            Spent(str(number), value, best[number].value)
+            for number, _ in runs
+            if number in best and (value := usages[number][place]) is not None
+        ]
+        if len(known) > 1:
+            charts.append(spent_chart(known, x_label=axis, y_label=f"{label}, %"))
+            fronts[place] = {one.label for one in front(known)}
+    table = PageTable(
+        f"What runs of {TITLES[mode]} took",
+        ("", "run", label, *axes, "tokens a task", "on the front"),
+        tuple(
+            (
+                Cell(str(number)),
+                Cell(run.name),
+                Cell(best[number].text) if number in best else Cell(DASH),
+                _amount(usages[number][0], "$"),
+                _amount(usages[number][1], ""),
+                _amount(usages[number][2], ""),
+                Cell(
+                    " and ".join(
+                        word
+                        for place, word in enumerate(("cost", "time"))
+                        if str(number) in fronts.get(place, ())
+                    )
+                    or DASH
+                ),
+            )
+            for number, run in runs
+        ),
+        (0, 1, 6),
+    )
+    return table, tuple(charts)
+
+
+def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | None]:
+    """Cost, seconds and tokens of a unit; None where nothing was recorded."""
+    usage: Usage = run.summary.scores.usage
+    n = run.summary.scores.n or 1
+    tokens = usage.input_tokens + usage.output_tokens
+    return (
+        None if usage.cost_usd is None else usage.cost_usd / n,
+        usage.seconds / n or None,
+        tokens / n or None,
+    )
+
+
+def _amount(value: float | None, unit: str) -> Cell:
+    if value is None:
+        return Cell("unknown")
+    return Cell(f"{unit}{value:,.0f}" if value >= 100 else f"{unit}{value:.3g}")

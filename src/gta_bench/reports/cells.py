@@ -1,0 +1,45 @@
+"""Tables for a page: cells with a small line below, a link or a state."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from gta_bench.records.leaderboard import MetricName
+from gta_bench.reports.estimates import Estimate
+from gta_bench.reports.tables import Table
+
+DASH: Final = "\N{EN DASH}"
+
+
+class Cell(NamedTuple):
+    """A text, what stands small below it, where it leads, and whether it is good or bad."""
+
+    text: str
+    small: str = ""
+    href: str = ""
+    state: str = ""
+
+
+class PageTable(NamedTuple):
+    """A table with a name for those who hear it; columns of `words` are flush left."""
+
+    name: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    words: tuple[int, ...] = (0,)
+
+
+def plain(name: str, table: Table, words: Sequence[int] = (0,)) -> PageTable:
+    """A table of text as one of cells."""
+    rows = tuple(tuple(Cell(text) for text in row) for row in table.rows)
+    return PageTable(name, table.heading, rows, tuple(words))
+
+
+def estimated(found: Mapping[MetricName, Estimate], metric: MetricName) -> Cell:
+    """A score with its interval below; a dash where nothing was measured."""
+    one = found.get(metric)
+    return Cell(DASH) if one is None else Cell(one.text, one.span)
+
+
+def number_cell(value: float | None) -> Cell:
+    """A number with two decimals; a dash where nothing was measured."""
+    return Cell(DASH if value is None else f"{value:.2f}")

@@ -1,0 +1,136 @@
+"""What went wrong, sorted by what would help most: the points that a run would gain."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from gta_bench.metrics.consistency import LABELS
+from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.leaderboard import MetricName
+from gta_bench.records.run import Unit, WorkflowUnit
+from gta_bench.records.scores import RunScores, StrictStepCounts, UnitScore
+from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.records.workflow_scores import JudgeScores
+from gta_bench.reports.estimates import atomic_parts
+from gta_bench.reports.words import line
+
+GAINED: Final[Mapping[str, tuple[MetricName, ...]]] = {
+    "step": ("inst_acc", "tool_acc", "arg_acc", "summ_acc"),
+    "end-to-end": ("ans_acc_i",),
+}
+
+
+class Failure(NamedTuple):
+    """A unit, or a leaf of it, that is not as good as it could be; `gain` is in points."""
+
+    task: str
+    epoch: int
+    what: str
+    gain: float
+
+
+def leaf_failures(
+    judge: JudgeScores, units: Sequence[WorkflowUnit], *, threshold: float
+) -> list[Failure]:
+    """Leaves below the threshold; the gain is that of the run's Root score, which ends at 10."""
+    trees = {(unit.task.id, unit.epoch): unit.task.checkpoints for unit in units}
+    found = []
+    for task in judge.tasks:
+        shares = dict(_shares(trees[task.task, task.epoch], 1.0))
+        for leaf in task.leaves:
+            if leaf.value is None or succeeds(leaf.value, threshold):
+                continue
+            node, share = shares[leaf.leaf]
+            gain = share * (10 - leaf.value) / max(1, judge.strict.n_units)
+            found.append(Failure(task.task, task.epoch, f"{leaf.leaf}: {node.requirements}", gain))
+    return sorted(found, key=lambda failure: -failure.gain)
+
+
+def unit_failures(scores: RunScores, units: Sequence[Unit]) -> list[Failure]:
+    """Units that miss something; the gain is in points of all metrics of the mode together."""
+    known = {(unit.task.id, unit.epoch): unit for unit in units}
+    wholes = {
+        metric: sum(part.whole for part in parts)
+        for metric, parts in atomic_parts(scores.units).items()
+    }
+    found = []
+    for score in scores.units:
+        own = atomic_parts([score])
+        gain = sum(
+            100 * (own[metric][0].whole - own[metric][0].value) / wholes[metric]
+            for metric in GAINED[scores.mode]
+            if wholes[metric]
+        )
+        if gain > 1e-9:
+            unit = known.get((score.task, score.epoch))
+            found.append(Failure(score.task, score.epoch, missed(score, unit), gain))
+    return sorted(found, key=lambda failure: -failure.gain)
+
+
+def gain_text(mode: str) -> str:
+    """What the gains of a mode are points of."""
+    if mode == "workflow":
+        return "Root score"
+    return " and ".join(LABELS[metric] for metric in GAINED[mode])
+
+
+def missed(score: UnitScore, unit: Unit | None) -> str:
+    """What an Atomic unit lacks, in a few words."""
+    counts = score.strict
+    if unit is not None and unit.trace is None:
+        return "no prediction"
+    if isinstance(counts, StrictStepCounts):
+        said = [
+            f"{counts.inst_hits} of {counts.inst_total} turns of the right kind",
+            f"{counts.tool_hits} of {counts.call_total} tools",
+            f"{counts.arg_hits} of {counts.call_total} arguments",
+        ]
+        if counts.answer_total:
+            said.append(f"answer worth {counts.answer_sum:.2f}")
+        return ", ".join(said)
+    if counts.answer_total:
+        return f"answer worth {counts.answer_sum:.2f}; {_last(unit)}"
+    return f"image worth {counts.image_sum:.2f}"
+
+
+def error_kinds(units: Sequence[Unit] | Sequence[WorkflowUnit]) -> Counter[tuple[str, str]]:
+    """How often each thing went wrong in a call or reply: who, and what it said."""
+    kinds: Counter[tuple[str, str]] = Counter()
+    for unit in units:
+        bad = [call for call in unit.calls if call.status != "done"]
+        kinds.update((call.tool, line(call.message) or call.status) for call in bad)
+        kinds.update(_trace_kinds(unit.trace or (), with_calls=not unit.calls))
+    return kinds
+
+
+def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]:
+    """Calls count here only where no executor recorded them."""
+    for step in trace:
+        match step:
+            case MalformedStep(reason=reason):
+                yield "reply", reason
+            case AnswerStep(error=error) if error is not None:
+                yield "answer", error.type
+            case CallStep(name=name, error=error) if error is not None and with_calls:
+                yield name, error.type
+
+
+def _shares(
+    nodes: Sequence[Checkpoint], share: float
+) -> Iterator[tuple[str, tuple[Checkpoint, float]]]:
+    """Every leaf with its part of the root's weight."""
+    weights = sum(node.weight for node in nodes)
+    for node in nodes:
+        own = share * node.weight / weights if weights else 0.0
+        if node.children:
+            yield from _shares(node.children, own)
+        else:
+            yield node.id, (node, own)
+
+
+def _last(unit: Unit | None) -> str:
+    steps = () if unit is None or unit.trace is None else unit.trace
+    if steps and isinstance(steps[-1], AnswerStep):
+        return f"said “{line(steps[-1].content)}”"
+    return "gave no answer"

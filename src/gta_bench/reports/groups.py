@@ -1,0 +1,85 @@
+"""The scores of a run by group, each with its interval."""
+
+from collections.abc import Mapping, Sequence
+
+from gta_bench.metrics.categories import CATEGORIES, TOOL_CATEGORY
+from gta_bench.metrics.consistency import LABELS
+from gta_bench.metrics.workflow_scores import NO_CATEGORY
+from gta_bench.records.leaderboard import MetricName
+from gta_bench.records.scores import UnitScore
+from gta_bench.records.workflow_scores import GroupScores, JudgeScores, TaskScore
+from gta_bench.reports.boards import COLUMNS
+from gta_bench.reports.cells import Cell, PageTable, estimated
+from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
+from gta_bench.reports.material import AtomicRun, JudgedRun
+
+Group = tuple[str, str, str, Mapping[MetricName, Estimate]]
+
+
+def atomic_groups(run: AtomicRun) -> PageTable:
+    """By the categories of the tools in the reference, and by the kind of the answer."""
+    tasks = {unit.task.id: unit.task for unit in run.units}
+
+    def categories(score: UnitScore) -> set[str]:
+        return {TOOL_CATEGORY.get(turn.call.name, "") for turn in tasks[score.task].calls}
+
+    def answers(score: UnitScore) -> str:
+        answer = tasks[score.task].answer
+        return "image" if answer is None else answer.kind.replace("_", " ")
+
+    scored = [score for score in run.summary.scores.units if score.task in tasks]
+    groups: list[tuple[str, str, list[UnitScore]]] = [
+        ("tools", name, [one for one in scored if name in categories(one)]) for name in CATEGORIES
+    ]
+    groups += [
+        ("answer", name, [one for one in scored if answers(one) == name])
+        for name in sorted({answers(one) for one in scored})
+    ]
+    columns = COLUMNS[run.mode]
+    return _group_table(
+        run.name,
+        columns,
+        [
+            (by, name, str(len(own)), estimates(atomic_parts(own)))
+            for by, name, own in groups
+            if own
+        ],
+    )
+
+
+def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
+    """By category of the task, ending of the deliverables, category of called tools."""
+
+    def row(by: str, group: GroupScores, own: list[TaskScore]) -> Group:
+        found = estimates(workflow_parts(own, run.summary.scores))
+        return by, group.name, f"{group.n}/{group.n_units}", found
+
+    groups = [
+        row("category", group, [one for one in judge.tasks if _category(one) == group.name])
+        for group in judge.categories
+    ]
+    groups += [
+        row("delivered", group, [one for one in judge.tasks if group.name in one.kinds])
+        for group in judge.kinds
+    ]
+    groups += [
+        row("called", group, [one for one in judge.tasks if group.name in one.tool_categories])
+        for group in judge.tool_categories
+    ]
+    return _group_table(run.name, ("root_sr", "root_score", "leaf_sr"), groups)
+
+
+def _group_table(name: str, columns: Sequence[MetricName], groups: Sequence[Group]) -> PageTable:
+    return PageTable(
+        f"Scores of {name} by group",
+        ("by", "group", "n", *(LABELS[column] for column in columns)),
+        tuple(
+            (Cell(by), Cell(group), Cell(n), *(estimated(found, column) for column in columns))
+            for by, group, n, found in groups
+        ),
+        (0, 1),
+    )
+
+
+def _category(task: TaskScore) -> str:
+    return task.category or NO_CATEGORY

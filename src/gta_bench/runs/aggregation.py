@@ -1,0 +1,210 @@
+"""Exported runs read back as scores: verdict rows are pooled by DuckDB, never held as objects.
+
+The figures are those of `metrics.workflow_scores`, to the last digits of a sum.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from gta_bench.metrics.categories import CATEGORIES
+from gta_bench.metrics.pooling import percent
+from gta_bench.metrics.strict.workflow import ROUNDING, THRESHOLDS
+from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_JUDGED
+from gta_bench.records.run import RunManifest, Usage
+from gta_bench.records.scores import RunScores
+from gta_bench.records.workflow_scores import (
+    CompatScore,
+    CurvePoint,
+    GroupScores,
+    JudgeScores,
+    WorkflowScores,
+)
+
+MEMORY = "512MB"
+_ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
+_LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
+
+JUDGES = """
+CREATE TEMP TABLE judges AS
+SELECT * FROM (
+    SELECT run, judge, max(repeat) AS repeats, sum(input_tokens) AS input_tokens,
+           sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+    FROM verdicts GROUP BY run, judge
+) JOIN (SELECT run, leaf_threshold, root_threshold FROM runs) USING (run)
+"""
+# The one pass that looks at every verdict's place: a leaf has the mean of its repeats if all of
+# them gave a score. What was said of a unit that broke is not looked at.
+LEAVES = """
+CREATE TEMP TABLE leaf AS
+SELECT run, judge, task, epoch, weight, compat_weight, present, leaf_threshold,
+       CASE WHEN n = repeats THEN value / repeats END AS value,
+       CASE WHEN compat_n = repeats THEN compat / repeats END AS compat
+FROM (
+    SELECT run, judge, task, epoch, any_value(weight) AS weight,
+           any_value(compat_weight) AS compat_weight, count(*) AS present,
+           count(value) AS n, sum(value) AS value,
+           count(coalesce(compat, value)) AS compat_n, sum(coalesce(compat, value)) AS compat
+    FROM verdicts GROUP BY run, judge, task, epoch, leaf
+) JOIN judges USING (run, judge)
+ANTI JOIN (SELECT run, task, epoch FROM samples WHERE failure IS NOT NULL)
+     USING (run, task, epoch)
+"""
+# A unit has a root if all its leaves have a score; units that no judge saw are there all the same.
+UNITS = f"""
+CREATE TEMP TABLE units AS
+WITH judged AS (
+    SELECT run, judge, task, epoch, count(value) AS scored, count(compat) AS compat_scored,
+           sum(weight * value) AS root, count(weight) AS weighted,
+           sum(compat_weight * compat) AS compat, sum(present) AS present,
+           count(*) FILTER (value >= leaf_threshold - {ROUNDING!r}) AS passed
+    FROM leaf GROUP BY run, judge, task, epoch
+)
+SELECT judges.run, judges.judge, coalesce(samples.category, '{NO_CATEGORY}') AS category,
+       samples.kinds, samples.tool_categories, samples.leaves AS leaves, samples.failure,
+       root_threshold, coalesce(scored, 0) AS scored, coalesce(passed, 0) AS passed,
+       repeats * samples.leaves - coalesce(present, 0) AS unasked,
+       CASE WHEN scored = samples.leaves AND weighted = scored THEN judged.root END AS root,
+       CASE WHEN compat_scored = samples.leaves THEN judged.compat END AS compat
+FROM judges JOIN samples ON samples.run = judges.run
+LEFT JOIN judged ON judged.run = judges.run AND judged.judge = judges.judge
+     AND judged.task = samples.task AND judged.epoch = samples.epoch
+"""
+POOLED = f"""
+avg(root), 100.0 * count(*) FILTER (root >= root_threshold - {ROUNDING!r}) / nullif(count(root), 0),
+100.0 * sum(passed) / nullif(sum(scored), 0), count(root), count(*), sum(scored), sum(leaves)
+"""
+CAUSES = f"""
+SELECT DISTINCT run, judge, cause FROM verdicts WHERE cause IS NOT NULL
+UNION SELECT run, judge, failure FROM units WHERE failure IS NOT NULL
+UNION SELECT run, judge, '{NOT_JUDGED}' FROM units WHERE failure IS NULL AND unasked > 0
+"""
+CURVES = f"SELECT run, judge, count(value), {_LEAF_CURVE} FROM leaf GROUP BY run, judge"
+TOTALS = f"""
+SELECT run, judge, any_value(repeats), avg(compat), count(compat), any_value(input_tokens),
+       any_value(output_tokens), any_value(cost_usd), count(root), {_ROOT_CURVE}
+FROM units JOIN judges USING (run, judge) GROUP BY run, judge ORDER BY run, judge
+"""
+
+
+class ExportedRun(NamedTuple):
+    """An exported run with its pooled scores; units and leaves stay in the tables."""
+
+    name: str
+    manifest: RunManifest
+    scores: RunScores | WorkflowScores
+
+
+def read_export(folder: Path) -> list[ExportedRun]:
+    """All exported runs, in the order in which they were given."""
+    with duckdb.connect(
+        config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
+    ) as connection:
+        for table in ("runs", "samples", "verdicts"):
+            if any((folder / table).glob("*.parquet")):
+                files = str(folder / table / "*.parquet").replace("'", "''")
+                connection.execute(f"CREATE VIEW {table} AS FROM '{files}'")
+        judges = judge_scores(connection) if (folder / "verdicts").is_dir() else {}
+        rows = connection.execute("SELECT run, dataset, manifest, scores FROM runs").fetchall()
+    return [
+        _exported(name, dataset, manifest, scores, judges.get(name, ()))
+        for name, dataset, manifest, scores in rows
+    ]
+
+
+def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[JudgeScores, ...]]:
+    """Every judge's table for every run, from the views `runs`, `samples` and `verdicts`."""
+    for query in (JUDGES, LEAVES, UNITS):
+        connection.execute(query)
+    missing = dict(
+        connection.execute(
+            "SELECT run, any_value(n_units) - count(*) FROM runs JOIN samples USING (run)"
+            " GROUP BY run"
+        ).fetchall()
+    )
+    causes: dict[tuple[str, str], list[str]] = {}
+    for run, judge, cause in connection.execute(CAUSES).fetchall():
+        causes.setdefault((run, judge), []).append(cause)
+    groups = {
+        by: _groups(connection, by, source)
+        for by, source in (
+            ("'all'", "units"),
+            ("category", "units"),
+            ("kind", "(SELECT *, unnest(kinds) AS kind FROM units)"),
+            ("called", "(SELECT *, unnest(tool_categories) AS called FROM units)"),
+        )
+    }
+    curves = {row[:2]: row[2:] for row in connection.execute(CURVES).fetchall()}
+    found: dict[str, list[JudgeScores]] = {}
+    for row in connection.execute(TOTALS).fetchall():
+        key = (row[0], row[1])
+        whole = groups["'all'"][key][0]
+        called = {group.name: group for group in groups["called"].get(key, ())}
+        found.setdefault(row[0], []).append(
+            JudgeScores(
+                judge=row[1],
+                repeats=row[2],
+                strict=whole.model_copy(update={"n_units": whole.n_units + missing[row[0]]}),
+                compat=CompatScore(root_score=row[3], n=row[4]),
+                categories=groups["category"][key],
+                kinds=groups["kind"].get(key, ()),
+                tool_categories=tuple(called.get(name, _nothing(name)) for name in CATEGORIES),
+                curve=tuple(_curve(row[8:], curves.get(key, (0,) * 12))),
+                usage=Usage(input_tokens=row[5] or 0, output_tokens=row[6] or 0, cost_usd=row[7]),
+                tasks=(),
+                causes=tuple(sorted(causes.get(key, ()))),
+            )
+        )
+    return {run: tuple(judges) for run, judges in found.items()}
+
+
+def _groups(
+    connection: duckdb.DuckDBPyConnection, by: str, source: str
+) -> dict[tuple[str, str], tuple[GroupScores, ...]]:
+    found: dict[tuple[str, str], list[GroupScores]] = {}
+    query = f"SELECT run, judge, {by} AS name, {POOLED} FROM {source} GROUP BY ALL ORDER BY ALL"
+    for run, judge, name, root, root_sr, leaf_sr, n, units, leaves, of in connection.execute(
+        query
+    ).fetchall():
+        found.setdefault((run, judge), []).append(
+            GroupScores(
+                name=name,
+                root_score=root,
+                root_sr=root_sr,
+                leaf_sr=leaf_sr,
+                n=n,
+                n_units=units,
+                leaves=leaves,
+                n_leaves=of,
+            )
+        )
+    return {key: tuple(groups) for key, groups in found.items()}
+
+
+def _nothing(name: str) -> GroupScores:
+    return GroupScores(
+        name=name, root_score=None, root_sr=None, leaf_sr=None, n=0, n_units=0, leaves=0, n_leaves=0
+    )
+
+
+def _curve(roots: Sequence[int], leaves: Sequence[int]) -> Iterator[CurvePoint]:
+    """Of each: how many have a score, and how many reach each threshold."""
+    for place, threshold in enumerate(THRESHOLDS, start=1):
+        yield CurvePoint(
+            threshold=threshold,
+            leaf_sr=percent(leaves[place], leaves[0]),
+            root_sr=percent(roots[place], roots[0]),
+        )
+
+
+def _exported(
+    name: str, dataset: str, manifest: str, scores: str, judges: tuple[JudgeScores, ...]
+) -> ExportedRun:
+    held = RunManifest.model_validate_json(manifest)
+    if dataset == "atomic":
+        return ExportedRun(name, held, RunScores.model_validate_json(scores))
+    pooled = WorkflowScores.model_validate_json(scores)
+    return ExportedRun(name, held, pooled.model_copy(update={"judges": judges}))

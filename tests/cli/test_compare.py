@@ -1,0 +1,147 @@
+"""`gta compare` on stored runs: real imported results, the reference and silence."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gta_bench.records.run import Usage
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.reports.comparison import compare
+from gta_bench.runs.comparing import read_compared
+from gta_bench.runs.verdicts import VERDICTS
+from tests.cli.test_run import gta
+
+STORED = Path("predictions") / "workflow_gemini25pro_lagent_20"
+
+
+@pytest.fixture(scope="module")
+def atomic(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reference and silence, step by step."""
+    folder = tmp_path_factory.mktemp("atomic")
+    for agent in ("gold", "silent"):
+        options = ("--mode", "step", "--agent", agent, "--tasks", "0:12", "--data", atomic_dir)
+        assert gta("run", "atomic", *options, "--out", folder / agent).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workflow(data_dir: Path, workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The 20 stored results, and the same with every score that the judge gave lowered by two."""
+    folder = tmp_path_factory.mktemp("workflow")
+    options = ("--dataset", "workflow", "--data", workflow_dir, "--model", "gemini-2.5-pro")
+    stored = data_dir / STORED
+    assert gta("import", "opencompass", stored, *options, "--out", folder / "a").exit_code == 0
+    for name, judge, less in (("b", "upstream", 2.0), ("c", "someone else", 0.0)):
+        shutil.copytree(folder / "a", folder / name)
+        write_verdicts(folder / name, judge=judge, less=less)
+    for name in "abc":
+        gta("score", folder / name)
+    return folder
+
+
+def write_verdicts(run: Path, *, judge: str, less: float) -> None:
+    lines = []
+    for line in (run / VERDICTS).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        row["key"]["judge"] = judge
+        row["evidence"] = "e"
+        if row["verdict"]["type"] == "scored":
+            row["verdict"]["value"] = max(0.0, row["verdict"]["value"] - less)
+        lines.append(VerdictRow.model_validate(row).model_dump_json())
+    (run / VERDICTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_the_reference_beside_silence(atomic: Path) -> None:
+    result = gta("compare", atomic / "gold", atomic / "silent")
+    assert result.exit_code == 0, result.output
+    row = next(line for line in result.stdout.splitlines() if line.startswith("ArgAcc"))
+    assert row.split()[:4] == ["ArgAcc", "100.00", "0.00", "+100.00"]
+    assert row.split()[-2:] == ["12", "yes"]
+    assert "12 tasks paired" in result.stderr
+    assert "score for a dollar: the cost of one or both is not known" in result.stderr
+
+
+def test_workflow_runs_are_paired_by_the_units_that_both_have_a_root_of(workflow: Path) -> None:
+    result = gta("compare", workflow / "a", workflow / "b", "--json")
+    assert result.exit_code == 0, result.output
+    [found] = json.loads(result.stdout)
+    assert (found["tasks"], len(found["left_out"])) == (6, 14)
+    metrics = {one["metric"]: one for one in found["metrics"]}
+    root = metrics["Root score, upstream"]
+    assert root["first"] == pytest.approx(4.82, abs=0.01)
+    assert root["difference"]["estimate"] == pytest.approx(root["first"] - root["second"])
+    assert root["difference"]["low"] < root["difference"]["estimate"] < root["difference"]["high"]
+    assert root["test"] == "permutation"
+    assert metrics["Root SR, upstream"]["test"] == "mcnemar-exact"
+    assert root["p_value"] < root["p_holm"] <= 1
+    assert found["evidence"] == [
+        {"judge": "upstream", "units": 20, "same": 0, "same_but_scored_otherwise": 0}
+    ]
+    assert {tool["tool"] for tool in found["tools"]} >= {"GoogleSearch", "Plot"}
+
+
+def test_differing_judges_are_refused_with_the_reason(workflow: Path) -> None:
+    result = gta("compare", workflow / "a", workflow / "c")
+    assert result.exit_code != 0
+    assert "the judges differ (upstream and someone else)" in str(result.exception)
+    assert getattr(result.exception, "exit_code", None) == 2
+
+
+def test_the_comparison_as_markdown_tells_what_else_differs(workflow: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(workflow / "b", other)
+    manifest = json.loads((other / "run.json").read_text(encoding="utf-8"))
+    manifest["network"] = "open"
+    (other / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    result = gta("compare", workflow / "b", other, "--markdown")
+    assert "| Root score, upstream |" in result.stdout
+    assert "- not only the systems differ: network: none and open." in result.stdout
+    assert "### Tool calls" in result.stdout
+    assert "the same in 20 of 20 units; 0 of those scored otherwise" in result.stdout
+
+
+def test_one_run_is_no_comparison(workflow: Path) -> None:
+    assert "two runs or more" in str(gta("compare", workflow / "a").exception)
+
+
+def test_what_units_took_is_compared_and_set_against_the_score(workflow: Path) -> None:
+    run = read_compared(workflow / "a")
+    sides = []
+    for name, price in (("dear", 0.5), ("cheap", 0.1)):
+        units = {
+            key: unit.model_copy(
+                update={"usage": Usage(seconds=place, input_tokens=9, cost_usd=price)}
+            )
+            for place, (key, unit) in enumerate(run.units.items(), start=1)
+        }
+        sides.append(run.model_copy(update={"name": name, "units": units}))
+    [found] = compare(sides)
+    took = {one.metric: one for one in found.took}
+    assert took["dollars a task"].difference.estimate == pytest.approx(0.4)
+    assert took["seconds a task"].difference.estimate == 0
+    assert "model calls a task" not in took
+    dear, cheap = found.per_dollar
+    assert dear is not None
+    assert cheap == pytest.approx(5 * dear)
+
+
+def test_runs_with_other_epochs_are_paired_by_task(workflow: Path) -> None:
+    run = read_compared(workflow / "a")
+    twice = run.model_copy(update={"manifest": run.manifest.model_copy(update={"epochs": 2})})
+    [found] = compare([run, twice])
+    assert found.tasks == 6
+    assert found.cautions == ("epochs: 1 and 2",)
+
+
+def test_exported_runs_are_reported_like_the_runs_themselves(
+    atomic: Path, workflow: Path, tmp_path: Path
+) -> None:
+    runs = (workflow / "a", atomic / "gold", atomic / "silent")
+    result = gta("results", "export", *runs, "--out", tmp_path / "tables")
+    assert result.exit_code == 0, result.output
+    assert "3 runs, 44 samples, 229 verdicts" in result.stderr
+    exported, direct = gta("report", tmp_path / "tables"), gta("report", *runs)
+    assert exported.stdout == direct.stdout.partition("\nWhat failed")[0]
+    assert exported.stderr == direct.stderr

@@ -1,0 +1,169 @@
+"""10^4, 10^5 and 10^6 verdict rows: time and memory of exporting and reporting them.
+
+Run by `make measure`; the figures go to docs/measurements.md.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.runs.aggregation import judge_scores
+from gta_bench.runs.results_table import RunExport
+from gta_bench.runs.verdicts import VERDICTS
+from tests.metrics.test_comparability import manifest
+from tests.metrics.workflow_units import SEVEN, unit
+
+SIZES = (10_000, 100_000, 1_000_000)
+# GTA-Workflow's shape: 132 tasks with 1156 leaves, 9 a task.
+LEAVES = tuple(f"{top}{below}" for top in "abc" for below in (1, 2, 3))
+TREE = tuple(
+    Checkpoint(
+        id=top, weight=2, children=tuple(Checkpoint(id=f"{top}{below}") for below in (1, 2, 3))
+    )
+    for top in "abc"
+)
+JUDGES, REPEATS, TASKS = 3, 3, 132
+# What somebody would write by hand, with no unscored or missing row in mind: all figures of the
+# report (headline, groups, both curves), and the headline alone.
+ROOTS = """
+WITH leaf AS MATERIALIZED (
+    SELECT run, judge, task, epoch, leaf, any_value(weight) AS weight, avg(value) AS value,
+           avg(coalesce(compat, value)) AS compat, sum(input_tokens) AS input_tokens,
+           sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+    FROM '{folder}/verdicts/*.parquet' GROUP BY ALL
+), root AS MATERIALIZED (
+    SELECT run, judge, task, epoch, sum(weight * value) AS root, sum(weight * compat) AS compat,
+           count(*) FILTER (value >= 7) AS passed, count(value) AS leaves,
+           sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+           sum(cost_usd) AS cost_usd
+    FROM leaf GROUP BY run, judge, task, epoch
+)
+"""
+FIGURES = """
+SELECT run, judge, {by} AS name, avg(root), avg((root >= 7)::INTEGER), sum(passed) / sum(leaves),
+       avg(compat), sum(input_tokens), sum(output_tokens), sum(cost_usd)
+FROM {source} GROUP BY ALL
+"""
+UNIT = """(SELECT root.*, category, unnest(kinds) AS kind, unnest(tool_categories) AS called
+FROM root JOIN '{folder}/samples/*.parquet' USING (run, task, epoch))"""
+HEADLINE = ROOTS + FIGURES.format(by="'all'", source="root") + " ORDER BY run, judge"
+SAME = (
+    ROOTS
+    + " UNION ALL ".join(
+        FIGURES.format(by=by, source=source)
+        for by, source in (
+            ("'all'", "root"),
+            ("category", UNIT),
+            ("kind", UNIT),
+            ("called", UNIT),
+            *((f"'{end}'", f"(FROM root WHERE root >= {end})") for end in range(11)),
+        )
+    )
+    + "".join(
+        f" UNION ALL SELECT run, judge, '{end}', count(*), 0, 0, 0, 0, 0, 0 FROM leaf"
+        f" WHERE value >= {end} GROUP BY ALL"
+        for end in range(11)
+    )
+)
+REPORT = """
+import resource, sys, time
+from click.testing import CliRunner
+from gta_bench.cli import app
+start = time.perf_counter()
+result = CliRunner().invoke(app, ["report", sys.argv[1]])
+assert result.exit_code == 0, result.output
+assert "GTA-Workflow" in result.output
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def write_rows(file: Path, units: list[WorkflowUnit], size: int) -> None:
+    """Verdicts as a run has them, without making a record of each."""
+    left = size
+    with file.open("w", encoding="utf-8") as opened:
+        for judge in range(JUDGES):
+            for repeat in range(1, REPEATS + 1):
+                for one in units:
+                    for place, leaf in enumerate(LEAVES):
+                        if not left:
+                            return
+                        left -= 1
+                        value = (int(one.task.id) * 7 + judge + repeat + place + one.epoch) % 11
+                        key = {"task": one.task.id, "epoch": one.epoch, "leaf": leaf,
+                               "judge": f"judge-{judge}", "repeat": repeat}  # fmt: skip
+                        row = {"key": key, "verdict": {"type": "scored", "value": value,
+                               "reason": "It has what was asked for. " * 8, "used": []},
+                               "compat": None, "evidence": "e" * 64, "prompts": "p" * 64,
+                               "model": "m", "input_tokens": 2000, "cached_tokens": 0,
+                               "output_tokens": 90, "cost_usd": 0.001}  # fmt: skip
+                        opened.write(json.dumps(row) + "\n")
+
+
+def exported(folder: Path, size: int) -> tuple[Path, float]:
+    """The tables of a run with that many verdict rows, by the code of `gta results export`."""
+    run = folder / "run"
+    run.mkdir(parents=True)
+    wanted = -(-size // (len(LEAVES) * JUDGES * REPEATS))
+    tasks = [unit(str(n)).task.model_copy(update={"checkpoints": TREE}) for n in range(TASKS)]
+    units = [WorkflowUnit(task=tasks[n % TASKS], epoch=n // TASKS + 1) for n in range(wanted)]
+    write_rows(run / VERDICTS, units, size)
+    scores = score_workflow(units, (), thresholds=SEVEN)
+    start = time.perf_counter()
+    held = manifest(tasks=tuple(str(n) for n in range(TASKS)))
+    RunExport("run", held, folder / "out", 1, "parquet").workflow(units, scores, run)
+    return folder / "out", time.perf_counter() - start
+
+
+def pooled_seconds(folder: Path) -> tuple[float, float, float]:
+    """Our pooling and both queries by hand, in turns in one process; the best of five each."""
+    ours: list[float] = []
+    same: list[float] = []
+    headline: list[float] = []
+    for _ in range(5):
+        with duckdb.connect() as connection:
+            for table in ("runs", "samples", "verdicts"):
+                connection.execute(f"CREATE VIEW {table} AS FROM '{folder}/{table}/*.parquet'")
+            start = time.perf_counter()
+            found = judge_scores(connection)["run"]
+            ours.append(time.perf_counter() - start)
+        for query, times in ((SAME, same), (HEADLINE, headline)):
+            with duckdb.connect() as connection:
+                start = time.perf_counter()
+                rows = connection.execute(query.format(folder=folder)).fetchall()
+                times.append(time.perf_counter() - start)
+        assert [row[1] for row in rows] == [judge.judge for judge in found]
+        # The last unit may lack rows: it has no root of ours, and a wrong one by hand.
+        assert found[0].strict.root_score == pytest.approx(rows[0][3], abs=1e-2)
+    return min(ours), min(same), min(headline)
+
+
+@pytest.mark.measure
+def test_a_million_verdicts_are_reported_in_bounded_memory(tmp_path: Path) -> None:
+    seconds = {}
+    for size in SIZES:
+        folder, took = exported(tmp_path / str(size), size)
+        ours, same, headline = pooled_seconds(folder)
+        result = subprocess.run(
+            [sys.executable, "-c", REPORT, str(folder)], capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        reported, peak = map(float, result.stdout.split())
+        print(
+            f"{size:>9,} rows: export {took:.2f} s, report {reported:.2f} s, {peak:.0f} MiB; "
+            f"pooling {ours:.3f} s; by hand the same {same:.3f} s (ratio {ours / same:.2f}), "
+            f"the headline alone {headline:.3f} s (ratio {ours / headline:.2f})"
+        )
+        assert peak < 1024
+        seconds[size] = (ours, same)
+    ours, same = seconds[SIZES[-1]]
+    assert ours <= 1.5 * same
+    # Linear: ten times the rows take at most ten times as long, with room for a loaded machine.
+    assert ours < 15 * seconds[SIZES[-2]][0]

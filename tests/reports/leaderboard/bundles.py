@@ -1,0 +1,150 @@
+"""Complete runs without any system, and bundles that somebody laid hands on."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from gta_bench.cli.scoring import scored
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.metrics.reference import reference_trace
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.leaderboard import BundleManifest
+from gta_bench.records.run import RunManifest, RunMode, System, Unit, WorkflowUnit
+from gta_bench.records.steps import AnswerStep
+from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.reports.leaderboard.bundle import listed, run_digest
+from gta_bench.reports.leaderboard.signing import sign
+from gta_bench.runs.directory import open_run, write_scores
+from gta_bench.runs.imported import write_imported, write_imported_workflow
+from gta_bench.runs.verdicts import append_verdicts
+from gta_bench.runs.workflow_scoring import score_workflow_run
+from gta_bench.settings import Settings
+from gta_bench.similarity.catalog import load_similarity
+from tests.builders import checkpoint, workflow_task, write_workflow
+
+SIMILARITY = "exact-or-half"
+LEAVES = [9] * 100 + [8] * 32  # 1,156 leaves, as GTA-Workflow has
+
+
+def manifest(dataset: Dataset, name: str, mode: RunMode, **changes: Any) -> RunManifest:
+    return RunManifest.model_validate(
+        {
+            "created": datetime(2026, 11, 15, tzinfo=UTC),
+            "dataset": name,
+            "dataset_digest": dataset_digest(dataset),
+            "mode": mode,
+            "system": System(model="none/none", agent="gold"),
+            "tasks": tuple(dataset.tasks),
+            "similarity": SIMILARITY,
+            **changes,
+        }
+    )
+
+
+def gold_run(data: Path, run: Path, *, mode: RunMode = "end-to-end", **changes: Any) -> Path:
+    """GTA-Atomic's reference as a finished run."""
+    dataset = load_atomic(data)
+    assert mode != "workflow"
+    traces = {name: reference_trace(task) for name, task in dataset.tasks.items()}
+    if mode == "step":
+        traces = {
+            name: tuple(step for step in trace if step.step != "reply")
+            for name, trace in traces.items()
+        }
+    units = [Unit(task=task, trace=traces[name]) for name, task in dataset.tasks.items()]
+    made = open_run(run, manifest(dataset, "atomic", mode, **changes))
+    write_imported(run, made, units)
+    write_scores(run, scored(units, mode, load_similarity(SIMILARITY)))
+    return run
+
+
+def workflow_data(root: Path) -> Path:
+    """A dataset of GTA-Workflow's size with small tasks."""
+    tasks = {
+        str(number): workflow_task(
+            sub_tasks=[
+                checkpoint(f"cp{leaf}", requirements=f"Chapter {leaf} of book {number} is there")
+                for leaf in range(count)
+            ]
+        )
+        for number, count in enumerate(LEAVES)
+    }
+    return write_workflow(root, tasks)
+
+
+def workflow_run(data: Path, run: Path) -> Path:
+    """Answers and files in every task; every tenth task fails."""
+    dataset = load_workflow(data)
+    file = Deliverable(path="outputs/a.pdf", digest="a" * 64, size=5)
+    units = [
+        WorkflowUnit(task=task, trace=(AnswerStep(content="Done."),), deliverables=(file,))
+        for task in dataset.tasks.values()
+    ]
+    made = open_run(run, manifest(dataset, "workflow", "workflow"))
+    write_imported_workflow(run, made, units)
+    append_verdicts(
+        run,
+        [
+            VerdictRow(
+                key=VerdictKey(task=unit.task.id, leaf=leaf.id, judge="j"),
+                verdict=Scored(value=2 if int(unit.task.id) % 10 == 0 else 9, reason="so"),
+            )
+            for unit in units
+            for leaf in unit.task.leaves()
+        ],
+    )
+    score_workflow_run(run, Settings())
+    return run
+
+
+def changed(
+    bundle: Path, out: Path, change: Callable[[Path], None], *, signed: bool = False
+) -> Path:
+    """The bundle after somebody changed its files, signed again by that person or not."""
+    folder = out.with_suffix("")
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(folder)
+    change(folder)
+    if signed:
+        kept = BundleManifest.model_validate_json((folder / "bundle.json").read_bytes())
+        (folder / "bundle.json").unlink()
+        (folder / "signature.json").unlink()
+        files = listed(folder)
+        digest = run_digest(files)
+        rewrite(folder / "entry.json", run_digest=digest)
+        files = listed(folder)
+        again = kept.model_copy(update={"files": files, "run_digest": digest})
+        text = again.model_dump_json().encode()
+        (folder / "bundle.json").write_bytes(text)
+        signature = sign(text, Ed25519PrivateKey.generate())
+        (folder / "signature.json").write_text(signature.model_dump_json(), encoding="utf-8")
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(folder).as_posix())
+    return out
+
+
+def rewrite(file: Path, **changes: Any) -> None:
+    value = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**value, **changes}), encoding="utf-8")
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[Path], None]:
+    """A change of the first file of that pattern."""
+
+    def change(folder: Path) -> None:
+        file = next(iter(sorted(folder.glob(name))))
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+    return change

@@ -1,0 +1,188 @@
+"""Atomic runs on the page: scores, groups, failures, steps, and what is left out."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gta_bench.cli.scoring import scored
+from gta_bench.metrics.reference import reference_steps, reference_trace
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.calls import CallRecord
+from gta_bench.records.run import Mode, RunManifest, System, Unit, Usage
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    ReplyPart,
+    ReplyStep,
+    StepError,
+    ThoughtStep,
+)
+from gta_bench.reports.gains import error_kinds, unit_failures
+from gta_bench.reports.material import AtomicRun, anchor
+from gta_bench.reports.page import report_page
+from gta_bench.reports.summary import RunSummary
+from gta_bench.reports.trace_view import STEPS_SHOWN, paired_steps, reference_text
+from gta_bench.reports.words import short
+from gta_bench.similarity.catalog import load_similarity
+
+Tasks = Mapping[str, AtomicTask]
+
+
+def material(units: Sequence[Unit], mode: Mode, name: str = "runs/a") -> AtomicRun:
+    manifest = RunManifest(
+        created=datetime(2026, 11, 15, tzinfo=UTC),
+        dataset="atomic",
+        dataset_digest="0",
+        mode=mode,
+        system=System(model="m", agent="gold"),
+        tasks=tuple(unit.task.id for unit in units),
+    )
+    scores = scored(units, mode, load_similarity("exact-or-half"))
+    return AtomicRun(RunSummary(name, manifest, scores), units)
+
+
+def gold(tasks: Tasks, mode: Mode = "end-to-end", **changes: Any) -> list[Unit]:
+    traced = reference_steps if mode == "step" else reference_trace
+    return [Unit(task=task, trace=traced(task), **changes) for task in tasks.values()]
+
+
+def silent(tasks: Tasks) -> list[Unit]:
+    reply = MalformedStep(content="", reason="empty reply")
+    return [Unit(task=task, trace=(reply,)) for task in tasks.values()]
+
+
+@pytest.mark.parametrize("mode", ["step", "end-to-end"])
+def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode) -> None:
+    text = report_page(
+        [material(gold(atomic_tasks, mode), mode), material(silent(atomic_tasks), mode, "runs/b")]
+    )
+    assert "<h1>2 runs</h1>" in text
+    cell = "100.00</strong> <small>98.4 to 100.0" if mode == "step" else "<strong>9"
+    assert cell in text
+    assert "<strong>0.00</strong> <small>0.0 to" in text
+    assert "empty reply" in text
+    assert "154 are left out" in text
+    assert len(re.findall("<article", text)) == 150
+    assert len(text) < 1_500_000
+
+
+def test_a_wanted_task_is_shown_in_any_case(atomic_tasks: Tasks) -> None:
+    runs = [material(silent(atomic_tasks), "end-to-end")]
+    assert f'id="{anchor(1, "228", 1)}"' not in report_page(runs, most=2)
+    assert f'id="{anchor(1, "228", 1)}"' in report_page(runs, most=2, wanted=["228"])
+
+
+def test_every_link_of_a_page_leads_somewhere(atomic_tasks: Tasks) -> None:
+    text = report_page([material(silent(atomic_tasks), "step")], most=5)
+    ids = set(re.findall(r' id="([^"]+)"', text))
+    links = set(re.findall(r' href="#([^"]*)"', text))
+    assert links <= ids
+    assert len([one for one in links if "-task-" in one]) == 5
+
+
+def test_failures_come_in_the_order_of_what_they_are_worth(atomic_tasks: Tasks) -> None:
+    units = gold(atomic_tasks, "step")
+    units[0] = units[0].model_copy(update={"trace": None})
+    units[7] = units[7].model_copy(update={"trace": units[7].trace[:-1]})  # type: ignore[index]
+    run = material(units, "step")
+    first, second = unit_failures(run.summary.scores, units)[:2]
+    assert (first.task, first.what) == (units[0].task.id, "no prediction")
+    assert second.task == units[7].task.id
+    assert first.gain > second.gain > 0
+    # Were it mended, the metrics together would rise by exactly that.
+    mended = material(gold(atomic_tasks, "step"), "step").summary.scores.strict
+    lost = sum(
+        getattr(mended, name) - getattr(run.summary.scores.strict, name)
+        for name in ("inst_acc", "tool_acc", "arg_acc", "summ_acc")
+    )
+    assert first.gain + second.gain == pytest.approx(lost, abs=1e-6)
+
+
+def test_steps_stand_beside_the_reference(atomic_tasks: Tasks) -> None:
+    task = atomic_tasks["0"]
+    gold_steps = reference_steps(task)
+    call = next(step for step in gold_steps if isinstance(step, CallStep))
+    wrong = (
+        call.model_copy(update={"name": "Plot"}),
+        call.model_copy(update={"arguments": {"x": 1}}),
+        CallStep(name="OCR", arguments="{", error=StepError(type="args", message="no JSON")),
+        ThoughtStep(content="hm"),
+    )
+    notes = [pair.note for pair in paired_steps(Unit(task=task, trace=(gold_steps[0], *wrong)))]
+    assert notes[0] == ""
+    assert {"other tool", "failed call", "no turn"} & set(notes)
+    assert notes[5:] == ["missing"] * (len(gold_steps) - 5)
+
+
+def test_long_traces_and_texts_are_cut_with_a_word(atomic_tasks: Tasks) -> None:
+    steps = (
+        *(ReplyStep(parts=(ReplyPart(type="text", content="x" * 5000),)),) * 60,
+        ReplyStep(),
+        AnswerStep(content="", error=StepError(type="crash")),
+    )
+    text = report_page([material([Unit(task=atomic_tasks["0"], trace=steps)], "end-to-end")])
+    assert f"And {62 - STEPS_SHOWN} more steps" in text
+    assert "4,400 more characters" in text
+    assert short("abc", 2) == "ab… (1 more characters)"
+
+
+def test_errors_are_counted_by_kind(atomic_tasks: Tasks) -> None:
+    bad = CallRecord(tool="OCR", status="error", seconds=1, message="no  such\nfile")
+    gone = CallRecord(tool="OCR", status="unavailable", seconds=0)
+    crash = AnswerStep(content="", error=StepError(type="crash"))
+    called = CallStep(name="Plot", arguments={}, error=StepError(type="timeout"))
+    task = atomic_tasks["0"]
+    units = [
+        Unit(task=task, trace=(crash, called), calls=(bad, bad, gone)),
+        Unit(task=task, trace=(called,)),
+    ]
+    assert error_kinds(units) == {
+        ("OCR", "no such file"): 2,
+        ("OCR", "unavailable"): 1,
+        ("answer", "crash"): 1,
+        ("Plot", "timeout"): 1,
+    }
+
+
+def test_failures_are_counted_by_their_first_cause(atomic_tasks: Tasks) -> None:
+    few = {name: atomic_tasks[name] for name in ("0", "1", "2")}
+    said = report_page([material(silent(few), "end-to-end")])
+    causes = material(silent(few), "end-to-end").causes
+    assert causes and all(f"<td>{cause}</td>" in said for cause in causes)
+    assert "by cause" not in report_page([material(gold(few), "end-to-end")])
+
+
+def test_what_runs_took_is_drawn_and_told(atomic_tasks: Tasks) -> None:
+    few = {name: atomic_tasks[name] for name in ("0", "1", "2")}
+    cheap = [
+        one.model_copy(update={"usage": Usage(cost_usd=0.01, seconds=2, input_tokens=50)})
+        for one in gold(few)
+    ]
+    dear = [one.model_copy(update={"usage": Usage(cost_usd=500, seconds=1)}) for one in silent(few)]
+    text = report_page([material(cheap, "end-to-end"), material(dear, "end-to-end", "runs/b")])
+    assert text.count('<svg class="chart"') == 2
+    assert 'aria-label="AnsAcc, % by US$ a task; on the front: 1."' in text
+    assert "<td>cost and time</td>" in text
+    assert "$500" in text
+
+
+def test_a_reference_is_told_in_words(atomic_tasks: Tasks) -> None:
+    told = {reference_text(task) for task in atomic_tasks.values()}
+    assert "an image" in told
+    assert any(" or " in one for one in told)
+    assert any("; not " in one for one in told)
+
+
+def test_units_without_result_say_why(atomic_tasks: Tasks) -> None:
+    units = [
+        Unit(task=atomic_tasks["0"], failure="HTTP 500"),
+        Unit(task=atomic_tasks["1"], trace=None, epoch=2),
+    ]
+    text = report_page([material(units, "end-to-end")])
+    assert "No result: HTTP 500" in text
+    assert "No prediction." in text
+    assert "Task 1, epoch 2" in text

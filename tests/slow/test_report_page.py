@@ -1,0 +1,147 @@
+"""Reports and traces in a real browser: three runs on one page, and a sample in the viewer."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gta_bench.cli.pages import read_material
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.evidence import FileEvidence, Picture
+from gta_bench.records.run import Usage
+from gta_bench.reports.material import JudgedRun
+from gta_bench.reports.page import report_page
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from tests.browser import browse, install
+from tests.cli.test_run import gta
+from tests.reports.leaderboard.bundles import gold_run
+from tests.reports.test_atomic_page import material, silent
+
+pytestmark = pytest.mark.slow
+
+VISIT = """
+async function look(browser, site) {
+  const found = await visit(browser, site, 'report');
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const page = await plain.newPage();
+  await page.goto(`${site}#run-1-task-98-1`);
+  const shown = await page.isVisible('#run-1-task-98-1 .tree');
+  await page.click('#run-1-task-98-1 summary:has-text("Trace")');
+  const trace = await page.isVisible('#run-1-task-98-1 .steps');
+  const covered = await page.$$eval('td.num', (all) => all.filter(
+    (one) => one.scrollWidth > one.clientWidth + 1).length);
+  return { found, shown, trace, covered };
+}
+"""
+TRACE = """
+async function look(browser, site) {
+  const page = await browser.newPage();
+  await page.goto(site);
+  await page.waitForSelector('text=Sample 12');
+  await page.waitForSelector('text=What is the image of this analytic formula?');
+  return await page.textContent('body');
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("npm"))
+
+
+@pytest.fixture(scope="module")
+def gold(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return gold_run(atomic_dir, tmp_path_factory.mktemp("runs") / "gold")
+
+
+@pytest.fixture(scope="module")
+def imported(data_dir: Path, workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("imported") / "run"
+    stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
+    options: list[str | Path] = [
+        "--dataset",
+        "workflow",
+        "--data",
+        workflow_dir,
+        "--model",
+        "gemini-2.5-pro",
+    ]
+    gta("import", "opencompass", stored, *options, "--out", out)
+    gta("score", out)
+    return out
+
+
+def with_pictures(run: Path) -> JudgedRun:
+    """The run as if a judge had been shown its pictures."""
+    read = read_material(run)
+    assert isinstance(read, JudgedRun)
+    files = [file for unit in read.units for file in unit.deliverables if file.path.endswith("png")]
+    return JudgedRun(
+        read.summary,
+        read.units,
+        read.verdicts,
+        evidence={file.digest: _shown(file) for file in files},
+        picture=ArtefactStore(run / ARTEFACTS).read,
+    )
+
+
+def _shown(file: Deliverable) -> FileEvidence:
+    page = Picture(
+        digest=file.digest, media_type="image/png", label="picture", width=100, height=100
+    )
+    return FileEvidence(
+        path=file.path,
+        digest=file.digest,
+        size=file.size,
+        claims="png",
+        kind="png",
+        pictures=(page,),
+    )
+
+
+def test_three_runs_on_one_page_are_readable_in_every_size(
+    packages: Path,
+    imported: Path,
+    gold: Path,
+    atomic_tasks: Mapping[str, AtomicTask],
+    tmp_path: Path,
+) -> None:
+    nothing = [
+        unit.model_copy(update={"usage": Usage(seconds=3, cost_usd=0.2)})
+        for unit in silent(atomic_tasks)
+    ]
+    runs = [with_pictures(imported), read_material(gold), material(nothing, "end-to-end")]
+    file = tmp_path / "report.html"
+    file.write_text(report_page(runs, most=30), encoding="utf-8")
+    seen: Any = browse(packages, VISIT, file.as_uri())
+    for page in seen["found"]:
+        assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page
+    assert len(seen["found"]) == 4
+    assert (seen["shown"], seen["trace"], seen["covered"]) == (True, True, 0)
+
+
+@pytest.mark.usefixtures("loopback")
+def test_a_trace_is_opened_at_its_sample(packages: Path, gold: Path) -> None:
+    hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    command = [sys.executable, "-m", "gta_bench.cli", "view", str(gold), "--task", "12", "--trace"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **hidden},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            while "Running on" not in server.stdout.readline():
+                assert server.poll() is None
+            text: Any = browse(packages, TRACE, address)
+        finally:
+            server.terminate()
+    assert "(Epoch 1)" in text
