@@ -27,19 +27,24 @@ ANSWER = "All done: 42."
 LIMITS = CellLimits(seconds=300)
 
 
-def scripted_model(shell: str | None = None) -> Model:
-    """Asks the calculator, then the harness's own shell if it names one, then answers."""
+# Second calls that leave a file: by the shell of Codex, by a tool of ours.
+BY_SHELL = ("exec_command", {"cmd": "echo '# Report' > outputs/report.md"})
+BY_TOOL = ("CsvFileGenerator", {"filename": "table", "data_str": '[["a","b"],[1,2]]'})
+
+
+def scripted_model(then: tuple[str, dict[str, str]] | None = None) -> Model:
+    """Asks the calculator, then makes the other call if there is one, then answers."""
 
     def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
         said = [message.text for message in messages if message.role == "tool"]
         names = [tool.name for tool in tools]
         calculator = next((name for name in names if name.endswith("Calculator")), None)
+        other = next((name for name in names if then and name.endswith(then[0])), None)
         if not said and calculator is not None:
             output = ModelOutput.for_tool_call(NAME, calculator, {"expression": "6*7"})
-        elif len(said) == 1 and shell is not None:
+        elif len(said) == 1 and then is not None and other is not None:
             assert "42" in said[0], said
-            script = "echo '# Report' > outputs/report.md"
-            output = ModelOutput.for_tool_call(NAME, shell, {"cmd": script})
+            output = ModelOutput.for_tool_call(NAME, other, then[1])
         else:
             output = ModelOutput.from_content(NAME, ANSWER)
         # Without it, Inspect counts tokens with a vocabulary from the network.
