@@ -63,17 +63,17 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
 
 
 def tool_table(tools: Sequence[ToolUse]) -> Table:
-    """What became of the tool calls of a run."""
+    """What became of the tool calls of a run; imported ones have neither time nor backend."""
+    recorded = any(use.seconds or use.backends for use in tools)
     return Table(
-        ("tool", "done", "error", "unavailable", "s in all", "backend"),
+        ("tool", "done", "error", "unavailable", *(("s in all", "backend") if recorded else ())),
         tuple(
             (
                 use.tool,
                 str(use.done),
                 str(use.error),
                 str(use.unavailable),
-                f"{use.seconds:.1f}",
-                _backends(use.backends),
+                *((f"{use.seconds:.1f}", _backends(use.backends)) if recorded else ()),
             )
             for use in tools
         ),
@@ -153,6 +153,8 @@ def _tape_remarks(run: RunSummary) -> list[str]:
 
 def usage_text(usage: Usage) -> str:
     """What a run took, in a few words."""
+    if usage == Usage():
+        return "what it took was not recorded."
     cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
     return (
         f"{usage.model_calls} model calls ({usage.retries} retries), "
