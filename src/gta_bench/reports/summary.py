@@ -67,17 +67,17 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
 
 
 def tool_table(tools: Sequence[ToolUse]) -> Table:
-    """What became of the tool calls of a run."""
+    """What became of the tool calls of a run; imported ones have neither time nor backend."""
+    recorded = any(use.seconds or use.backends for use in tools)
     return Table(
-        ("tool", "done", "error", "unavailable", "s in all", "backend"),
+        ("tool", "done", "error", "unavailable", *(("s in all", "backend") if recorded else ())),
         tuple(
             (
                 use.tool,
                 str(use.done),
                 str(use.error),
                 str(use.unavailable),
-                f"{use.seconds:.1f}",
-                _backends(use.backends),
+                *((f"{use.seconds:.1f}", _backends(use.backends)) if recorded else ()),
             )
             for use in tools
         ),
@@ -158,6 +158,8 @@ def _tape_remarks(run: RunSummary) -> list[str]:
 
 def usage_text(usage: Usage, manifest: RunManifest) -> str:
     """What a run took, in a few words; what a foreign system did not state is not known."""
+    if usage == Usage():
+        return "what it took was not recorded."
     foreign = manifest.system.agent in FOREIGN
     tokens = usage.input_tokens + usage.output_tokens
     said = [
