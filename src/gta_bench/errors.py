@@ -7,6 +7,7 @@ GtaError                 told to the user in one line: what, where, what next
 ├── DatasetError         exit 3: benchmark files that cannot become records
 ├── FetchError           exit 3: a download or an archive that must not be used
 ├── RunError             exit 2: a run directory that is not what the command needs
+├── StoreError           exit 3: a store of runs that cannot be reached or written
 ├── ToolError            exit 1: told to the agent and recorded; the run goes on
 │   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
 │   └── InjectedFault    exit 1: a failure that a control made on purpose
@@ -76,6 +77,12 @@ class RunError(GtaError):
     """A folder that is no run, another run's folder, or one that lacks a stage's result."""
 
     exit_code = 2
+
+
+class StoreError(GtaError):
+    """A store that does not answer or refuses; the message says what is safe and how to go on."""
+
+    exit_code = 3
 
 
 class ToolError(GtaError):

@@ -11,6 +11,7 @@ from gta_bench.records.run import FeedbackLevel
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import files_folder, read_manifest, round_folder
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
@@ -62,7 +63,7 @@ def leaves(judged: Judged) -> list[list[float | None]]:
 
 def play(
     data: Path, out: Path, model: Model, rounds: int, level: FeedbackLevel = "pass-fail"
-) -> Sequence[tuple[Path, Judged]]:
+) -> Sequence[tuple[StorePath, Judged]]:
     run = wanted(data)
     return list(
         run_rounds(
@@ -148,10 +149,10 @@ def test_the_same_command_again_continues_and_does_nothing_twice(
 
 
 def test_a_round_with_units_that_have_no_score_is_the_last_one(data: Path, tmp_path: Path) -> None:
-    def half(run: Path) -> Judged:
+    def half(run: StorePath) -> Judged:
         """Forgets one verdict, and a judge that nobody waits for says one word."""
         judge_by_words(run)
-        kept = (run / VERDICTS).read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = (run / VERDICTS).read_bytes().decode().splitlines(keepends=True)
         other = kept[0].replace(JUDGE, "other")
         (run / VERDICTS).write_text("".join([*kept[1:], other]), encoding="utf-8")
         return Judged(JUDGE, score_workflow_run(run, Settings()))
@@ -173,7 +174,7 @@ def test_a_round_with_units_that_have_no_score_is_the_last_one(data: Path, tmp_p
 
 
 def test_a_judge_that_nobody_waits_for_does_not_stop_the_rounds(data: Path, tmp_path: Path) -> None:
-    def with_another(run: Path) -> Judged:
+    def with_another(run: StorePath) -> Judged:
         judge_by_words(run)
         row = next(iter(read_verdicts(run).values()))
         other = row.model_copy(update={"key": row.key.model_copy(update={"judge": "other"})})
@@ -203,7 +204,8 @@ def only(judged: Judged) -> WorkflowScores:
 
 
 def test_a_judge_without_verdicts_has_nothing_to_give_back(data: Path, tmp_path: Path) -> None:
-    ((folder, judged),) = play(data, tmp_path / "run", scripted(Mender(mends=1)), rounds=0)
+    out = tmp_path / "run"
+    ((_, judged),) = play(data, out, scripted(Mender(mends=1)), rounds=0)
     with pytest.raises(RunError, match="no verdict of 'nobody'"):
-        look_back(folder, judged._replace(judge="nobody"), "score")
+        look_back(out, judged._replace(judge="nobody"), "score")
     assert judged.scores.leaf_threshold == Settings().judge.leaf_threshold

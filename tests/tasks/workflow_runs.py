@@ -12,6 +12,7 @@ from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
@@ -73,7 +74,7 @@ def one_page(text: str) -> Callable[[list[ChatMessage]], ModelOutput]:
     return reply
 
 
-def judge_by_words(run: Path) -> Judged:
+def judge_by_words(run: StorePath) -> Judged:
     """10 for a leaf whose animal stands in a deliverable, else 3; a score that is there holds."""
     manifest, store = read_manifest(run), ArtefactStore(run / ARTEFACTS)
     known = read_verdicts(run)
@@ -89,7 +90,7 @@ def judge_by_words(run: Path) -> Judged:
 
 
 @contextmanager
-def unwatched(_: Path) -> Iterator[Callable[[bool], None]]:
+def unwatched(_: StorePath) -> Iterator[Callable[[bool], None]]:
     yield lambda well: None
 
 

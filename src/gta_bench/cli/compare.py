@@ -1,24 +1,25 @@
 """`gta compare`: runs on the same tasks, paired."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
 from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_table
+from gta_bench.cli.places import RUN
 from gta_bench.errors import UsageError
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
 from gta_bench.reports.tables import markdown
+from gta_bench.runs.store import StorePath
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on stdout.")
-def compare(runs: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
+def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> None:
     """Compare the first of RUNS with each other one on the tasks that both have (strict).
 
     Differences have 95 % intervals over tasks and p values of paired tests (McNemar's where a task
@@ -32,7 +33,7 @@ def compare(runs: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
     from gta_bench.reports.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
 
-    found = compared([read_compared(Path(run)) for run in runs])
+    found = compared([read_compared(run) for run in runs])
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
     elif as_markdown:

@@ -1,7 +1,6 @@
 """What pages and trees are made from, read from the folders of runs."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 import click
 
@@ -20,10 +19,11 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 
 
-def write_page(runs: Sequence[Path], file: Path, *, wanted: Collection[str] = ()) -> None:
+def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
     """The runs as one HTML file."""
     needs_report_extra("scipy")
     from gta_bench.reports.page import report_page
@@ -38,7 +38,7 @@ def write_page(runs: Sequence[Path], file: Path, *, wanted: Collection[str] = ()
     file.write_text(page, encoding="utf-8")
 
 
-def write_trees(runs: Sequence[Path], tasks: Sequence[str]) -> None:
+def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
     """The trees of the named tasks, as every judge saw them."""
     for run in runs:
         material = read_material(run)
@@ -62,14 +62,14 @@ def write_trees(runs: Sequence[Path], tasks: Sequence[str]) -> None:
                 click.echo(f"{tree_text(unit, view)}\n")
 
 
-def check_tasks(run: Path, manifest: RunManifest, tasks: Collection[str]) -> None:
+def check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -> None:
     """Refuse a task that the run does not have."""
     unknown = sorted({*tasks} - {*manifest.tasks})
     if unknown:
         raise UsageError(f"{run} has no task {unknown[0]!r}.")
 
 
-def read_material(run: Path, name: str | None = None) -> RunMaterial:
+def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
     """Everything of a run that a page shows, under its path or another name."""
     name = name or str(run)
     manifest = read_manifest(run)

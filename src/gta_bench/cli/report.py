@@ -1,7 +1,6 @@
 """`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import click
@@ -9,6 +8,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.output import say, write_json, write_table
+from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.failures import count_failures
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
@@ -33,6 +33,7 @@ from gta_bench.reports.summary import (
 from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import MANIFEST, read_manifest, read_scores, read_workflow_scores
+from gta_bench.runs.store import StorePath
 
 # The folder of the table of runs in an export.
 RUNS = "runs"
@@ -53,7 +54,7 @@ class Titled(NamedTuple):
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option(
     "--format",
     "shape",
@@ -69,26 +70,26 @@ class Titled(NamedTuple):
 )
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False),
+    type=PLACE,
     help="Write the runs as one page: intervals, groups, costs, failures, traces, evidence.",
 )
 def report(
-    runs: tuple[str, ...],
+    runs: tuple[StorePath, ...],
     shape: Literal["table", "markdown", "json"],
     tasks: tuple[str, ...],
-    html: str | None,
+    html: StorePath | None,
 ) -> None:
     """Show the scores of runs: both scorings, n of N, and what it took.
 
     RUNS are folders of runs, or of tables that `gta results export` wrote.
     """
-    folders = [Path(run) for run in runs]
+    folders = list(runs)
     if html is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
         from gta_bench.cli.pages import write_page, write_trees
 
         if html is not None:
-            write_page(folders, Path(html))
+            write_page(folders, html)
             say(f"The page: {html}")
         if tasks:
             write_trees(folders, tasks)
@@ -102,7 +103,7 @@ def report(
         write_reports(folders)
 
 
-def write_reports(folders: Sequence[Path]) -> None:
+def write_reports(folders: Sequence[StorePath]) -> None:
     """The runs as tables for the terminal."""
     summaries = _summaries(folders)
     for number, titled in enumerate(_tables(summaries)):
@@ -116,7 +117,7 @@ def write_reports(folders: Sequence[Path]) -> None:
             say(f"{one.run.name}: {remark}")
 
 
-def report_markdown(folders: Sequence[Path]) -> str:
+def report_markdown(folders: Sequence[StorePath]) -> str:
     """The runs as a Markdown page."""
     summaries = _summaries(folders)
     parts = ["# Report", ""]
@@ -132,11 +133,11 @@ def report_markdown(folders: Sequence[Path]) -> str:
     return "\n".join(parts)
 
 
-def _summaries(folders: Sequence[Path]) -> list[Summary]:
+def _summaries(folders: Sequence[StorePath]) -> list[Summary]:
     return [summary for folder in folders for summary in _summary(folder)]
 
 
-def _summary(folder: Path) -> list[Summary]:
+def _summary(folder: StorePath) -> list[Summary]:
     """One run, or all runs of an export."""
     if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
         needs_report_extra("duckdb")
@@ -151,7 +152,7 @@ def _summary(folder: Path) -> list[Summary]:
     return [_run_summary(folder)]
 
 
-def _run_summary(run: Path) -> Summary:
+def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.dataset == "workflow":
         return WorkflowSummary(str(run), manifest, read_workflow_scores(run))

@@ -1,6 +1,5 @@
 """`gta results`: runs as tables for any other analysis."""
 
-from pathlib import Path
 from typing import Literal
 
 import click
@@ -8,7 +7,9 @@ import click
 from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
+from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 
 
@@ -18,8 +19,8 @@ def results() -> None:
 
 
 @results.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False))
-@click.option("--out", required=True, type=click.Path(file_okay=False), help="A new folder.")
+@click.argument("runs", nargs=-1, required=True, type=RUN)
+@click.option("--out", required=True, type=PLACE, help="A new folder, or s3://….")
 @click.option(
     "--format",
     "shape",
@@ -29,7 +30,11 @@ def results() -> None:
 )
 @click.pass_obj
 def export(
-    config_file: str | None, /, runs: tuple[str, ...], out: str, shape: Literal["parquet", "csv"]
+    config_file: str | None,
+    /,
+    runs: tuple[StorePath, ...],
+    out: StorePath,
+    shape: Literal["parquet", "csv"],
 ) -> None:
     """Write the tables of RUNS below --out: a folder for each table, a file for each run.
 
@@ -41,6 +46,5 @@ def export(
 
     judge = read_settings(config_path(config_file)).settings.judge
     thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
-    folders = [Path(run) for run in runs]
-    rows = export_results(folders, Path(out), thresholds=thresholds, shape=shape).rows
+    rows = export_results(runs, out, thresholds=thresholds, shape=shape).rows
     say(", ".join(f"{count:,} {table}" for table, count in rows.items()) + f" in {out}.")

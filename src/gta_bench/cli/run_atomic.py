@@ -12,6 +12,7 @@ from gta_bench.cli.scoring import scored
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Mode
 from gta_bench.runs.directory import write_scores
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
@@ -82,7 +83,7 @@ def atomic_command(
     context.exit(0 if all(complete) else 1)
 
 
-def _run(out: Path, wanted: AtomicRun) -> bool:
+def _run(out: StorePath, wanted: AtomicRun) -> bool:
     similarity = load_similarity(wanted.similarity)
     manifest = plan(wanted)
     total = len(manifest.tasks) * manifest.epochs

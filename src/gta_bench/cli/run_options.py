@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,12 +10,14 @@ import click
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.harness import harness_options
+from gta_bench.cli.places import PLACE
 from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import Images
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.tooling import Tooling
@@ -33,7 +34,7 @@ OPTIONS = (
         show_default=True,
         help="toolcalling, react, react-upstream, silent or pkg.mod:function; gold for GTA-Atomic.",
     ),
-    click.option("--out", type=click.Path(), required=True, help="The run's folder."),
+    click.option("--out", type=PLACE, required=True, help="The run's folder, or s3://…."),
     click.option("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7)."),
     click.option("--epochs", type=click.IntRange(1), default=1, show_default=True),
     click.option(
@@ -67,7 +68,7 @@ class RunRequest:
 
     models: tuple[str, ...]
     agent: str
-    out: str
+    out: StorePath
     tasks: str | None
     epochs: int
     images: Images
@@ -93,13 +94,12 @@ class RunRequest:
         }
         refuse_with_product(self.product, given)
 
-    def systems(self, settings: Settings) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def systems(self, settings: Settings) -> Iterator[tuple[StorePath, dict[str, Any]]]:
         """The fields of a `SystemRun` for each system, with the folder of its run."""
-        out = Path(self.out)
         targets = (
-            run_targets(out, self.models, self.agent, settings, self.harness)
+            run_targets(self.out, self.models, self.agent, settings, self.harness)
             if self.product is None
-            else [(out, NO_MODEL)]
+            else [(self.out, NO_MODEL)]
         )
         given = {name: value for name, value in self.sampling.items() if value is not None}
         for target, model in targets:

@@ -13,6 +13,7 @@ from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tasks.evaluation import Listener, finished
@@ -71,7 +72,7 @@ def workflow_command(
     wanted.check(**{"--feedback-rounds": rounds > 0})
     if rounds and wanted.harness is not None:
         raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
-    folders: list[Path] = []
+    folders: list[StorePath] = []
     complete = True
     for target, fields in wanted.systems(settings):
         run = SystemRun(data=Path(settings.data.workflow), **fields)
@@ -93,7 +94,7 @@ def workflow_command(
 
 
 def _watching(total: int) -> Watching:
-    def watch(folder: Path) -> AbstractContextManager[Listener]:
+    def watch(folder: StorePath) -> AbstractContextManager[Listener]:
         return unit_bar(str(folder), total, finished(folder))
 
     return watch
@@ -102,7 +103,7 @@ def _watching(total: int) -> Watching:
 def _judging(judges: Sequence[str], settings: Settings) -> Judging:
     asked = plan_judging(judges, settings) if judges else None
 
-    def judge(folder: Path) -> Judged:
+    def judge(folder: StorePath) -> Judged:
         names = judge_with_bar(folder, asked) if asked is not None else [""]
         return Judged(names[0], score_workflow_run(folder, settings))
 

@@ -14,6 +14,7 @@ from gta_bench.cli.options import (
     similarity_option,
 )
 from gta_bench.cli.output import say, write_json, write_rows
+from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.scoring import scored
 from gta_bench.datasets.atomic import load_atomic
@@ -24,12 +25,13 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.reports.summary import SCORINGS, Scoring, metrics
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import load_similarity
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(exists=True, file_okay=False))
+@click.argument("run", required=False, type=RUN)
 @click.option(
     "--predictions",
     type=click.Path(exists=True),
@@ -60,7 +62,7 @@ def score(
     context: click.Context,
     config_file: str | None,
     /,
-    run: str | None,
+    run: StorePath | None,
     predictions: str | None,
     dataset: str | None,
     mode: Mode | None,
@@ -78,24 +80,24 @@ def score(
         **{f"judge.{name}": value for name, value in asking.items()},
     }
     settings = read_settings(config_path(config_file), overrides=overrides).settings
-    if run is not None and predictions is None and read_manifest(Path(run)).mode == "workflow":
+    if run is not None and predictions is None and read_manifest(run).mode == "workflow":
         # Reading logs needs the evaluation engine, scoring a prediction file does not.
         from gta_bench.runs.workflow_scoring import score_workflow_run
 
         if judges:
-            judge_stored_run(Path(run), judges, settings)
-        judged = score_workflow_run(Path(run), settings)
+            judge_stored_run(run, judges, settings)
+        judged = score_workflow_run(run, settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
         else:
-            write_reports([Path(run)])
+            write_reports([run])
         context.exit(0 if judged.complete else 1)
     if judges:
         raise UsageError("--judge needs the folder of a Workflow run: GTA-Atomic has no judge.")
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
-        scores = _score_run(Path(run), settings)
-        write_scores(Path(run), scores)
+        scores = _score_run(run, settings)
+        write_scores(run, scores)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
         loaded = load_atomic(Path(settings.data.atomic))
         found = read_predictions(Path(predictions), loaded, mode)
@@ -111,13 +113,13 @@ def score(
     if as_json:
         _write_json(scores, scoring, findings)
     elif run is not None:
-        write_reports([Path(run)])
+        write_reports([run])
     else:
         write_rows([(name, str(value)) for name, value in metrics(scores, scoring).items()])
     context.exit(0 if scores.n == scores.n_units else 1)
 
 
-def judge_stored_run(run: Path, judges: tuple[str, ...], settings: Settings) -> None:
+def judge_stored_run(run: StorePath, judges: tuple[str, ...], settings: Settings) -> None:
     """Ask the judges; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
@@ -125,7 +127,7 @@ def judge_stored_run(run: Path, judges: tuple[str, ...], settings: Settings) -> 
     judge_with_bar(run, plan_judging(judges, settings))
 
 
-def _score_run(run: Path, settings: Settings) -> RunScores:
+def _score_run(run: StorePath, settings: Settings) -> RunScores:
     # Reading logs needs the evaluation engine, scoring a prediction file does not.
     from gta_bench.runs.logs import read_units
 

@@ -1,22 +1,22 @@
 """Which runs a command line asks for: one for each model."""
 
 import re
-from pathlib import Path
 
 from gta_bench.agents.catalog import WITHOUT_MODEL
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
 
 
 def run_targets(
-    out: Path,
+    out: StorePath,
     models: tuple[str, ...],
     agent: str,
     settings: Settings,
     harness: Harness | None = None,
-) -> list[tuple[Path, ChosenModel]]:
+) -> list[tuple[StorePath, ChosenModel]]:
     """A run for each model: in `out` itself, or in a folder of its own where there are several."""
     if harness is not None and harness.kind == "command" and not models:
         return [(out, NO_MODEL)]

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, Literal
 
 import click
 
+from gta_bench.cli.places import PLACE
 from gta_bench.errors import UsageError
 from gta_bench.records.tape import TapeMode
+from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
 from gta_bench.tasks.tooling import Tooling
 
@@ -22,7 +23,7 @@ OPTIONS = (
         help="Whose tools are called: local, http://…, mcp+http://… or agentlego+http://…; "
         f"the server's token is read from {TOKEN_VARIABLE}.",
     ),
-    click.option("--tape", type=click.Path(file_okay=False), help="Folder of recorded tool calls."),
+    click.option("--tape", type=PLACE, help="Folder of recorded tool calls, or s3://…."),
     click.option(
         "--tape-mode",
         type=click.Choice(["live", "record", "replay", "replay-else-live"]),
@@ -51,7 +52,7 @@ def tooling_options(command: Command) -> Command:
     def with_tooling(
         *args: Any,
         tools: str,
-        tape: str | None,
+        tape: StorePath | None,
         tape_mode: TapeMode | Literal["live"] | None,
         controls: tuple[str, ...],
         control_seed: int,
@@ -62,7 +63,7 @@ def tooling_options(command: Command) -> Command:
         live = tape is None or tape_mode == "live"
         tooling = Tooling(
             server=tools,
-            tape=None if live or tape is None else Path(tape),
+            tape=None if live else tape,
             tape_mode="replay" if tape_mode is None or tape_mode == "live" else tape_mode,
             controls=controls,
             control_seed=control_seed,

@@ -16,6 +16,7 @@ from gta_bench.harnesses.choice import free_port
 from gta_bench.reports.material import anchor
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import log_of
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import can_open_pages
 
 PAGE = "report.html"
@@ -48,7 +49,7 @@ def view(run: str, task: str | None, epoch: int, trace: bool) -> None:
         webbrowser.open(address)
 
 
-def _serve(logs: Path, task: str | None, epoch: int) -> None:
+def _serve(logs: StorePath, task: str | None, epoch: int) -> None:
     """Serve the logs on this machine until interrupted."""
     from inspect_ai import view as serve_logs
 
@@ -62,7 +63,7 @@ def _serve(logs: Path, task: str | None, epoch: int) -> None:
     serve_logs(log_dir=str(logs), host=HOST, port=port)
 
 
-def _place(logs: Path, task: str | None, epoch: int) -> str:
+def _place(logs: StorePath, task: str | None, epoch: int) -> str:
     """The viewer's own address of a sample."""
     if task is None:
         return ""

@@ -3,17 +3,15 @@
 import asyncio
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.runs.artefacts import ArtefactStore
+from gta_bench.runs.store import StorePath, sorted_by_name, write_whole
 
 EVIDENCE = "evidence"  # its folder in a run
 
@@ -21,7 +19,7 @@ EVIDENCE = "evidence"  # its folder in a run
 class EvidenceStore:
     """A folder with one JSON file per shown file, and the pictures beside them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: StorePath) -> None:
         self.folder = folder
         self.pictures = ArtefactStore(folder / "pictures")
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -41,19 +39,14 @@ class EvidenceStore:
 
     def files(self) -> Iterator[FileEvidence]:
         """Everything that was made, for readers; what cannot be read is left out."""
-        for file in sorted(self.folder.glob("files/*/*.json")):
+        for file in sorted_by_name(self.folder.glob("files/*/*.json")):
             found = self.find(file.stem)
             if found is not None:
                 yield found
 
     def keep(self, key: str, evidence: FileEvidence) -> None:
         """Keep a file's evidence; its pictures are kept already."""
-        file = self._file(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".part-")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(evidence.model_dump_json().encode())
-        Path(partial).replace(file)
+        write_whole(self._file(key), evidence.model_dump_json().encode())
 
     @asynccontextmanager
     async def holding(self, keys: Iterable[str]) -> AsyncIterator[None]:
@@ -64,7 +57,7 @@ class EvidenceStore:
                 await stack.enter_async_context(lock)
             yield
 
-    def _file(self, key: str) -> Path:
+    def _file(self, key: str) -> StorePath:
         return self.folder / "files" / key[:2] / f"{key}.json"
 
 

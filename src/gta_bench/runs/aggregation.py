@@ -3,9 +3,7 @@
 The figures are those of `metrics.workflow_scores`, to the last digits of a sum.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
@@ -23,8 +21,9 @@ from gta_bench.records.workflow_scores import (
     JudgeScores,
     WorkflowScores,
 )
+from gta_bench.runs.database import connected, quoted
+from gta_bench.runs.store import StorePath, reaching
 
-MEMORY = "512MB"
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
@@ -98,15 +97,13 @@ class ExportedRun(NamedTuple):
     scores: RunScores | WorkflowScores
 
 
-def read_export(folder: Path) -> list[ExportedRun]:
+def read_export(folder: StorePath) -> list[ExportedRun]:
     """All exported runs, in the order in which they were given."""
-    with duckdb.connect(
-        config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
-    ) as connection:
+    with reaching(folder), connected(folder) as connection:
         for table in ("runs", "samples", "verdicts"):
             if any((folder / table).glob("*.parquet")):
-                files = str(folder / table / "*.parquet").replace("'", "''")
-                connection.execute(f"CREATE VIEW {table} AS FROM '{files}'")
+                files = quoted(folder / table / "*.parquet")
+                connection.execute(f"CREATE VIEW {table} AS FROM {files}")
         judges = judge_scores(connection) if (folder / "verdicts").is_dir() else {}
         rows = connection.execute("SELECT run, dataset, manifest, scores FROM runs").fetchall()
     return [

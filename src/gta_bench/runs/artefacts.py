@@ -1,11 +1,9 @@
 """Files kept once by their content, whatever names they have."""
 
 import hashlib
-import os
-import tempfile
-from pathlib import Path
 
 from gta_bench.errors import RunError
+from gta_bench.runs.store import StorePath, write_whole
 
 ARTEFACTS = "artefacts"
 
@@ -13,7 +11,7 @@ ARTEFACTS = "artefacts"
 class ArtefactStore:
     """A folder of files named by their SHA-256; a file is there whole or not at all."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: StorePath) -> None:
         self.folder = folder
 
     def keep(self, data: bytes) -> str:
@@ -21,11 +19,7 @@ class ArtefactStore:
         digest = hashlib.sha256(data).hexdigest()
         file = self.path(digest)
         if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".part-")
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            Path(partial).replace(file)
+            write_whole(file, data)
         return digest
 
     def read(self, digest: str) -> bytes:
@@ -39,6 +33,6 @@ class ArtefactStore:
             raise RunError(f"{file} was changed: its content is not that of its name.")
         return data
 
-    def path(self, digest: str) -> Path:
+    def path(self, digest: str) -> StorePath:
         """Where the bytes of a digest lie, or would."""
         return self.folder / digest[:2] / digest

@@ -1,18 +1,17 @@
 """A stored run read for a comparison: scores, and what every unit took, called and showed."""
 
-from pathlib import Path
-
 from gta_bench.metrics.run_scores import tool_uses
 from gta_bench.records.comparison import ComparedRun, UnitFacts
 from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest, read_scores, read_workflow_scores
 from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 
 Shown = dict[tuple[str, int], dict[str, str]]
 
 
-def read_compared(run: Path) -> ComparedRun:
+def read_compared(run: StorePath) -> ComparedRun:
     """All that a comparison looks at; `gta score` must have scored the run."""
     manifest = read_manifest(run)
     folder = log_folder(run)

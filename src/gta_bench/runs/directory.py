@@ -10,6 +10,7 @@ from gta_bench.records.base import Record
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.store import StorePath, write_whole
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
@@ -18,9 +19,10 @@ FILES = "files"
 ROUNDS = "rounds"
 
 Scores = TypeVar("Scores", bound=Record)
+Place = TypeVar("Place", Path, StorePath)
 
 
-def log_folder(run: Path) -> Path:
+def log_folder(run: Place) -> Place:
     """Where the evaluation engine keeps the run's logs."""
     return run / LOGS
 
@@ -30,12 +32,12 @@ def files_folder(run: Path) -> Path:
     return run / FILES
 
 
-def round_folder(run: Path, number: int) -> Path:
+def round_folder(run: Place, number: int) -> Place:
     """Where a round lies: the first is the run itself, a later one is a run inside it."""
     return run if number == 1 else run / ROUNDS / str(number)
 
 
-def read_manifest(run: Path) -> RunManifest:
+def read_manifest(run: StorePath) -> RunManifest:
     """What held while the run was made."""
     file = run / MANIFEST
     if not file.is_file():
@@ -46,7 +48,7 @@ def read_manifest(run: Path) -> RunManifest:
         raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc
 
 
-def open_run(run: Path, manifest: RunManifest) -> RunManifest:
+def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
     """Begin a run, or continue the one that is there; another run's folder is not touched."""
     if (run / MANIFEST).is_file():
         kept = read_manifest(run)
@@ -63,27 +65,27 @@ def open_run(run: Path, manifest: RunManifest) -> RunManifest:
     return manifest
 
 
-def write_manifest(run: Path, manifest: RunManifest) -> None:
+def write_manifest(run: StorePath, manifest: RunManifest) -> None:
     """Keep what holds for the run."""
     _write(run / MANIFEST, manifest.model_dump_json(indent=2))
 
 
-def write_scores(run: Path, scores: RunScores | WorkflowScores) -> None:
+def write_scores(run: StorePath, scores: RunScores | WorkflowScores) -> None:
     """Keep the run's scores."""
     _write(run / SCORES, scores.model_dump_json(indent=2))
 
 
-def read_scores(run: Path) -> RunScores:
+def read_scores(run: StorePath) -> RunScores:
     """The scores of an Atomic run; `gta score` makes them."""
     return _read_scores(run, RunScores)
 
 
-def read_workflow_scores(run: Path) -> WorkflowScores:
+def read_workflow_scores(run: StorePath) -> WorkflowScores:
     """The scores of a Workflow run; `gta score` makes them."""
     return _read_scores(run, WorkflowScores)
 
 
-def _read_scores(run: Path, kind: type[Scores]) -> Scores:
+def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
     file = run / SCORES
     if not file.is_file():
         raise RunError(f"{run} has no scores yet: run `gta score {run}`.")
@@ -93,8 +95,5 @@ def _read_scores(run: Path, kind: type[Scores]) -> Scores:
         raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
 
 
-def _write(file: Path, text: str) -> None:
-    """All or nothing: a reader never sees half a file."""
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(file)
+def _write(file: StorePath, text: str) -> None:
+    write_whole(file, f"{text}\n".encode())

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from inspect_ai.log import (
@@ -32,24 +31,25 @@ from gta_bench.runs.samples import (
     USAGE,
     dumped,
 )
+from gta_bench.runs.store import StorePath, reaching
 
 # A name that the evaluation engine can resolve when it reads the log again.
 MODEL = "mockllm/imported"
 
 
-def write_imported(run: Path, manifest: RunManifest, units: Sequence[Unit]) -> None:
+def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit]) -> None:
     """Write the units as one finished log in the run's folder."""
     _write_log(run, manifest, f"atomic_{manifest.mode}", [_sample(unit) for unit in units])
 
 
 def write_imported_workflow(
-    run: Path, manifest: RunManifest, units: Sequence[WorkflowUnit]
+    run: StorePath, manifest: RunManifest, units: Sequence[WorkflowUnit]
 ) -> None:
     """Write the Workflow units as one finished log in the run's folder."""
     _write_log(run, manifest, "workflow", [_workflow_sample(unit) for unit in units])
 
 
-def _write_log(run: Path, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
+def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
     now = datetime.now(UTC)
     stamp = now.isoformat(timespec="seconds")
     log = EvalLog(
@@ -75,7 +75,8 @@ def _write_log(run: Path, manifest: RunManifest, task: str, samples: list[EvalSa
     folder = log_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{now:%Y-%m-%dT%H-%M-%S}-00-00_{task.replace('_', '-')}_{log.eval.eval_id}.eval"
-    write_eval_log(log, str(folder / name))
+    with reaching(folder, writing=True):
+        write_eval_log(log, str(folder / name))
 
 
 def _sample(unit: Unit) -> EvalSample:

@@ -1,7 +1,6 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -29,6 +28,7 @@ from gta_bench.runs.samples import (
     read_upstream,
     read_workflow_task,
 )
+from gta_bench.runs.store import StorePath, reaching
 
 
 class ReadUnits(NamedTuple):
@@ -45,26 +45,26 @@ class ReadWorkflowUnits(NamedTuple):
     not_run: tuple[tuple[str, int], ...]
 
 
-def read_units(folder: Path, tasks: Sequence[str], epochs: int) -> ReadUnits:
+def read_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadUnits:
     """One unit for every task and epoch that was run."""
     samples, not_run = _samples(folder, tasks, epochs)
     return ReadUnits(tuple(_unit(sample) for sample in samples), not_run)
 
 
-def read_workflow_units(folder: Path, tasks: Sequence[str], epochs: int) -> ReadWorkflowUnits:
+def read_workflow_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadWorkflowUnits:
     """One unit for every Workflow task and epoch that was run."""
     samples, not_run = _samples(folder, tasks, epochs)
     return ReadWorkflowUnits(tuple(_workflow_unit(sample) for sample in samples), not_run)
 
 
-def read_stores(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
+def read_stores(folder: StorePath) -> dict[tuple[str, int], dict[str, Any]]:
     """What every finished sample keeps, by task and epoch."""
     return {
         key: sample.store for key, sample in _newest_samples(folder).items() if sample.error is None
     }
 
 
-def finished_units(folder: Path) -> int:
+def finished_units(folder: StorePath) -> int:
     """How many units the logs hold that need not be run again."""
     return sum(sample.error is None for sample in _newest_samples(folder).values())
 
@@ -79,7 +79,7 @@ class Said(NamedTuple):
     said: str
 
 
-def read_said(folder: Path) -> Iterator[Said]:
+def read_said(folder: StorePath) -> Iterator[Said]:
     """The messages of every unit; a judge's calls are left out."""
     for sample in _newest_samples(folder, resolve_attachments=True).values():
         told: dict[str, None] = {}
@@ -93,26 +93,27 @@ def read_said(folder: Path) -> Iterator[Said]:
         yield Said(str(sample.id), sample.epoch, *("\n".join(one) for one in (told, tools, said)))
 
 
-def copy_logs(folder: Path, to: Path) -> None:
+def copy_logs(folder: StorePath, to: StorePath) -> None:
     """The logs once more as plain JSON, which any reader can check before unpacking."""
     for info in list_eval_logs(str(folder)):
         name = unquote(info.name).rsplit("/", 1)[-1].rpartition(".")[0]
         write_eval_log(read_eval_log(info), str(to / f"{name}.json"), format="json")
 
 
-def log_of(folder: Path, task: str, epoch: int) -> str | None:
+def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
     """The name of the newest log that holds the unit."""
     if not folder.is_dir():
         return None
-    for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name, reverse=True):
-        for one in read_eval_log_sample_summaries(info):
-            if (str(one.id), one.epoch) == (task, epoch):
-                return unquote(info.name).rsplit("/", 1)[-1]
+    with reaching(folder):
+        for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name, reverse=True):
+            for one in read_eval_log_sample_summaries(info):
+                if (str(one.id), one.epoch) == (task, epoch):
+                    return unquote(info.name).rsplit("/", 1)[-1]
     return None
 
 
 def _samples(
-    folder: Path, tasks: Sequence[str], epochs: int
+    folder: StorePath, tasks: Sequence[str], epochs: int
 ) -> tuple[list[EvalSample], tuple[tuple[str, int], ...]]:
     found = _newest_samples(folder)
     wanted = [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
@@ -123,18 +124,19 @@ def _samples(
 
 
 def _newest_samples(
-    folder: Path, *, resolve_attachments: bool = False
+    folder: StorePath, *, resolve_attachments: bool = False
 ) -> dict[tuple[str, int], EvalSample]:
     """The newest of each; a killed attempt leaves its log behind, and finished beats failed."""
     found: dict[tuple[str, int], EvalSample] = {}
     if not folder.is_dir():
         return found
-    for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name):
-        log = read_eval_log(info, resolve_attachments=resolve_attachments)
-        for sample in log.samples or []:
-            key = (str(sample.id), sample.epoch)
-            if key not in found or sample.error is None or found[key].error is not None:
-                found[key] = sample
+    with reaching(folder):
+        for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name):
+            log = read_eval_log(info, resolve_attachments=resolve_attachments)
+            for sample in log.samples or []:
+                key = (str(sample.id), sample.epoch)
+                if key not in found or sample.error is None or found[key].error is not None:
+                    found[key] = sample
     return found
 
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import duckdb
@@ -26,6 +25,7 @@ from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.database import connected, quoted
 from gta_bench.runs.directory import (
     SCORES,
     log_folder,
@@ -35,11 +35,11 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.logs import read_units, read_workflow_units
 from gta_bench.runs.results_columns import COMPAT_COUNTS, COUNTS, TABLES
-from gta_bench.runs.verdicts import VERDICTS, whole_verdicts
+from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.verdicts import VERDICTS, has_verdicts, whole_verdicts
 
 Shape = Literal["parquet", "csv"]
 Row = dict[str, Any]
-MEMORY = "512MB"
 
 READ = """read_json(
     $file, format = 'newline_delimited', maximum_object_size = 67108864,
@@ -96,7 +96,7 @@ class Exported(NamedTuple):
 
 
 def export_results(
-    runs: Sequence[Path], out: Path, *, thresholds: Thresholds, shape: Shape = "parquet"
+    runs: Sequence[StorePath], out: StorePath, *, thresholds: Thresholds, shape: Shape = "parquet"
 ) -> Exported:
     """Write the tables of all runs below `out`: a folder for each table, a file for each run.
 
@@ -129,7 +129,7 @@ class RunExport:
     """The tables of one run, a file each."""
 
     def __init__(
-        self, name: str, manifest: RunManifest, out: Path, number: int, shape: Shape
+        self, name: str, manifest: RunManifest, out: StorePath, number: int, shape: Shape
     ) -> None:
         self.name = name
         self.manifest = manifest
@@ -162,7 +162,9 @@ class RunExport:
         self._write("samples", map(sample, units))
         self._write("failures", (self._failure(one, None) for one in scores.failures))
 
-    def workflow(self, units: Sequence[WorkflowUnit], scores: WorkflowScores, run: Path) -> None:
+    def workflow(
+        self, units: Sequence[WorkflowUnit], scores: WorkflowScores, run: StorePath
+    ) -> None:
         """A run of GTA-Workflow; its verdicts go from file to file."""
         thresholds = {
             "leaf_threshold": scores.leaf_threshold,
@@ -170,9 +172,9 @@ class RunExport:
         }
         self._write("runs", [self._run(scores, thresholds)])
         self._write("samples", map(self._workflow_sample, units))
-        if (run / VERDICTS).is_file():
+        if has_verdicts(run):
             tasks = {unit.task.id: unit.task for unit in units}
-            with whole_verdicts(run) as file, _connected() as connection:
+            with whole_verdicts(run) as file, connected(self.out) as connection:
                 _leaf_table(connection, tasks.values())
                 try:
                     connection.execute(LINES, {"file": str(file)})
@@ -245,7 +247,7 @@ class RunExport:
             query = (
                 "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
             )
-            with _connected() as connection:
+            with connected(self.out) as connection:
                 self._copy(connection, table, query, {"file": file.name, "columns": columns})
 
     def _copy(
@@ -253,16 +255,12 @@ class RunExport:
     ) -> None:
         folder = self.out / table
         folder.mkdir(parents=True, exist_ok=True)
-        target = str(folder / self.file).replace("'", "''")
+        target = quoted(folder / self.file)
         form = "PARQUET, COMPRESSION zstd" if self.shape == "parquet" else "CSV, HEADER"
-        copied = connection.execute(f"COPY ({query}) TO '{target}' (FORMAT {form})", values)
-        (count,) = copied.fetchone() or (0,)
+        with reaching(self.out, writing=True):
+            copied = connection.execute(f"COPY ({query}) TO {target} (FORMAT {form})", values)
+            (count,) = copied.fetchone() or (0,)
         self.rows[table] = self.rows.get(table, 0) + count
-
-
-def _connected() -> duckdb.DuckDBPyConnection:
-    """DuckDB in memory, held to a bound; what does not fit goes to disk and back."""
-    return duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()})
 
 
 def _leaf_table(connection: duckdb.DuckDBPyConnection, tasks: Iterable[WorkflowTask]) -> None:

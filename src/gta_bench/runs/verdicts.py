@@ -1,4 +1,7 @@
-"""The verdicts of a run, a line each, appended as they come: a kill loses none that was made."""
+"""The verdicts of a run, a line each, appended as they come: a kill loses none that was made.
+
+In a store, which cannot append, each call of `append_verdicts` leaves one object of lines.
+"""
 
 import fcntl
 import os
@@ -12,15 +15,29 @@ from pydantic import ValidationError
 
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.runs.store import (
+    RemotePath,
+    StorePath,
+    append,
+    fold_parts,
+    parts_of,
+    whole_file,
+)
 
 VERDICTS = "verdicts.jsonl"
 _BLOCK = 65536
 
 
-def append_verdicts(run: Path, rows: Iterable[VerdictRow]) -> None:
+def append_verdicts(run: StorePath, rows: Iterable[VerdictRow]) -> None:
     """Keep verdicts for good; several threads and processes may do so at once."""
     lines = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
-    with _locked(run / VERDICTS) as handle:
+    file = run / VERDICTS
+    if isinstance(file, RemotePath):
+        if lines:
+            append(file, lines)
+        return
+    fold_parts(file)
+    with _locked(file) as handle:
         end = _end_of_lines(handle)
         os.truncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
@@ -29,16 +46,17 @@ def append_verdicts(run: Path, rows: Iterable[VerdictRow]) -> None:
         os.fsync(handle)
 
 
-def read_verdicts(run: Path) -> Mapping[VerdictKey, VerdictRow]:
+def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
     """The newest row of each key; on the same evidence a score outlasts the lack of one.
 
     The last line may be half written where the machine died; any other broken line is an error.
     """
     file = run / VERDICTS
     rows: dict[VerdictKey, VerdictRow] = {}
-    if not file.is_file():
+    if not has_verdicts(run):
         return rows
-    lines = file.read_bytes().split(b"\n")
+    with whole_file(file) as whole:
+        lines = whole.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -54,23 +72,28 @@ def read_verdicts(run: Path) -> Mapping[VerdictKey, VerdictRow]:
     return rows
 
 
+def has_verdicts(run: StorePath) -> bool:
+    """Whether any judge left a verdict."""
+    return (run / VERDICTS).is_file() or parts_of(run / VERDICTS).is_dir()
+
+
 @contextmanager
-def whole_verdicts(run: Path) -> Iterator[Path]:
+def whole_verdicts(run: StorePath) -> Iterator[Path]:
     """The file of a run's verdicts for readers of whole lines: without a half-written last one."""
-    file = run / VERDICTS
-    size = file.stat().st_size
-    with file.open("rb") as opened:
-        end = _end_of_lines(opened.fileno())
-        opened.seek(end)
-        tail = opened.read()
-    if end == size or _is_row(tail):
-        yield file
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / VERDICTS
-        shutil.copyfile(file, copy)
-        os.truncate(copy, end)
-        yield copy
+    with whole_file(run / VERDICTS) as file:
+        size = file.stat().st_size
+        with file.open("rb") as opened:
+            end = _end_of_lines(opened.fileno())
+            opened.seek(end)
+            tail = opened.read()
+        if end == size or _is_row(tail):
+            yield file
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / VERDICTS
+            shutil.copyfile(file, copy)
+            os.truncate(copy, end)
+            yield copy
 
 
 def _is_row(line: bytes) -> bool:

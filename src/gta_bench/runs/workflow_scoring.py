@@ -1,16 +1,15 @@
 """A stored Workflow run scored from its units and verdicts; no model is asked."""
 
-from pathlib import Path
-
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
 
 
-def score_workflow_run(run: Path, settings: Settings) -> WorkflowScores:
+def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     """Score the run by every judge that left a verdict, and keep the scores."""
     manifest = read_manifest(run)
     found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)

@@ -122,7 +122,9 @@ class Contents:
     def path(self, digest: str) -> Path:
         """Where the content lies."""
         self._sizes.move_to_end(digest)
-        return self._store.path(digest)
+        path = self._store.path(digest)
+        assert isinstance(path, Path)
+        return path
 
     def read(self, digest: str) -> bytes:
         """The content, checked."""

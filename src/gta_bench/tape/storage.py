@@ -1,7 +1,8 @@
 """A tape on disk: `tape.jsonl`, which is only ever appended to, and `artefacts/`.
 
 The index in memory has a place in the file for each call and no reply, so a tape costs its
-reader a few hundred bytes a call however long the replies are.
+reader a few hundred bytes a call however long the replies are. A tape in a store is read once, into
+a file of this machine that has no name; each line that is recorded is an object of its own there.
 """
 
 import hashlib
@@ -28,6 +29,14 @@ from gta_bench.records.tape import (
 )
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.store import (
+    RemotePath,
+    StorePath,
+    append,
+    fold_parts,
+    parts_of,
+    whole_file,
+)
 from gta_bench.tape.canonical import canonical_json
 
 TAPE = "tape.jsonl"
@@ -60,7 +69,7 @@ class Agreed(NamedTuple):
 class Tape:
     """The calls of a tape by what they are found by."""
 
-    def __init__(self, folder: Path, handle: int) -> None:
+    def __init__(self, folder: StorePath, handle: int) -> None:
         self.folder = folder
         self.artefacts = ArtefactStore(folder / ARTEFACTS)
         self.header: HeaderLine | None = None
@@ -75,18 +84,22 @@ class Tape:
         return sum(map(len, self._own.values()))
 
     @classmethod
-    def open(cls, folder: Path) -> "Tape":
+    def open(cls, folder: StorePath) -> "Tape":
         """A tape to replay."""
         _header(folder)
-        tape = cls(folder, os.open(folder / TAPE, os.O_RDONLY))
+        with whole_file(folder / TAPE) as file:
+            tape = cls(folder, os.open(file, os.O_RDONLY))
         tape._read()
         return tape
 
     @classmethod
-    def record(cls, folder: Path, *, dataset: str, origin: TapeOrigin) -> "Tape":
+    def record(cls, folder: StorePath, *, dataset: str, origin: TapeOrigin) -> "Tape":
         """A tape to append to: a new one, or one of the same kind that is there."""
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / TAPE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        if isinstance(folder, Path):
+            fold_parts(folder / TAPE)
+        with whole_file(folder / TAPE) as file:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         tape = cls(folder, handle)
         with _alone(handle):
             # The line that a killed recording left half written was never told to an agent.
@@ -122,6 +135,9 @@ class Tape:
 
     def _append(self, line: HeaderLine | ToolLine | CallLine) -> tuple[int, int]:
         data = _bytes(canonical_json(line.model_dump(mode="json"))) + b"\n"
+        file = self.folder / TAPE
+        if isinstance(file, RemotePath):
+            append(file, data)
         with _alone(self._handle):
             if os.write(self._handle, data) != len(data):
                 raise RunError(f"{self.folder}: the disk is full; free space and record again.")
@@ -171,7 +187,8 @@ class Tape:
     def _read(self) -> int:
         """Index every line; returns where the last whole one ends."""
         start = 0
-        with (self.folder / TAPE).open("rb") as stream:
+        with os.fdopen(os.dup(self._handle), "rb") as stream:
+            stream.seek(0)
             for number, data in enumerate(stream, 1):
                 if not data.endswith(b"\n"):
                     break
@@ -209,10 +226,10 @@ class Tape:
             self._anywhere[keys.anywhere] = Agreed(agreed.place, None)
 
 
-def tape_digest(folder: Path) -> str:
+def tape_digest(folder: StorePath) -> str:
     """One digest of what a tape holds, whatever the order in which it was recorded."""
     whole = hashlib.sha256()
-    with (folder / TAPE).open("rb") as stream:
+    with whole_file(folder / TAPE) as file, file.open("rb") as stream:
         for digest in sorted(
             {hashlib.sha256(line).digest() for line in stream if line[-1:] == b"\n"}
         ):
@@ -220,7 +237,7 @@ def tape_digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def tape_use(folder: Path, mode: TapeMode) -> TapeUse:
+def tape_use(folder: StorePath, mode: TapeMode) -> TapeUse:
     """What a run's manifest says of the tape before the run; a recording has no digest yet."""
     if mode == "record":
         return TapeUse(mode=mode, origin="live")
@@ -228,16 +245,16 @@ def tape_use(folder: Path, mode: TapeMode) -> TapeUse:
     return TapeUse(mode=mode, origin=header.origin, digest=tape_digest(folder))
 
 
-def recorded_use(folder: Path) -> TapeUse:
+def recorded_use(folder: StorePath) -> TapeUse:
     """What the manifest says of a tape after the run that recorded it."""
     return TapeUse(mode="record", origin="live", digest=tape_digest(folder))
 
 
-def _header(folder: Path) -> HeaderLine:
+def _header(folder: StorePath) -> HeaderLine:
     file = folder / TAPE
-    if not file.is_file():
+    if not file.is_file() and not parts_of(file).is_dir():
         raise RunError(f"{folder} is not a tape: there is no {TAPE} in it.")
-    with file.open("rb") as stream:
+    with whole_file(file) as whole, whole.open("rb") as stream:
         try:
             return HeaderLine.model_validate_json(stream.readline())
         except ValidationError as exc:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from inspect_ai import Task
 from inspect_ai.model import Model
@@ -12,11 +11,12 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import Mode, RunManifest
-from gta_bench.runs.directory import files_folder, log_folder, open_run
+from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
+from gta_bench.runs.store import StorePath
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
-from gta_bench.tasks.context import RunContext
+from gta_bench.tasks.context import RunContext, workspaces
 from gta_bench.tasks.evaluation import (
     Listener,
     agent_digests,
@@ -78,7 +78,7 @@ def _notes(run: AtomicRun) -> tuple[str, ...]:
 def execute(
     run: AtomicRun,
     planned: RunManifest,
-    out: Path,
+    out: StorePath,
     listener: Listener,
     *,
     model: Model | None = None,
@@ -91,9 +91,9 @@ def execute(
     asked = model or open_model(run.model, run.settings.budget)
     task = _task(run, manifest.similarity)
     references = load_atomic(run.data).tasks.values() if run.tooling.controls else ()
-    with open_tooling(run.tooling, "atomic", references) as tooling:
+    with open_tooling(run.tooling, "atomic", references) as tooling, workspaces(out) as files:
         context = RunContext(
-            files=files_folder(out),
+            files=files,
             settings=run.settings,
             tooling=tooling,
             harness=run.harness,

@@ -12,12 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gta_bench.confine.files import remove_tree
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import DatasetName
 from gta_bench.records.tape import TapeMode
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.directory import FILES
+from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.controls import Controls
@@ -67,7 +70,7 @@ class RunContext:
     files: Path
     settings: Settings
     tooling: OpenTooling = LOCAL_TOOLS
-    artefacts: Path | None = None
+    artefacts: StorePath | None = None
     earlier: Earlier | None = None
     product: Product | None = None
     harness: Harness | None = None
@@ -94,6 +97,22 @@ def at_end(work: Callable[[], None]) -> None:
         _contexts[-1].closing.callback(work)
     else:
         atexit.register(work)
+
+
+@contextmanager
+def workspaces(run: StorePath) -> Iterator[Path]:
+    """Where a run's units work: in its folder, and for a run in a store on this machine meanwhile.
+
+    What counts of a workspace is kept by content, in the run.
+    """
+    if isinstance(run, Path):
+        yield run / FILES
+        return
+    folder = Path(tempfile.mkdtemp(prefix="gta-files-"))
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
 
 
 def current_settings() -> Settings:

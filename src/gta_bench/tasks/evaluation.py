@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
-from pathlib import Path
 
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
@@ -15,6 +14,7 @@ from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Images, RunManifest, System
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import finished_units
+from gta_bench.runs.store import StorePath, reaching
 from gta_bench.tasks.context import RunContext, run_context
 from gta_bench.tasks.models import ChosenModel
 from gta_bench.tools import prompts as tool_prompts
@@ -80,7 +80,7 @@ def package_versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-def finished(out: Path) -> int:
+def finished(out: StorePath) -> int:
     """How many units of a run need not be run again."""
     return finished_units(log_folder(out))
 
@@ -88,7 +88,7 @@ def finished(out: Path) -> int:
 def evaluate(
     task: Task,
     manifest: RunManifest,
-    out: Path,
+    out: StorePath,
     context: RunContext,
     listener: Listener,
     *,
@@ -98,7 +98,7 @@ def evaluate(
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import sample_progress
 
-    with sample_progress(listener), run_context(context):
+    with sample_progress(listener), run_context(context), reaching(out, writing=True):
         try:
             eval_set(
                 task,

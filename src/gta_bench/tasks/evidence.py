@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Protocol
 
 from gta_bench.errors import GtaError
@@ -13,6 +12,7 @@ from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import equipped
@@ -31,7 +31,7 @@ class EvidenceSource(Protocol):
 class RunEvidence:
     """Evidence from the files that a run keeps; what was rendered is kept beside them."""
 
-    def __init__(self, run: Path, settings: Settings) -> None:
+    def __init__(self, run: StorePath, settings: Settings) -> None:
         self._files = ArtefactStore(run / ARTEFACTS)
         self._store = EvidenceStore(run / EVIDENCE)
         self._settings = settings

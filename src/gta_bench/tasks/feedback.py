@@ -12,7 +12,7 @@ from typing import NamedTuple
 from inspect_ai.model import Model
 
 from gta_bench.agents.prompts import render
-from gta_bench.errors import RunError
+from gta_bench.errors import RunError, UsageError
 from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.run import Feedback, FeedbackLevel, RunManifest
@@ -28,6 +28,7 @@ from gta_bench.runs.directory import (
     round_folder,
 )
 from gta_bench.runs.logs import read_stores, read_workflow_units
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.evaluation import Listener
@@ -44,22 +45,27 @@ class Judged(NamedTuple):
     scores: WorkflowScores
 
 
-Judging = Callable[[Path], Judged]
-Watching = Callable[[Path], AbstractContextManager[Listener]]
+Judging = Callable[[StorePath], Judged]
+Watching = Callable[[StorePath], AbstractContextManager[Listener]]
 
 
 def run_rounds(
     run: SystemRun,
     planned: RunManifest,
-    out: Path,
+    out: StorePath,
     watching: Watching,
     judging: Judging,
     *,
     rounds: int,
     level: FeedbackLevel,
     model: Model | None = None,
-) -> Iterator[tuple[Path, Judged]]:
+) -> Iterator[tuple[StorePath, Judged]]:
     """Run and judge the first round and `rounds` more; ends where one has units without a root."""
+    if rounds and not isinstance(out, Path):
+        raise UsageError(
+            "--feedback-rounds continues in the workspaces of the round before, which a store does "
+            "not keep: name a folder of this machine as --out."
+        )
     earlier = None
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
@@ -69,6 +75,7 @@ def run_rounds(
         yield folder, judged
         if number > rounds or not _complete(judged):
             return
+        assert isinstance(out, Path) and isinstance(folder, Path)
         earlier = look_back(folder, judged, level)
         back = Feedback(round=number + 1, level=level, judge=judged.judge)
         planned = planned.model_copy(update={"feedback": back})
@@ -156,7 +163,7 @@ def _open_round(out: Path, number: int, planned: RunManifest) -> None:
             link.symlink_to(Path("..") / ".." / name)
 
 
-def _carry_verdicts(before: Path, after: Path, earlier: Earlier, judge: str) -> None:
+def _carry_verdicts(before: StorePath, after: StorePath, earlier: Earlier, judge: str) -> None:
     """Units with nothing to mend are not judged again: their verdicts hold."""
     known = read_verdicts(after)
     append_verdicts(

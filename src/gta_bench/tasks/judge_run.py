@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
@@ -16,10 +15,10 @@ from gta_bench.errors import UsageError
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.records.run import WorkflowUnit
-from gta_bench.runs.directory import files_folder
+from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
-from gta_bench.tasks.context import RunContext, run_context
+from gta_bench.tasks.context import RunContext, run_context, workspaces
 from gta_bench.tasks.evaluation import Listener
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
 from gta_bench.tasks.judging import (
@@ -76,7 +75,7 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
     )
 
 
-def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
+def judge_run(run: StorePath, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
     opened = [_opened(one, judging) for one in judging.models]
@@ -102,7 +101,7 @@ def _opened(chosen: ChosenModel, judging: Judging) -> Model:
 
 
 def _open_leaves(
-    run: Path, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
+    run: StorePath, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
 ) -> dict[str, int]:
     """The units with leaves that have no score of the judge, and how many each has."""
     known = read_verdicts(run)
@@ -114,7 +113,7 @@ def _open_leaves(
 
 
 async def made_evidence(
-    run: Path, units: Collection[WorkflowUnit], settings: Settings
+    run: StorePath, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
     """The evidence of all these units, rendered where it was not yet."""
     source = RunEvidence(run, settings)
@@ -125,14 +124,19 @@ async def made_evidence(
 
 
 def _evaluate(
-    run: Path, judge: Judge, wanted: list[str], settings: Settings, listener: Listener
+    run: StorePath, judge: Judge, wanted: list[str], settings: Settings, listener: Listener
 ) -> None:
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import closed_afterwards, sample_progress
 
     task = judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump())
-    context = RunContext(files=files_folder(run), settings=settings)
-    with sample_progress(listener), closed_afterwards(judge.model), run_context(context):
+    with (
+        sample_progress(listener),
+        closed_afterwards(judge.model),
+        workspaces(run) as files,
+        run_context(RunContext(files=files, settings=settings)),
+        reaching(run, writing=True),
+    ):
         inspect_eval(
             task,
             model=judge.model,
@@ -150,7 +154,7 @@ def _evaluate(
         )
 
 
-def judging_folder(run: Path, judge: str) -> Path:
+def judging_folder(run: StorePath, judge: str) -> StorePath:
     """Where the logs of one judge lie; a name of its own even where two clean to the same."""
     clean = re.sub(r"[^A-Za-z0-9.-]+", "-", judge).strip("-.")
     return run / JUDGING / f"{clean}-{sha256(judge.encode()).hexdigest()[:8]}"

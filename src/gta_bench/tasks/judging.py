@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -18,17 +17,18 @@ from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import current_settings
 from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
-_sources: dict[Path, EvidenceSource] = {}
+_sources: dict[StorePath, EvidenceSource] = {}
 
 
 @contextmanager
-def evidence_source(run: Path, source: EvidenceSource) -> Iterator[None]:
+def evidence_source(run: StorePath, source: EvidenceSource) -> Iterator[None]:
     """What is judged of that run inside the block takes its evidence there."""
     _sources[run] = source
     try:
@@ -44,7 +44,7 @@ def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1) -> Judg
     return Judge(model, name, options, repeats)
 
 
-def judgeable_units(run: Path) -> dict[str, WorkflowUnit]:
+def judgeable_units(run: StorePath) -> dict[str, WorkflowUnit]:
     """The units of a stored run that a judge can be asked about, by their samples' ids."""
     manifest = read_manifest(run)
     if manifest.mode != "workflow":
@@ -80,7 +80,7 @@ def judge_task(
         context_tokens=context_tokens,
         batch=batch,
     )
-    units = judgeable_units(Path(run))
+    units = judgeable_units(store_path(run))
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
@@ -96,7 +96,7 @@ def judge_leaves(
     run: str, units: dict[str, WorkflowUnit], options: JudgeOptions, repeats: int
 ) -> Solver:
     """Make a unit's evidence and ask the judge for every score that is missing."""
-    folder = Path(run)
+    folder = store_path(run)
     known = read_verdicts(folder)
     source = _sources.get(folder) or RunEvidence(folder, current_settings())
 
@@ -115,7 +115,7 @@ def judge_leaves(
 
 
 async def judged(
-    run: Path, unit: WorkflowUnit, judge: Judge, source: EvidenceSource, known: Known
+    run: StorePath, unit: WorkflowUnit, judge: Judge, source: EvidenceSource, known: Known
 ) -> Sequence[VerdictRow]:
     """The new verdicts on a unit, each kept in the run as soon as it is there."""
 

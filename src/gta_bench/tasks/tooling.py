@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DatasetName, RunManifest
 from gta_bench.records.tape import TapeMode
 from gta_bench.runs.directory import write_manifest
+from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
 from gta_bench.tape.controls import Controls, parse_controls
 from gta_bench.tape.corruption import OtherReplies
@@ -24,7 +24,7 @@ class Tooling:
     """The tools of a run as its command names them."""
 
     server: str = LOCAL
-    tape: Path | None = None
+    tape: StorePath | None = None
     tape_mode: TapeMode = "replay"
     controls: tuple[str, ...] = ()
     control_seed: int = 0
@@ -74,7 +74,7 @@ def open_tooling(
         tape.close()
 
 
-def note_recording(tooling: Tooling, out: Path, manifest: RunManifest) -> None:
+def note_recording(tooling: Tooling, out: StorePath, manifest: RunManifest) -> None:
     """A tape that was recorded is another one now: the manifest has its new digest."""
     if tooling.tape is not None and tooling.tape_mode == "record":
         write_manifest(out, manifest.model_copy(update={"tape": recorded_use(tooling.tape)}))

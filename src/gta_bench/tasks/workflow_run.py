@@ -1,7 +1,6 @@
 """A run of GTA-Workflow: its manifest, the evaluation, and its units read back."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from inspect_ai import Task
 from inspect_ai.model import Model
@@ -11,9 +10,10 @@ from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.artefacts import ARTEFACTS
-from gta_bench.runs.directory import files_folder, log_folder, open_run
+from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.logs import ReadWorkflowUnits, read_workflow_units
-from gta_bench.tasks.context import Earlier, RunContext
+from gta_bench.runs.store import StorePath
+from gta_bench.tasks.context import Earlier, RunContext, workspaces
 from gta_bench.tasks.evaluation import (
     Listener,
     agent_digests,
@@ -51,7 +51,7 @@ def plan(run: SystemRun) -> RunManifest:
 def execute(
     run: SystemRun,
     planned: RunManifest,
-    out: Path,
+    out: StorePath,
     listener: Listener,
     *,
     model: Model | None = None,
@@ -64,9 +64,9 @@ def execute(
     manifest = open_run(out, planned)
     task = _task(run)
     asked = model or open_model(run.model, run.settings.budget)
-    with open_tooling(run.tooling, "workflow") as tooling:
+    with open_tooling(run.tooling, "workflow") as tooling, workspaces(out) as files:
         context = RunContext(
-            files=files_folder(out),
+            files=files,
             settings=run.settings,
             tooling=tooling,
             artefacts=out / ARTEFACTS,

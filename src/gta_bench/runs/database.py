@@ -1,0 +1,27 @@
+"""DuckDB in memory, held to a bound; what does not fit goes to disk and back."""
+
+import tempfile
+
+import duckdb
+
+from gta_bench.runs.store import RemotePath, StorePath
+
+MEMORY = "512MB"
+
+
+def connected(place: StorePath) -> duckdb.DuckDBPyConnection:
+    """A connection that can read and write tables at that place.
+
+    A store is reached through fsspec: DuckDB's own client is an extension that it would download.
+    """
+    connection = duckdb.connect(
+        config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
+    )
+    if isinstance(place, RemotePath):
+        connection.register_filesystem(place.fs)
+    return connection
+
+
+def quoted(place: StorePath) -> str:
+    """A path or pattern as text of a query."""
+    return "'{}'".format(str(place).replace("'", "''"))
