@@ -65,12 +65,12 @@ def open_run(run: Path, manifest: RunManifest) -> RunManifest:
 
 def write_manifest(run: Path, manifest: RunManifest) -> None:
     """Keep what holds for the run."""
-    _write(run / MANIFEST, manifest.model_dump_json(indent=2))
+    write_record(run / MANIFEST, manifest)
 
 
 def write_scores(run: Path, scores: RunScores | WorkflowScores) -> None:
     """Keep the run's scores."""
-    _write(run / SCORES, scores.model_dump_json(indent=2))
+    write_record(run / SCORES, scores)
 
 
 def read_scores(run: Path) -> RunScores:
@@ -93,8 +93,8 @@ def _read_scores(run: Path, kind: type[Scores]) -> Scores:
         raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
 
 
-def _write(file: Path, text: str) -> None:
+def write_record(file: Path, record: Record) -> None:
     """All or nothing: a reader never sees half a file."""
     part = file.with_name(f"{file.name}.part")
-    part.write_text(text + "\n", encoding="utf-8")
+    part.write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
     part.replace(file)

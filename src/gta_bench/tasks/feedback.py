@@ -12,6 +12,7 @@ from typing import NamedTuple
 from inspect_ai.model import Model
 
 from gta_bench.agents.prompts import render
+from gta_bench.cluster.backend import INLINE, Backend
 from gta_bench.errors import RunError
 from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
@@ -30,7 +31,7 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.logs import read_stores, read_workflow_units
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
-from gta_bench.tasks.evaluation import Listener
+from gta_bench.tasks.shards import Listener
 from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.workflow_run import execute
 
@@ -58,13 +59,14 @@ def run_rounds(
     rounds: int,
     level: FeedbackLevel,
     model: Model | None = None,
+    backend: Backend = INLINE,
 ) -> Iterator[tuple[Path, Judged]]:
     """Run and judge the first round and `rounds` more; ends where one has units without a root."""
     earlier = None
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
         with watching(folder) as listener:
-            execute(run, planned, folder, listener, model=model, earlier=earlier)
+            execute(run, planned, folder, listener, model=model, earlier=earlier, backend=backend)
         judged = judging(folder)
         yield folder, judged
         if number > rounds or not _complete(judged):
