@@ -8,6 +8,7 @@ GtaError                 told to the user in one line: what, where, what next
 ├── FetchError           exit 3: a download or an archive that must not be used
 ├── RunError             exit 2: a run directory that is not what the command needs
 ├── StoreError           exit 3: a store of runs that cannot be reached or written
+├── WorkFailed           exit of its cause: work in another process, or a run that stopped early
 ├── ToolError            exit 1: told to the agent and recorded; the run goes on
 │   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
 │   └── InjectedFault    exit 1: a failure that a control made on purpose
@@ -83,6 +84,14 @@ class StoreError(GtaError):
     """A store that does not answer or refuses; the message says what is safe and how to go on."""
 
     exit_code = 3
+
+
+class WorkFailed(GtaError):
+    """Work that ended before its end; what is safe and how to go on is said with the cause."""
+
+    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
 
 
 class ToolError(GtaError):

@@ -51,7 +51,7 @@ def demo(context: click.Context, out: str) -> None:
         settings=Settings(),
         similarity=SIMILARITY,
     )
-    with unit_bar("demo", 3, 0) as listener:
+    with unit_bar("demo") as listener:
         found = execute(wanted, plan(wanted), folder, listener, model=scripted_model())
     similarity = load_similarity(SIMILARITY)
     scores = scored(found.units, wanted.mode, similarity, found.not_run)

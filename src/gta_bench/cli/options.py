@@ -28,6 +28,21 @@ def similarity_option(command: Command) -> Command:
     return click.option("--similarity", help=text)(command)
 
 
+def backend_options(command: Command) -> Command:
+    """Where the work is done; without either in this process."""
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="Work in so many processes of this machine, or with --cluster on so many cores.",
+    )
+    cluster = click.option(
+        "--cluster",
+        metavar="auto|ADDRESS",
+        help="Work on a Ray cluster: the one of this machine, host:port, or ray://host:port.",
+    )
+    return workers(cluster(command))
+
+
 def config_path(config_file: str | None) -> Path | None:
     """The settings file that the command line names, if any."""
     return None if config_file is None else Path(config_file)

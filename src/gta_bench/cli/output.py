@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 
 import click
 from pydantic import JsonValue
@@ -14,13 +15,12 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
     TransferSpeedColumn,
 )
 
 from gta_bench.datasets.download import Progress as ReportProgress
 from gta_bench.records.finding import Severity
+from gta_bench.records.progress import RunProgress
 from gta_bench.reports.tables import Table
 
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -65,27 +65,46 @@ def download_bar(name: str) -> Iterator[ReportProgress]:
 
 
 @contextmanager
-def unit_bar(name: str, total: int, done: int) -> Iterator[Callable[[bool], None]]:
-    """A bar on stderr that counts finished and failed units and says how long it will take."""
+def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
+    """A bar on stderr for units of all shards: finished, failed, running, rate, rest, cost.
+
+    Where stderr is no terminal, only what stopped a run early is said.
+    """
     columns = (
         TextColumn(name),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]} failed"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[words]}"),
     )
     with _bars(columns) as bars:
-        task = bars.add_task(name, total=total, completed=done, failed=0)
-        failed = 0
+        task = bars.add_task(name, total=None, words="")
 
-        def finished(well: bool) -> None:
-            nonlocal failed
-            failed += not well
-            bars.update(task, advance=int(well), failed=failed)
+        def told(progress: RunProgress) -> None:
+            words = " · ".join(progress_words(progress))
+            bars.update(task, total=progress.units, completed=progress.done, words=words)
+            if progress.stopped is not None:
+                left = progress.units - progress.done
+                say(f"{name}: {progress.stopped}; {left} units are left for the same command.")
 
-        yield finished
+        yield told
+
+
+def progress_words(progress: RunProgress) -> list[str]:
+    """What is worth saying of a run beside how many units are finished."""
+    words = [f"{progress.failed} failed", f"{progress.running} running"]
+    if progress.rate is not None:
+        words.append(f"{progress.rate:.3g} a minute")
+    if progress.left is not None and progress.done < progress.units:
+        words.append(f"{_clock(progress.left)} left")
+    if progress.cost_usd is not None:
+        words.append(f"${progress.cost_usd:.2f}")
+    return words
+
+
+def _clock(time: timedelta) -> str:
+    minutes, seconds = divmod(round(time.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
 def _bars(columns: Sequence[ProgressColumn]) -> Progress:

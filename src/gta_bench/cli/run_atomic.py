@@ -9,15 +9,15 @@ from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
 from gta_bench.cli.scoring import scored
+from gta_bench.cluster.backend import Backend
 from gta_bench.errors import UsageError
-from gta_bench.records.run import Mode
+from gta_bench.records.run import Mode, RunManifest
 from gta_bench.runs.directory import write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
-from gta_bench.tasks.evaluation import finished
 
 
 @click.command("atomic")
@@ -78,17 +78,18 @@ def atomic_command(
         for _, one in runs:
             say(estimate(one))
         return
-    complete = [_run(target, one) for target, one in runs]
+    planned = [(target, one, plan(one)) for target, one in runs]
+    units = sum(len(manifest.tasks) * manifest.epochs for _, _, manifest in planned)
+    with wanted.backend(units) as backend:
+        complete = [_run(target, one, manifest, backend) for target, one, manifest in planned]
     write_reports([target for target, _ in runs])
     context.exit(0 if all(complete) else 1)
 
 
-def _run(out: StorePath, wanted: AtomicRun) -> bool:
+def _run(out: StorePath, wanted: AtomicRun, manifest: RunManifest, backend: Backend) -> bool:
     similarity = load_similarity(wanted.similarity)
-    manifest = plan(wanted)
-    total = len(manifest.tasks) * manifest.epochs
-    with unit_bar(str(out), total, finished(out)) as listener:
-        found = execute(wanted, manifest, out, listener)
+    with unit_bar(str(out)) as listener:
+        found = execute(wanted, manifest, out, listener, backend=backend)
     scores = scored(found.units, wanted.mode, similarity, found.not_run)
     write_scores(out, scores)
     return scores.n == scores.n_units

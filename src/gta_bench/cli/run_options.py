@@ -1,6 +1,7 @@
 """The options that `gta run` has for both datasets, read into one request."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -10,12 +11,17 @@ import click
 from gta_bench.agents.catalog import DEFAULT_AGENT
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.cli.harness import harness_options
+from gta_bench.cli.options import backend_options
+from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE
 from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import tooling_options
+from gta_bench.cluster.backend import Backend
+from gta_bench.cluster.choice import open_backend
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
+from gta_bench.records.plan import worthwhile_places
 from gta_bench.records.run import Images
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
@@ -24,7 +30,7 @@ from gta_bench.tasks.tooling import Tooling
 
 Command = Callable[..., None]
 SAMPLING = ("max_tokens", "temperature")
-BUDGET = ("max_connections", "max_retries", "timeout")
+BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
 
 OPTIONS = (
     click.option("--model", "models", multiple=True, help="provider/model or a name of gta.toml."),
@@ -51,11 +57,26 @@ OPTIONS = (
         show_default=True,
         help="Decisions in a task, and in each round of feedback.",
     ),
-    click.option("--max-connections", type=click.IntRange(1), help="Model calls at once."),
+    click.option(
+        "--max-connections", type=click.IntRange(1), help="Model calls at once, over all workers."
+    ),
+    click.option(
+        "--max-cost",
+        "cost_usd",
+        type=click.FloatRange(0, min_open=True),
+        help="USD that the run may spend: then no more units begin.",
+    ),
+    click.option(
+        "--max-hours",
+        "hours",
+        type=click.FloatRange(0, min_open=True),
+        help="Hours after which no more units begin.",
+    ),
     click.option("--max-retries", type=click.IntRange(0), help="Retries of a failed model call."),
     click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call."),
     click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens."),
     click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature."),
+    backend_options,
     tooling_options,
     product_options,
     harness_options,
@@ -73,14 +94,16 @@ class RunRequest:
     epochs: int
     images: Images
     max_turns: int
-    budget: Mapping[str, int | None]
+    workers: int | None
+    cluster: str | None
+    budget: Mapping[str, float | None]
     sampling: Mapping[str, float | None]
     tooling: Tooling
     product: Product | None
     harness: Harness | None
 
     @property
-    def overrides(self) -> dict[str, int | None]:
+    def overrides(self) -> dict[str, float | None]:
         """What beats the settings file."""
         return {f"budget.{name}": value for name, value in self.budget.items()}
 
@@ -93,6 +116,19 @@ class RunRequest:
             "--tools, --tape or --control": not self.tooling.plain,
         }
         refuse_with_product(self.product, given)
+
+    @contextmanager
+    def backend(self, units: int) -> Iterator[Backend]:
+        """Where so many units are run; who gains nothing by it is told so."""
+        places = self.workers or 0
+        if places > 1 and worthwhile_places(units, places) < places:
+            say(
+                f"{units} units are soon run by one process, which holds many model calls at once; "
+                "--workers and --cluster are for thousands of units, or for tools and harnesses "
+                "that need whole cores."
+            )
+        with open_backend(self.workers, self.cluster) as backend:
+            yield backend
 
     def systems(self, settings: Settings) -> Iterator[tuple[StorePath, dict[str, Any]]]:
         """The fields of a `SystemRun` for each system, with the folder of its run."""

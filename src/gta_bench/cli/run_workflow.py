@@ -1,7 +1,6 @@
 """`gta run workflow`: a system on GTA-Workflow, from the first call to the judged scores."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -11,13 +10,13 @@ from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
+from gta_bench.cluster.backend import Backend
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
-from gta_bench.tasks.evaluation import Listener, finished
-from gta_bench.tasks.feedback import Judged, Judging, Watching, run_rounds
+from gta_bench.tasks.feedback import Judged, Judging, run_rounds
 from gta_bench.tasks.judge_run import plan_judging
 from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.workflow_run import plan
@@ -72,39 +71,37 @@ def workflow_command(
     wanted.check(**{"--feedback-rounds": rounds > 0})
     if rounds and wanted.harness is not None:
         raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
+    runs = [
+        (target, SystemRun(data=Path(settings.data.workflow), **fields))
+        for target, fields in wanted.systems(settings)
+    ]
+    planned = [(target, run, plan(run)) for target, run in runs]
+    units = sum(len(manifest.tasks) * manifest.epochs for _, _, manifest in planned)
     folders: list[StorePath] = []
     complete = True
-    for target, fields in wanted.systems(settings):
-        run = SystemRun(data=Path(settings.data.workflow), **fields)
-        planned = plan(run)
-        total = len(planned.tasks) * planned.epochs
-        for played, judged in run_rounds(
-            run,
-            planned,
-            target,
-            _watching(total),
-            _judging(judges, settings),
-            rounds=rounds,
-            level=level,
-        ):
-            folders.append(played)
-            complete = complete and judged.scores.complete
+    with wanted.backend(units) as backend:
+        for target, run, manifest in planned:
+            for played, judged in run_rounds(
+                run,
+                manifest,
+                target,
+                lambda folder: unit_bar(str(folder)),
+                _judging(judges, settings, backend),
+                rounds=rounds,
+                level=level,
+                backend=backend,
+            ):
+                folders.append(played)
+                complete = complete and judged.scores.complete
     write_reports(folders)
     context.exit(0 if complete else 1)
 
 
-def _watching(total: int) -> Watching:
-    def watch(folder: StorePath) -> AbstractContextManager[Listener]:
-        return unit_bar(str(folder), total, finished(folder))
-
-    return watch
-
-
-def _judging(judges: Sequence[str], settings: Settings) -> Judging:
+def _judging(judges: Sequence[str], settings: Settings, backend: Backend) -> Judging:
     asked = plan_judging(judges, settings) if judges else None
 
     def judge(folder: StorePath) -> Judged:
-        names = judge_with_bar(folder, asked) if asked is not None else [""]
+        names = judge_with_bar(folder, asked, backend) if asked is not None else [""]
         return Judged(names[0], score_workflow_run(folder, settings))
 
     return judge

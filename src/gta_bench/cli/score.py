@@ -7,6 +7,7 @@ import click
 from pydantic import JsonValue
 
 from gta_bench.cli.options import (
+    backend_options,
     config_path,
     data_option,
     json_option,
@@ -17,6 +18,8 @@ from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.scoring import scored
+from gta_bench.cluster.backend import INLINE, Backend
+from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import UsageError
@@ -53,6 +56,7 @@ from gta_bench.similarity.catalog import load_similarity
     help="GTA-Workflow: ask this model for every leaf that has no score of it yet.",
 )
 @judge_options
+@backend_options
 @similarity_option
 @data_option
 @json_option
@@ -68,6 +72,8 @@ def score(
     mode: Mode | None,
     scoring: Scoring,
     judges: tuple[str, ...],
+    workers: int | None,
+    cluster: str | None,
     similarity: str | None,
     folder: str | None,
     as_json: bool,
@@ -85,7 +91,8 @@ def score(
         from gta_bench.runs.workflow_scoring import score_workflow_run
 
         if judges:
-            judge_stored_run(run, judges, settings)
+            with open_backend(workers, cluster) as backend:
+                judge_stored_run(run, judges, settings, backend)
         judged = score_workflow_run(run, settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
@@ -119,12 +126,14 @@ def score(
     context.exit(0 if scores.n == scores.n_units else 1)
 
 
-def judge_stored_run(run: StorePath, judges: tuple[str, ...], settings: Settings) -> None:
+def judge_stored_run(
+    run: StorePath, judges: tuple[str, ...], settings: Settings, backend: Backend = INLINE
+) -> None:
     """Ask the judges; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
 
-    judge_with_bar(run, plan_judging(judges, settings))
+    judge_with_bar(run, plan_judging(judges, settings), backend)
 
 
 def _score_run(run: StorePath, settings: Settings) -> RunScores:

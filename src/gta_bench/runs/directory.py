@@ -67,12 +67,12 @@ def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
 
 def write_manifest(run: StorePath, manifest: RunManifest) -> None:
     """Keep what holds for the run."""
-    _write(run / MANIFEST, manifest.model_dump_json(indent=2))
+    write_record(run / MANIFEST, manifest)
 
 
 def write_scores(run: StorePath, scores: RunScores | WorkflowScores) -> None:
     """Keep the run's scores."""
-    _write(run / SCORES, scores.model_dump_json(indent=2))
+    write_record(run / SCORES, scores)
 
 
 def read_scores(run: StorePath) -> RunScores:
@@ -95,5 +95,6 @@ def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
         raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
 
 
-def _write(file: StorePath, text: str) -> None:
-    write_whole(file, f"{text}\n".encode())
+def write_record(file: StorePath, record: Record) -> None:
+    """All or nothing: a reader never sees half a file."""
+    write_whole(file, f"{record.model_dump_json(indent=2)}\n".encode())

@@ -1,8 +1,10 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
+from zipfile import BadZipFile
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
@@ -10,9 +12,12 @@ from inspect_ai.log import (
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample_summaries,
+    read_eval_log_samples_by_id,
     write_eval_log,
 )
+from inspect_ai.model import ModelUsage
 
+from gta_bench.errors import RunError
 from gta_bench.records.run import Unit, Usage, WorkflowUnit
 from gta_bench.runs.samples import (
     CALLS,
@@ -29,6 +34,11 @@ from gta_bench.runs.samples import (
     read_workflow_task,
 )
 from gta_bench.runs.store import StorePath, reaching
+
+Key = tuple[str, int]
+Kind = TypeVar("Kind")
+# Samples that are in memory at once while a log is read.
+BATCH = 256
 
 
 class ReadUnits(NamedTuple):
@@ -47,26 +57,65 @@ class ReadWorkflowUnits(NamedTuple):
 
 def read_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadUnits:
     """One unit for every task and epoch that was run."""
-    samples, not_run = _samples(folder, tasks, epochs)
-    return ReadUnits(tuple(_unit(sample) for sample in samples), not_run)
+    return ReadUnits(*_read(folder, tasks, epochs, _unit))
 
 
 def read_workflow_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadWorkflowUnits:
     """One unit for every Workflow task and epoch that was run."""
-    samples, not_run = _samples(folder, tasks, epochs)
-    return ReadWorkflowUnits(tuple(_workflow_unit(sample) for sample in samples), not_run)
+    return ReadWorkflowUnits(*_read(folder, tasks, epochs, _workflow_unit))
 
 
 def read_stores(folder: StorePath) -> dict[tuple[str, int], dict[str, Any]]:
     """What every finished sample keeps, by task and epoch."""
-    return {
-        key: sample.store for key, sample in _newest_samples(folder).items() if sample.error is None
-    }
+    return {_key(sample): sample.store for sample in newest_samples(folder) if not sample.error}
 
 
-def finished_units(folder: StorePath) -> int:
-    """How many units the logs hold that need not be run again."""
-    return sum(sample.error is None for sample in _newest_samples(folder).values())
+class Kept(NamedTuple):
+    """Where the newest sample of a unit lies, whether it is finished, and what it cost."""
+
+    log: str
+    finished: bool
+    cost_usd: float | None
+
+
+def kept_units(folder: StorePath) -> dict[Key, Kept]:
+    """Every unit that the logs hold; a killed attempt leaves its log, and finished beats failed."""
+    found: dict[Key, Kept] = {}
+    for log in log_files(folder):
+        with told_if_damaged(log), reaching(folder):
+            summaries = read_eval_log_sample_summaries(log)
+        for one in summaries:
+            key = (str(one.id), one.epoch)
+            if key not in found or one.error is None or not found[key].finished:
+                found[key] = Kept(log, one.error is None, _cost(one.model_usage.values()))
+    return found
+
+
+def log_files(folder: StorePath) -> list[str]:
+    """The logs of a run and of its shards, by the time at which they were begun."""
+    if not folder.is_dir():
+        return []
+    with reaching(folder):
+        found = list_eval_logs(str(folder))
+    return sorted(
+        (unquote(info.name).removeprefix("file://") for info in found),
+        key=lambda name: name.rsplit("/", 1)[-1],
+    )
+
+
+@contextmanager
+def told_if_damaged(log: str) -> Iterator[None]:
+    """A log that is no log, or only half of one, is named with what can be done."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (BadZipFile, EOFError, IndexError, KeyError, ValueError) as exc:
+        raise RunError(
+            f"The log {log} is damaged ({type(exc).__name__}: {str(exc).splitlines()[0][:120]}). "
+            "All other logs of the run are untouched. Put a copy of it in its place, or remove it "
+            "and give the same command again: only the units that it held are run again."
+        ) from exc
 
 
 class Said(NamedTuple):
@@ -81,7 +130,7 @@ class Said(NamedTuple):
 
 def read_said(folder: StorePath) -> Iterator[Said]:
     """The messages of every unit; a judge's calls are left out."""
-    for sample in _newest_samples(folder, resolve_attachments=True).values():
+    for sample in newest_samples(folder, resolve_attachments=True):
         told: dict[str, None] = {}
         tools: dict[str, None] = {}
         said: dict[str, None] = {sample.output.completion: None}
@@ -101,50 +150,65 @@ def copy_logs(folder: StorePath, to: StorePath) -> None:
 
 
 def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
-    """The name of the newest log that holds the unit."""
-    if not folder.is_dir():
-        return None
-    with reaching(folder):
-        for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name, reverse=True):
-            for one in read_eval_log_sample_summaries(info):
-                if (str(one.id), one.epoch) == (task, epoch):
-                    return unquote(info.name).rsplit("/", 1)[-1]
-    return None
+    """The log that holds the unit, as seen from the folder."""
+    kept = kept_units(folder).get((task, epoch))
+    return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
 
-def _samples(
-    folder: StorePath, tasks: Sequence[str], epochs: int
-) -> tuple[list[EvalSample], tuple[tuple[str, int], ...]]:
-    found = _newest_samples(folder)
-    wanted = [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
+def newest_samples(
+    folder: StorePath, wanted: Container[Key] | None = None, *, resolve_attachments: bool = False
+) -> Iterator[EvalSample]:
+    """The newest sample of each unit, a few in memory at a time."""
+    by_log: dict[str, list[Key]] = {}
+    for key, kept in kept_units(folder).items():
+        if wanted is None or key in wanted:
+            by_log.setdefault(kept.log, []).append(key)
+    for log, keys in by_log.items():
+        for start in range(0, len(keys), BATCH):
+            with told_if_damaged(log), reaching(folder):
+                samples = read_eval_log_samples_by_id(
+                    log, keys[start : start + BATCH], resolve_attachments=resolve_attachments
+                )
+            yield from samples
+
+
+def _read(
+    folder: StorePath,
+    tasks: Sequence[str],
+    epochs: int,
+    read: Callable[[EvalSample, dict[str, Any]], Kind],
+) -> tuple[tuple[Kind, ...], tuple[Key, ...]]:
+    """The units in the order of tasks and epochs, and those that no log has."""
+    known: dict[str, Any] = {}
+    wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
+    found = {_key(sample): read(sample, known) for sample in newest_samples(folder, wanted)}
     return (
-        [found[key] for key in wanted if key in found],
+        tuple(found[key] for key in wanted if key in found),
         tuple(key for key in wanted if key not in found),
     )
 
 
-def _newest_samples(
-    folder: StorePath, *, resolve_attachments: bool = False
-) -> dict[tuple[str, int], EvalSample]:
-    """The newest of each; a killed attempt leaves its log behind, and finished beats failed."""
-    found: dict[tuple[str, int], EvalSample] = {}
-    if not folder.is_dir():
-        return found
-    with reaching(folder):
-        for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.name):
-            log = read_eval_log(info, resolve_attachments=resolve_attachments)
-            for sample in log.samples or []:
-                key = (str(sample.id), sample.epoch)
-                if key not in found or sample.error is None or found[key].error is not None:
-                    found[key] = sample
+def _key(sample: EvalSample) -> Key:
+    return (str(sample.id), sample.epoch)
+
+
+def _shared(
+    sample: EvalSample, known: dict[str, Any], read: Callable[[Mapping[str, Any]], Kind]
+) -> Kind:
+    """The sample's task; epochs of one task share its record, which is the larger part."""
+    raw, task = known.get(str(sample.id), (None, None))
+    if raw != sample.metadata:
+        task = read(sample.metadata)
+        known[str(sample.id)] = (sample.metadata, task)
+    found: Kind = task
     return found
 
 
-def _unit(sample: EvalSample) -> Unit:
+def _unit(sample: EvalSample, known: dict[str, Any]) -> Unit:
     calls = _model_calls(sample)
     failure = _failure(sample)
     return Unit(
-        task=read_task(sample.metadata),
+        task=_shared(sample, known, read_task),
         epoch=sample.epoch,
         trace=None if failure else read_steps(sample.store.get(STEPS)),
         failure=failure,
@@ -155,11 +219,11 @@ def _unit(sample: EvalSample) -> Unit:
     )
 
 
-def _workflow_unit(sample: EvalSample) -> WorkflowUnit:
+def _workflow_unit(sample: EvalSample, known: dict[str, Any]) -> WorkflowUnit:
     calls = _model_calls(sample)
     store = sample.store
     return WorkflowUnit(
-        task=read_workflow_task(sample.metadata),
+        task=_shared(sample, known, read_workflow_task),
         epoch=sample.epoch,
         trace=read_steps(store.get(STEPS)) or (),
         deliverables=read_deliverables(store.get(DELIVERABLES)),
@@ -193,12 +257,16 @@ def _usage(sample: EvalSample, calls: Sequence[ModelEvent]) -> Usage:
     if USAGE in sample.store:
         return Usage.model_validate(sample.store[USAGE])
     used = list(sample.model_usage.values())
-    costs = [usage.total_cost for usage in used if usage.total_cost is not None]
     return Usage(
         model_calls=sum(event.error is None for event in calls),
         input_tokens=sum(usage.input_tokens for usage in used),
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(event.retries or 0 for event in calls),
         seconds=sample.total_time or 0.0,
-        cost_usd=sum(costs) if costs else None,
+        cost_usd=_cost(used),
     )
+
+
+def _cost(used: Iterable[ModelUsage]) -> float | None:
+    costs = [usage.total_cost for usage in used if usage.total_cost is not None]
+    return sum(costs) if costs else None

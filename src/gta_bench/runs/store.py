@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import IO
 from uuid import uuid4
 
 from fsspec import AbstractFileSystem, filesystem  # type: ignore[import-untyped]
@@ -180,13 +181,47 @@ def write_whole(file: StorePath, data: bytes) -> None:
     if isinstance(file, RemotePath):
         file.write_bytes(data)
         return
+    with made_whole(file) as part:
+        part.write_bytes(data)
+
+
+@contextmanager
+def made_whole(file: StorePath) -> Iterator[Path]:
+    """A file of this machine to write; at the end of the block it is in its place, or never."""
+    if isinstance(file, RemotePath):
+        with tempfile.TemporaryDirectory(prefix="gta-") as folder:
+            part = Path(folder) / file.name
+            yield part
+            with reaching(file, writing=True):
+                file.fs.put_file(str(part), file.path)
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".part-{uuid4().hex}")
     try:
-        part.write_bytes(data)
+        yield part
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(file: StorePath) -> Iterator[IO[bytes]]:
+    """A file for reading at any place of it."""
+    if isinstance(file, RemotePath):
+        with reaching(file), file.fs.open(file.path, "rb") as stream:
+            yield stream
+        return
+    with file.open("rb") as stream:
+        yield stream
+
+
+def remove_folder(folder: StorePath) -> None:
+    """Remove a folder with all that lies in it."""
+    if isinstance(folder, RemotePath):
+        with reaching(folder, writing=True):
+            folder.fs.rm(folder.path, recursive=True)
+        return
+    shutil.rmtree(folder)
 
 
 def append(file: RemotePath, data: bytes) -> None:

@@ -1,12 +1,14 @@
 """A run of GTA-Atomic: its manifest, the evaluation, and its units read back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from inspect_ai import Task
 from inspect_ai.model import Model
 
 from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
+from gta_bench.cluster.backend import INLINE, Backend, Work
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
@@ -14,11 +16,11 @@ from gta_bench.records.run import Mode, RunManifest
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.logs import ReadUnits, read_units
 from gta_bench.runs.store import StorePath
+from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
 from gta_bench.tasks.context import RunContext, workspaces
 from gta_bench.tasks.evaluation import (
-    Listener,
     agent_digests,
     evaluate,
     harness_digests,
@@ -26,7 +28,8 @@ from gta_bench.tasks.evaluation import (
     tool_digests,
 )
 from gta_bench.tasks.models import open_model
-from gta_bench.tasks.system_run import SystemRun, manifest_fields
+from gta_bench.tasks.shards import Listener, Part, run_units
+from gta_bench.tasks.system_run import SystemRun, check_backend, manifest_fields
 from gta_bench.tasks.tooling import note_recording, open_tooling
 
 
@@ -82,12 +85,36 @@ def execute(
     listener: Listener,
     *,
     model: Model | None = None,
+    backend: Backend = INLINE,
 ) -> ReadUnits:
     """Run what is not finished yet of what was planned, then read every unit back.
 
-    `model` is asked instead of opening the one that the run names.
+    `model` is asked instead of opening the one that the run names; it stays in this process.
     """
     manifest = open_run(out, planned)
+
+    def work(settings: Settings) -> Work:
+        own = replace(run, settings=settings)
+        if backend is INLINE:
+            return partial(_evaluate, own, manifest, out, model=model, listener=listener)
+        return partial(_evaluate, own, manifest, out)
+
+    check_backend(run, backend)
+    run_units(work, manifest, out, run.settings, listener, backend)
+    note_recording(run.tooling, out, manifest)
+    return read_units(log_folder(out), manifest.tasks, manifest.epochs)
+
+
+def _evaluate(
+    run: AtomicRun,
+    manifest: RunManifest,
+    out: StorePath,
+    part: Part,
+    *,
+    model: Model | None = None,
+    listener: Listener | None = None,
+) -> None:
+    """Evaluate a part of the run in this process."""
     asked = model or open_model(run.model, run.settings.budget)
     task = _task(run, manifest.similarity)
     references = load_atomic(run.data).tasks.values() if run.tooling.controls else ()
@@ -99,9 +126,7 @@ def execute(
             harness=run.harness,
             product=run.product,
         )
-        evaluate(task, manifest, out, context, listener, model=asked)
-    note_recording(run.tooling, out, manifest)
-    return read_units(log_folder(out), manifest.tasks, manifest.epochs)
+        evaluate(task, manifest, part, context, model=asked, listener=listener)
 
 
 def _task(run: AtomicRun, similarity: str) -> Task:

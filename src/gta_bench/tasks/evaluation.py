@@ -1,9 +1,10 @@
 """What runs of both datasets share: which tasks, what held, and the engine's evaluation."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 
-from inspect_ai import Task, eval_set
+from inspect_ai import Task, eval_set, task_with
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model
 
@@ -11,15 +12,17 @@ from gta_bench.agents import prompts as agent_prompts
 from gta_bench.errors import RunError, UsageError
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.harnesses.choice import Harness
+from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import Images, RunManifest, System
-from gta_bench.runs.directory import log_folder
-from gta_bench.runs.logs import finished_units
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.plan import locked
+from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
+from gta_bench.runs.store import reaching
 from gta_bench.tasks.context import RunContext, run_context
+from gta_bench.tasks.limits import held, within_limits
 from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.shards import PATIENCE, Listener, Part
 from gta_bench.tools import prompts as tool_prompts
 
-Listener = Callable[[bool], None]
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
 
 
@@ -80,31 +83,48 @@ def package_versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-def finished(out: StorePath) -> int:
-    """How many units of a run need not be run again."""
-    return finished_units(log_folder(out))
+@contextmanager
+def counted(part: Part, listener: Listener | None) -> Iterator[None]:
+    """Samples of the part are counted for everybody, and told to who listens in this process."""
+    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    from gta_bench.tasks.progress import Counter, sample_progress
+
+    def tell(progress: ShardProgress) -> None:
+        write_progress(part.progress, progress)
+        found = None if listener is None else read_progress(part.progress)
+        if listener is not None and found is not None:
+            listener(found)
+
+    with sample_progress(
+        Counter(read_shard_progress(part.progress, part.name, part.command), tell)
+    ):
+        yield
 
 
 def evaluate(
     task: Task,
     manifest: RunManifest,
-    out: StorePath,
+    part: Part,
     context: RunContext,
-    listener: Listener,
     *,
     model: Model,
+    listener: Listener | None = None,
 ) -> None:
-    """Run what the run's logs do not hold yet."""
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import sample_progress
-
-    with sample_progress(listener), run_context(context), reaching(out, writing=True):
+    """Run what the part's logs do not hold yet."""
+    with (
+        # Another attempt of the same shard may be ending on another machine.
+        locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
+        counted(part, listener),
+        run_context(context),
+        held(part.limits, lambda: read_progress(part.progress)),
+        reaching(part.logs, writing=True),
+    ):
         try:
             eval_set(
-                task,
-                log_dir=str(log_folder(out)),
+                task_with(task, setup=within_limits()),
+                log_dir=str(part.logs),
                 model=model,
-                sample_id=list(manifest.tasks),
+                sample_id=list(part.tasks),
                 epochs=manifest.epochs,
                 display="none",
                 log_buffer=1,
@@ -120,7 +140,7 @@ def evaluate(
             )
         except PrerequisiteError as exc:
             raise RunError(
-                f"{out} cannot be continued: its logs were made by another command "
+                f"{part.logs} cannot be continued: its logs were made by another command "
                 "(another --data path, or another version); name another --out."
             ) from exc
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from inspect_ai.model import Model
 
 from gta_bench.agents.prompts import render
+from gta_bench.cluster.backend import INLINE, Backend
 from gta_bench.errors import RunError, UsageError
 from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
@@ -31,7 +32,7 @@ from gta_bench.runs.logs import read_stores, read_workflow_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
-from gta_bench.tasks.evaluation import Listener
+from gta_bench.tasks.shards import Listener
 from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.workflow_run import execute
 
@@ -59,6 +60,7 @@ def run_rounds(
     rounds: int,
     level: FeedbackLevel,
     model: Model | None = None,
+    backend: Backend = INLINE,
 ) -> Iterator[tuple[StorePath, Judged]]:
     """Run and judge the first round and `rounds` more; ends where one has units without a root."""
     if rounds and not isinstance(out, Path):
@@ -70,7 +72,7 @@ def run_rounds(
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
         with watching(folder) as listener:
-            execute(run, planned, folder, listener, model=model, earlier=earlier)
+            execute(run, planned, folder, listener, model=model, earlier=earlier, backend=backend)
         judged = judging(folder)
         yield folder, judged
         if number > rounds or not _complete(judged):

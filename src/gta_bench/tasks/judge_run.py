@@ -4,31 +4,39 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
-from gta_bench.errors import UsageError
+from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
+from gta_bench.records.plan import shard_count
+from gta_bench.records.progress import Command
 from gta_bench.records.run import WorkflowUnit
+from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.context import RunContext, run_context, workspaces
-from gta_bench.tasks.evaluation import Listener
+from gta_bench.tasks.evaluation import counted
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
 from gta_bench.tasks.judging import (
     ROLE,
-    evidence_source,
     judge_task,
     judgeable_units,
+    material,
     open_judge,
 )
+from gta_bench.tasks.limits import Limits
 from gta_bench.tasks.models import ChosenModel, choose_model, open_model
+from gta_bench.tasks.shards import Listener, Part, places_for, shared, tell_progress
 
 JUDGING = "judging"
 
@@ -51,8 +59,8 @@ class JudgedBy(NamedTuple):
     scored: int
 
 
-# Opens a bar for a judge and the number of units before it.
-Watching = Callable[[str, int], AbstractContextManager[Listener]]
+# Opens a bar for a judge.
+Watching = Callable[[str], AbstractContextManager[Listener]]
 
 
 def plan_judging(names: Sequence[str], settings: Settings) -> Judging:
@@ -75,20 +83,105 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
     )
 
 
-def judge_run(run: StorePath, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
+def judge_run(
+    run: StorePath, judging: Judging, watching: Watching, backend: Backend = INLINE
+) -> Iterator[JudgedBy]:
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
     opened = [_opened(one, judging) for one in judging.models]
+    if backend is not INLINE:
+        _render(run, units, judging.settings, backend)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
-    for model in opened:
+    for chosen, model in zip(judging.models, opened, strict=True):
         judge = open_judge(model, judging.options, repeats=judging.repeats)
         before = _open_leaves(run, units, evidence, judge)
         if before:
-            with evidence_source(run, evidence), watching(judge.name, len(before)) as listener:
-                _evaluate(run, judge, list(before), judging.settings, listener)
+            asked_units = {name: units[name] for name in before}
+            with watching(judge.name) as listener:
+                _ask(run, judge, chosen, asked_units, evidence, judging, listener, backend)
         asked = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, asked, asked - left)
+
+
+def _ask(
+    run: StorePath,
+    judge: Judge,
+    chosen: ChosenModel,
+    units: dict[str, WorkflowUnit],
+    evidence: MadeEvidence,
+    judging: Judging,
+    listener: Listener,
+    backend: Backend,
+) -> None:
+    """Put the units before the judge: here, or in parts elsewhere."""
+    progress = progress_folder(run)
+    command = Command(
+        started=datetime.now(UTC),
+        judge=judge.name,
+        units=len(units),
+        finished=0,
+        backend=backend.name,
+        places=backend.places,
+    )
+    begin_progress(progress, command)
+    logs = judging_folder(run, judge.name)
+    parts = [
+        Part(str(number), names, logs, progress, command, Limits())
+        for number, names in enumerate(_dealt(units, backend))
+    ]
+    at_once = places_for(len(parts), judging.settings, backend)
+    share = replace(judging, settings=shared(judging.settings, at_once))
+    work: Work = partial(_judge_part, run, share, chosen)
+    if backend is INLINE:
+        work = partial(_judge, run, judge, units, evidence, judging.settings, listener=listener)
+    tick = partial(tell_progress, progress, listener)
+    try:
+        backend.run(work, parts, at_once=at_once, tick=tick)
+    except KeyboardInterrupt:
+        raise WorkFailed(
+            f"Interrupted. Every verdict so far is safe in {run}; the same command asks for the "
+            "rest."
+        ) from None
+
+
+def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
+    """The units in as many lists as there are places; epochs of a task stay together."""
+    tasks = list(dict.fromkeys(unit.task.id for unit in units.values()))
+    count = 1 if backend is INLINE else shard_count(len(tasks), 1, backend.places)
+    return [
+        tuple(name for name, unit in units.items() if unit.task.id in {*tasks[place::count]})
+        for place in range(count)
+    ]
+
+
+def _render(
+    run: StorePath, units: Mapping[str, WorkflowUnit], settings: Settings, backend: Backend
+) -> None:
+    """Render what is not rendered yet, in parts; whoever asks for evidence then finds it."""
+    parts = _dealt(units, backend)
+    at_once = min(backend.places, len(parts))
+    if parts:
+        backend.run(partial(_render_part, run, settings), parts, at_once=at_once, tick=int)
+
+
+def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> None:
+    units = _units_of(run, names)
+    asyncio.run(made_evidence(run, units.values(), settings))
+
+
+def _judge_part(run: StorePath, judging: Judging, chosen: ChosenModel, part: Part) -> None:
+    """A part of a judge's work in a process of its own."""
+    units = _units_of(run, part.tasks)
+    judge = open_judge(_opened(chosen, judging), judging.options, repeats=judging.repeats)
+    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    _judge(run, judge, units, evidence, judging.settings, part)
+
+
+def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
+    tasks = {task for name in names for task in (name, name.rpartition(".")[0])}
+    found = judgeable_units(run, tasks)
+    return {name: found[name] for name in names}
 
 
 def _opened(chosen: ChosenModel, judging: Judging) -> Model:
@@ -123,31 +216,38 @@ async def made_evidence(
     return evidence
 
 
-def _evaluate(
-    run: StorePath, judge: Judge, wanted: list[str], settings: Settings, listener: Listener
+def _judge(
+    run: StorePath,
+    judge: Judge,
+    units: dict[str, WorkflowUnit],
+    evidence: MadeEvidence,
+    settings: Settings,
+    part: Part,
+    *,
+    listener: Listener | None = None,
 ) -> None:
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import closed_afterwards, sample_progress
+    from gta_bench.tasks.progress import closed_afterwards
 
-    task = judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump())
     with (
-        sample_progress(listener),
+        material(run, units, evidence),
+        counted(part, listener),
         closed_afterwards(judge.model),
         workspaces(run) as files,
         run_context(RunContext(files=files, settings=settings)),
         reaching(run, writing=True),
     ):
         inspect_eval(
-            task,
+            judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump()),
             model=judge.model,
             model_roles={ROLE: judge.model},
-            sample_id=wanted,
-            log_dir=str(judging_folder(run, judge.name)),
+            sample_id=list(part.tasks),
+            log_dir=str(part.logs),
             display="none",
             log_buffer=1,
             log_realtime=False,
             log_images=False,
-            max_samples=len(wanted) if judge.options.batch else settings.budget.max_connections,
+            max_samples=len(units) if judge.options.batch else settings.budget.max_connections,
             ctl_server=False,
             score_display=False,
             log_level="error",

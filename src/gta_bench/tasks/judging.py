@@ -1,8 +1,9 @@
 """`gta_bench/judge`: the leaves of a stored Workflow run before a judge."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -24,17 +25,28 @@ from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
-_sources: dict[StorePath, EvidenceSource] = {}
+
+
+class Material(NamedTuple):
+    """What of a run is before a judge: some of its units, and where their evidence comes from."""
+
+    units: dict[str, WorkflowUnit]
+    evidence: EvidenceSource
+
+
+_material: dict[StorePath, Material] = {}
 
 
 @contextmanager
-def evidence_source(run: StorePath, source: EvidenceSource) -> Iterator[None]:
-    """What is judged of that run inside the block takes its evidence there."""
-    _sources[run] = source
+def material(
+    run: StorePath, units: dict[str, WorkflowUnit], source: EvidenceSource
+) -> Iterator[None]:
+    """What is judged of that run inside the block are these units with this evidence."""
+    _material[run] = Material(units, source)
     try:
         yield
     finally:
-        del _sources[run]
+        del _material[run]
 
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1) -> Judge:
@@ -44,12 +56,18 @@ def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1) -> Judg
     return Judge(model, name, options, repeats)
 
 
-def judgeable_units(run: StorePath) -> dict[str, WorkflowUnit]:
-    """The units of a stored run that a judge can be asked about, by their samples' ids."""
+def judgeable_units(
+    run: StorePath, tasks: Collection[str] | None = None
+) -> dict[str, WorkflowUnit]:
+    """The units of a stored run that a judge can be asked about, by their samples' ids.
+
+    `tasks` are the only ones that are read.
+    """
     manifest = read_manifest(run)
     if manifest.mode != "workflow":
         raise RunError(f"{run} is a run of GTA-Atomic, which needs no judge.")
-    found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    wanted = [task for task in manifest.tasks if tasks is None or task in tasks]
+    found = read_workflow_units(log_folder(run), wanted, manifest.epochs)
     return {_sample_id(unit): unit for unit in found.units if unit.failure is None}
 
 
@@ -80,11 +98,15 @@ def judge_task(
         context_tokens=context_tokens,
         batch=batch,
     )
-    units = judgeable_units(store_path(run))
+    folder = store_path(run)
+    if folder in _material:
+        units, source = _material[folder]
+    else:
+        units, source = judgeable_units(folder), RunEvidence(folder, current_settings())
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
-        solver=judge_leaves(run, units, options, repeats),
+        solver=judge_leaves(run, units, source, options, repeats),
         scorer=share_scored(),
         fail_on_error=True,
         continue_on_fail=True,
@@ -93,12 +115,15 @@ def judge_task(
 
 @solver
 def judge_leaves(
-    run: str, units: dict[str, WorkflowUnit], options: JudgeOptions, repeats: int
+    run: str,
+    units: dict[str, WorkflowUnit],
+    source: EvidenceSource,
+    options: JudgeOptions,
+    repeats: int,
 ) -> Solver:
     """Make a unit's evidence and ask the judge for every score that is missing."""
     folder = store_path(run)
     known = read_verdicts(folder)
-    source = _sources.get(folder) or RunEvidence(folder, current_settings())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]

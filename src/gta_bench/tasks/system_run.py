@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.cluster.backend import INLINE, Backend
+from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import OWN_TOOLS, Images, Limits, System
 from gta_bench.settings import Settings
 from gta_bench.tasks.evaluation import described_system, package_versions
-from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.models import ChosenModel, open_model
 from gta_bench.tasks.tooling import PLAIN, Tooling
 
 
@@ -65,6 +67,18 @@ def _limits(run: SystemRun) -> Limits | None:
     if run.product is not None:
         return Limits(seconds=run.product.seconds)
     return None if run.harness is None else run.harness.bounds
+
+
+def check_backend(run: SystemRun, backend: Backend) -> None:
+    """Fail now, in one line, where workers could not do the work."""
+    if backend is INLINE:
+        return
+    if run.harness is not None and run.harness.kind == "named" and run.harness.network == "open":
+        raise UsageError(
+            "A named harness with --network open uses one port of its machine: leave out "
+            "--workers and --cluster."
+        )
+    open_model(run.model, run.settings.budget)
 
 
 def _system(run: SystemRun) -> System:

@@ -1,0 +1,116 @@
+"""Processes of this machine, started anew and kept warm for many items."""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from typing import Any
+
+from gta_bench.cluster.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
+from gta_bench.errors import EnvironmentProblem
+
+# Seconds that an interrupted worker has to close what it opened.
+PATIENCE = 20.0
+
+
+class Processes:
+    """A pool of so many processes."""
+
+    name = "processes"
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+        """Work on all items; where a process was killed, the pool is made anew and goes on."""
+        left = list(items)
+        for _ in range(RETRIES + 1):
+            try:
+                self._work_off(work, left, at_once, tick)
+                return
+            except BrokenProcessPool:
+                self._end()
+        raise EnvironmentProblem(
+            f"Worker processes were killed {RETRIES + 1} times, most often for want of memory: "
+            "try fewer --workers."
+        )
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _work_off(self, work: Work, left: list[Any], at_once: int, tick: Tick) -> None:
+        """Take items off the list as they are finished."""
+        waiting = deque(left)
+        running: dict[Future[Failure | None], Any] = {}
+        try:
+            while left:
+                while waiting and len(running) < at_once:
+                    item = waiting.popleft()
+                    running[self._opened().submit(_interruptible, work, item)] = item
+                done, _ = wait(running, timeout=PAUSE, return_when=FIRST_COMPLETED)
+                tick()
+                for future in done:
+                    failure = future.result()
+                    left.remove(running.pop(future))
+                    if failure is not None:
+                        raise failure.error()
+        except BrokenProcessPool:
+            raise
+        except BaseException:
+            self._end()
+            raise
+
+    def _opened(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.places, mp_context=get_context("spawn"), initializer=_begin_worker
+            )
+        return self._pool
+
+    def _end(self) -> None:
+        """Ask every process to end, and make it end."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        # There is no public way to reach them before Python 3.14.
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            if worker.is_alive() and worker.pid is not None:
+                os.kill(worker.pid, signal.SIGINT)
+        for worker in workers:
+            worker.join(PATIENCE)
+            worker.kill()
+            worker.join()
+
+
+def _begin_worker() -> None:
+    """A worker ends with its parent, however that ended, so that no unit is run by two."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _interruptible(work: Work, item: Any) -> Failure | None:
+    """An interrupt ends the work and not the waiting for more, which the pool ends itself."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return guarded(work, item)
+    except KeyboardInterrupt:
+        return Failure("Interrupted.", 1)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

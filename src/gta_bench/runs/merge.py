@@ -1,0 +1,133 @@
+"""Shards' logs become one log, sample by sample: memory holds scores and never transcripts."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import uuid4
+from zipfile import ZipFile
+
+from inspect_ai._util.json import to_json_safe
+from inspect_ai._util.zipfile import zipfile_compress_kwargs
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    EvalSampleSummary,
+    EvalSpec,
+    EvalStats,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    recompute_metrics,
+)
+from inspect_ai.model import ModelUsage
+from inspect_ai.scorer import Score
+
+from gta_bench.runs.logs import Key, log_files, told_if_damaged
+from gta_bench.runs.store import StorePath, made_whole, opened, remove_folder, store_path
+
+SUMMARIES, HEADER, REDUCTIONS = "summaries.json", "header.json", "reductions.json"
+START = "_journal/start.json"
+
+
+class _Gathered(NamedTuple):
+    """What is kept of every sample while logs are copied."""
+
+    scored: list[EvalSample]
+    usage: dict[str, ModelUsage]
+    summaries: list[bytes]
+
+
+def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath) -> None:
+    """One log with these samples, each from its log; then what they came from is removed."""
+    headers = _write(chosen, target, status="success")
+    for log in log_files(target.parent):
+        if log != str(target.resolve()) and log in headers:
+            store_path(log).unlink()
+    remove_folder(shards)
+
+
+def write_begun(chosen: Mapping[Key, str], target: StorePath) -> None:
+    """A log with these samples that the engine continues, as it would one that broke off."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write(chosen, target, status="error")
+
+
+def _write(chosen: Mapping[Key, str], target: StorePath, *, status: Any) -> set[str]:
+    """Write the log whole or not at all; returns the logs that samples came from."""
+    by_log: dict[str, list[Key]] = {}
+    for key, log in chosen.items():
+        by_log.setdefault(log, []).append(key)
+    headers = [_header(log) for log in by_log]
+    with made_whole(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as merged:
+        gathered = _Gathered([], {}, [])
+        spec = _spec(headers, list(dict.fromkeys(task for task, _ in chosen)))
+        start = {"version": headers[0].version, "eval": spec, "plan": headers[0].plan}
+        merged.writestr(START, to_json_safe(start))
+        for log, keys in by_log.items():
+            _copy(log, keys, merged, gathered)
+        merged.writestr(SUMMARIES, b"[" + b",".join(gathered.summaries) + b"]")
+        gathered.summaries.clear()
+        header = headers[0].model_copy(
+            update={"eval": spec, "status": status, "error": None, "location": ""}
+        )
+        header.stats = _stats(headers, gathered.usage)
+        header.samples = gathered.scored
+        recompute_metrics(header)
+        merged.writestr(REDUCTIONS, to_json_safe(header.reductions))
+        header.samples = header.reductions = None
+        merged.writestr(HEADER, to_json_safe(header))
+    return set(by_log)
+
+
+def _header(log: str) -> EvalLog:
+    with told_if_damaged(log):
+        return read_eval_log(log, header_only=True)
+
+
+def _copy(log: str, keys: Sequence[Key], merged: ZipFile, gathered: _Gathered) -> None:
+    """Copy samples as they are; reading them also checks their sums."""
+    wanted = set(keys)
+    with told_if_damaged(log), opened(store_path(log)) as file, ZipFile(file) as source:
+        for summary in _summaries(log, wanted):
+            name = f"samples/{summary.id}_epoch_{summary.epoch}.json"
+            data = source.read(name)
+            merged.writestr(name, data)
+            raw = json.loads(data)
+            gathered.scored.append(_scored(raw))
+            gathered.summaries.append(to_json_safe(summary))
+            for model, used in raw.get("model_usage", {}).items():
+                usage = ModelUsage.model_validate(used)
+                before = gathered.usage.get(model)
+                gathered.usage[model] = usage if before is None else before + usage
+
+
+def _summaries(log: str, wanted: set[Key]) -> Iterator[EvalSampleSummary]:
+    for summary in read_eval_log_sample_summaries(log):
+        if (str(summary.id), summary.epoch) in wanted:
+            yield summary
+
+
+def _scored(raw: Mapping[str, Any]) -> EvalSample:
+    """As much of a sample as metrics look at."""
+    scores = {
+        name: Score.model_validate({**score, "explanation": None})
+        for name, score in (raw.get("scores") or {}).items()
+    }
+    return EvalSample(id=raw["id"], epoch=raw["epoch"], input="", target="", scores=scores)
+
+
+def _spec(headers: Sequence[EvalLog], tasks: list[str]) -> EvalSpec:
+    """The evaluation as if it had been one."""
+    first = min((header.eval for header in headers), key=lambda spec: str(spec.created))
+    dataset = first.dataset.model_copy(update={"samples": len(tasks), "sample_ids": tasks})
+    config = first.config.model_copy(update={"sample_id": tasks})
+    return first.model_copy(
+        update={"eval_id": uuid4().hex[:22], "dataset": dataset, "config": config}
+    )
+
+
+def _stats(headers: Sequence[EvalLog], usage: dict[str, ModelUsage]) -> EvalStats:
+    started = [str(one.stats.started_at) for one in headers if one.stats.started_at]
+    ended = [str(one.stats.completed_at) for one in headers if one.stats.completed_at]
+    return EvalStats(
+        started_at=min(started, default=""), completed_at=max(ended, default=""), model_usage=usage
+    )

@@ -1,0 +1,64 @@
+"""How far a run is, in small files that every shard rewrites and anybody may read."""
+
+from contextlib import suppress
+
+from pydantic import ValidationError
+
+from gta_bench.records.progress import Command, RunProgress, ShardProgress, total_progress
+from gta_bench.runs.directory import write_record
+from gta_bench.runs.store import StorePath, sorted_by_name
+
+PROGRESS = "progress"
+COMMAND = "command.json"
+
+
+def progress_folder(run: StorePath) -> StorePath:
+    """Where the newest command on a run says how far it is."""
+    return run / PROGRESS
+
+
+def begin_progress(folder: StorePath, command: Command) -> None:
+    """A new command begins; what earlier ones said is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.json"):
+        file.unlink()
+    write_record(folder / COMMAND, command)
+
+
+def write_progress(folder: StorePath, progress: ShardProgress) -> None:
+    """A shard says how far it is."""
+    write_record(folder / f"shard-{progress.shard}.json", progress)
+
+
+def read_shard_progress(folder: StorePath, shard: str, command: Command) -> ShardProgress:
+    """Where a shard goes on: what an attempt that died did for this command still counts."""
+    try:
+        found = ShardProgress.model_validate_json((folder / f"shard-{shard}.json").read_bytes())
+    except (FileNotFoundError, ValidationError):
+        found = None
+    if found is None or found.command != command.started:
+        return ShardProgress(shard=shard, command=command.started, updated=command.started)
+    return found.model_copy(update={"failed": 0, "running": 0})
+
+
+def read_progress(folder: StorePath) -> RunProgress | None:
+    """The sum over all shards; None where no command ever said anything."""
+    command = read_command(folder)
+    if command is None:
+        return None
+    return total_progress(command, read_shards(folder))
+
+
+def read_command(folder: StorePath) -> Command | None:
+    """What the newest command set out to do."""
+    file = folder / COMMAND
+    return Command.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+
+def read_shards(folder: StorePath) -> list[ShardProgress]:
+    """What every shard said last."""
+    found = []
+    for file in sorted_by_name(folder.glob("shard-*.json")):
+        with suppress(FileNotFoundError):  # a new command begins just now
+            found.append(ShardProgress.model_validate_json(file.read_bytes()))
+    return found
