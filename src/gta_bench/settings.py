@@ -85,6 +85,9 @@ class JudgeSettings(Section):
         128_000, ge=2048, description="Tokens of one call; evidence is cut to fit."
     )
     batch: bool = Field(False, description="Use the provider's batch mode where it has one.")
+    control: bool = Field(
+        False, description="Ask first for what cannot be there; take no score from who finds it."
+    )
     leaf_threshold: Score = Field(7.0, description="Score from which a leaf succeeds.")
     root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
 

@@ -79,9 +79,14 @@ def question(request: dict[str, Any]) -> str:
     return str(content if isinstance(content, str) else content[-1]["text"])
 
 
+def names(request: dict[str, Any]) -> list[str]:
+    """The names under which a request asks for leaves."""
+    return re.findall(r"^leaf: (\S+)$", question(request), re.MULTILINE)
+
+
 def asked(request: dict[str, Any]) -> list[str]:
     """The leaves that a request asks for."""
-    return re.findall(r"^leaf: (\S+)$", question(request), re.MULTILINE)
+    return [name.partition("~")[0] for name in names(request)]
 
 
 def verdict(leaf: str, score: float = 8, **changes: Any) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def verdict(leaf: str, score: float = 8, **changes: Any) -> dict[str, Any]:
 
 def honest(request: dict[str, Any]) -> str:
     """What a sound judge replies: a verdict for each leaf, in the form that was asked for."""
-    return replied(asked(request), "verdicts" in question(request))
+    return replied(names(request), "verdicts" in question(request))
 
 
 def replied(leaves: Sequence[str], several: bool) -> str:

@@ -121,7 +121,7 @@ def test_inputs_stand_beside_deliverables(bare: Desk) -> None:
     assert made.answer == "The answer."
     assert [file.text for file in (*made.deliverables, *made.inputs)] == ["made", "given"]
     assert "jail missing" in made.renderer
-    assert "evidence 1" in made.renderer
+    assert "evidence 2" in made.renderer
 
 
 def test_without_a_jail_text_is_shown_and_the_rest_says_why_not(bare: Desk) -> None:

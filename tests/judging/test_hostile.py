@@ -184,7 +184,7 @@ def test_every_file_is_shown_or_says_why_not(outcome: Outcome) -> None:
 
 EXPECTED = {
     "endless.html": "its scripts come to no end: the page is shown without them",
-    "hungry.html": "script errors: RangeError: Array buffer allocation failed",
+    "hungry.html": 'script errors: "RangeError: Array buffer allocation failed"',
     "macros.docm": "it holds macros; they were not run",
 }
 

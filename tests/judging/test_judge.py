@@ -21,6 +21,7 @@ from tests.judging.builders import (
     honest,
     judge,
     model,
+    names,
     picture,
     question,
     replied,
@@ -206,8 +207,8 @@ def test_a_broken_reply_is_asked_for_once_more_and_then_unscored(
     broken, cause = BROKEN[fault]
 
     def reply(request: dict[str, Any]) -> str | dict[str, Any]:
-        (leaf,) = asked(request)
-        return broken(leaf) if leaf == "cp1-2" else honest(request)
+        (leaf,) = names(request)
+        return broken(leaf) if asked(request) == ["cp1-2"] else honest(request)
 
     recorder.reply = reply
     assert causes(judged(judge(server.url))) == ["scored", cause, "scored"]
@@ -232,8 +233,9 @@ def test_of_several_verdicts_only_the_broken_are_asked_for_again(
     server: ChatServer, recorder: Recorder
 ) -> None:
     def reply(request: dict[str, Any]) -> str:
-        leaves = asked(request)
-        return replied([leaf for leaf in leaves if leaf != "cp1-2" or len(leaves) == 1], True)
+        leaves = names(request)
+        kept = [leaf for leaf in leaves if "cp1-2" not in leaf or len(leaves) == 1]
+        return replied(kept, True)
 
     recorder.reply = reply
     rows = judged(judge(server.url, leaves_per_call=3))

@@ -99,13 +99,13 @@ def test_a_workbook(shown: Shown) -> None:
     file = shown["budget.xlsx"]
     found = facts(file)
     assert (found["sheets"], found["formulas"], found["formula errors"]) == (2, 4, 1)
-    assert (found["charts"], found["size of 'Data'"]) == (1, "1,000 rows, 3 columns")
+    assert (found["charts"], found['size of "Data"']) == (1, "1,000 rows, 3 columns")
     assert "tea,2.5,4,10" in file.text
     assert "D4 =SUM(D2:D3)" in file.text
-    assert "formula errors: Budget!D5 #DIV/0!" in file.findings
+    assert 'formula errors: "Budget!D5 #DIV/0!"' in file.findings
     assert any("4 formulas were saved without values" in words for words in file.findings)
-    assert "rows 201 to 1,000 of sheet 'Data' are not shown" in file.cut
-    assert [picture.label for picture in file.pictures] == ["sheet 'Budget'", "sheet 'Data'"]
+    assert 'rows 201 to 1,000 of sheet "Data" are not shown' in file.cut
+    assert [picture.label for picture in file.pictures] == ['sheet "Budget"', 'sheet "Data"']
 
 
 def test_an_old_workbook(shown: Shown) -> None:
@@ -117,8 +117,9 @@ def test_a_page(shown: Shown) -> None:
     file = shown["page.html"]
     found = facts(file)
     assert (found["title"], found["links"], found["broken links"]) == ("Shop", 3, 2)
-    assert "broken links: more.html, #nowhere" in file.findings
-    assert "content from the web that was not loaded: https://web.invalid/a.png" in file.findings
+    assert 'broken links: "more.html", "#nowhere"' in file.findings
+    away = 'content from the web that was not loaded: "https://web.invalid/a.png"'
+    assert away in file.findings
     assert found["script errors"] == 1
     assert len(file.pictures) == 2
     assert "tea\ncoffee" in file.text, "what scripts write is shown"
@@ -130,7 +131,7 @@ def test_a_page(shown: Shown) -> None:
 def test_texts_and_tables(shown: Shown) -> None:
     assert shown["notes.txt"].text == shown["README"].text
     assert "中文" in shown["notes.txt"].text
-    assert "broken links: inputs/tall.png, nowhere.png" in shown["notes.md"].findings
+    assert 'broken links: "inputs/tall.png", "nowhere.png"' in shown["notes.md"].findings
     assert facts(shown["data.json"])["valid JSON"] is True
     assert "def total" in shown["total.py"].text
     assert shown["table.csv"].cut == ("rows 201 to 500 are not shown",)

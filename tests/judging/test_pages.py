@@ -62,7 +62,7 @@ def test_gaps_and_faults_are_told(tmp_path: Path) -> None:
     ]
     assert made.findings == [
         "its scripts come to no end: the page is shown without them",
-        "script errors: Error: no",
+        'script errors: "Error: no"',
     ]
 
 
@@ -71,7 +71,7 @@ def test_requests_that_the_source_names_are_not_told_twice(tmp_path: Path) -> No
     references = html_references('<img src="a b.png"><img src="https://web.invalid/x">')
     refused = ("site/a%20b.png", "https://web.invalid/x", "site/by-script.json")
     _add_refused(made, page(refused=refused), references)
-    assert made.findings == ["further requests that got no answer: site/by-script.json"]
+    assert made.findings == ['further requests that got no answer: "site/by-script.json"']
 
 
 def test_embedded_bytes_are_left_out_of_the_source(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_documents_have_their_text_and_say_that_pages_are_missing(shown: Shown) 
 def test_a_workbook_without_values_says_so(shown: Shown) -> None:
     assert "=SUM(A1:C1)" in shown["a.xlsx"].text
     assert "6.5" in shown["a.xlsx"].text
-    assert "formula errors: Sum!A2 #DIV/0!" in shown["a.xlsx"].findings
+    assert 'formula errors: "Sum!A2 #DIV/0!"' in shown["a.xlsx"].findings
     assert set(shown["b.xlsx"].unshown) == {
         f"pictures of its sheets: {MISSING}",
         f"the values of 2 formulas that were saved without them: {MISSING}",

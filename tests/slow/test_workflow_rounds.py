@@ -29,7 +29,7 @@ def judge(request: dict[str, Any]) -> str:
     said = "\n".join(texts(request)).replace("\\n", "\n")
     leaf = LEAF.findall(said)[-1]
     shown = said.rpartition("The evidence ends here")[0]
-    score = 10 if WORDS[leaf] in shown else 2
+    score = 10 if WORDS[leaf.partition("~")[0]] in shown else 2
     return json.dumps({"leaf": leaf, "used": ["answer"], "reason": "looked", "score": score})
 
 

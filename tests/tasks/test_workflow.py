@@ -132,7 +132,7 @@ def test_the_model_of_the_role_judge_scores_inside_the_evaluation(
 ) -> None:
     def judge(messages: list[ChatMessage]) -> ModelOutput:
         asked = LEAF.findall(messages[-1].text)[-1]
-        score = 10 if "quokka" in shown(messages) and asked == "cp1-1" else 2
+        score = 10 if "quokka" in shown(messages) and asked.startswith("cp1-1~") else 2
         return said(json.dumps({"leaf": asked, "used": [], "reason": "seen", "score": score}))
 
     log = inspect_eval(

@@ -80,6 +80,13 @@ def judge_options(command: Command) -> Command:
             default=None,
             help="Use the provider's batch mode where it has one.",
         ),
+        click.option(
+            "--judge-control",
+            "control",
+            is_flag=True,
+            default=None,
+            help="Ask first for what cannot be there; take no score from who finds it.",
+        ),
     )
     for option in reversed(options):
         command = option(command)

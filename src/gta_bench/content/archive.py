@@ -21,10 +21,11 @@ class ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class ZipContent:
-    """An archive's files, in its own order, and how much they really unpack to."""
+    """An archive's files, in its own order, how much they really unpack to, its comment."""
 
     members: tuple[ZipMember, ...]
     unpacked_bytes: int
+    comment: str = ""
 
     def as_text(self) -> str:
         """One file a line."""
@@ -42,8 +43,9 @@ def _listing(data: bytes, limits: ArchiveLimits | None) -> ZipContent:
     summary = check_archive(io.BytesIO(data), limits=limits)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            comment = archive.comment.decode("utf-8", "replace")
             infos = [info for info in archive.infolist() if not info.is_dir()]
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc
     members = tuple(ZipMember(info.filename, info.file_size) for info in infos)
-    return ZipContent(members, summary.unpacked_bytes)
+    return ZipContent(members, summary.unpacked_bytes, comment)

@@ -61,6 +61,7 @@ class WebPage:
     """A page after its scripts ran, or without them where they came to no end (`scripts`).
 
     `refused` are addresses that it asked for and did not get, `faults` its scripts' errors.
+    `unseen` are words that it holds and does not show.
     """
 
     title: str
@@ -71,6 +72,7 @@ class WebPage:
     refused: tuple[str, ...]
     faults: tuple[str, ...]
     strips: tuple[Strip, ...]
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class _Reply:
     refused: tuple[str, ...]
     faults: tuple[str, ...]
     pictures: tuple[_Picture, ...]
+    unseen: str
 
 
 REPLY: Final = TypeAdapter(_Reply)
@@ -199,6 +202,7 @@ async def _show(
         refused=reply.refused,
         faults=reply.faults,
         strips=strips,
+        unseen=reply.unseen,
     )
 
 

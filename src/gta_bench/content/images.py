@@ -26,7 +26,10 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class ImageContent:
-    """A picture as it is shown: a photo's orientation is applied before it is measured."""
+    """A picture as it is shown: a photo's orientation is applied before it is measured.
+
+    `words` are written in the file beside the picture: descriptions and comments.
+    """
 
     format: str
     mode: str
@@ -34,6 +37,7 @@ class ImageContent:
     height: int
     frames: int
     previews: tuple[Preview, ...]
+    words: str = ""
 
     def as_text(self) -> str:
         """What is known of the picture without looking at it."""

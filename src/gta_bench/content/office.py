@@ -10,6 +10,7 @@ from typing import Final
 from gta_bench.content.archive import ZipContent, read_zip
 from gta_bench.content.driver import check_size
 from gta_bench.content.identify import BROKEN_ZIP, require_form
+from gta_bench.content.unseen import UnseenText, unseen_in_office
 from gta_bench.errors import ToolError
 
 RELATIONS_BYTES: Final = 1 << 20
@@ -37,10 +38,11 @@ def count_parts(parts: ZipContent, folder: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
-    """What an Office file brings beside its content: links to the outside, and macros."""
+    """What an Office file brings beside its content: links to the outside, macros, unseen text."""
 
     external: tuple[str, ...]
     macros: bool
+    unseen: tuple[UnseenText, ...] = ()
 
 
 async def read_package(data: bytes) -> PackageFacts:
@@ -56,10 +58,11 @@ def _package_facts(data: bytes) -> PackageFacts:
             for name in (name for name in names if name.endswith(".rels")):
                 with archive.open(name) as part:
                     external += _outside(part.read(RELATIONS_BYTES).decode("utf-8", "replace"))
+            unseen = tuple(found for found in unseen_in_office(archive) if found.words)
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc
     macros = any(name.endswith("vbaProject.bin") for name in names)
-    return PackageFacts(tuple(dict.fromkeys(external)), macros)
+    return PackageFacts(tuple(dict.fromkeys(external)), macros, unseen)
 
 
 def _outside(relations: str) -> list[str]:

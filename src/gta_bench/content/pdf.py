@@ -47,11 +47,16 @@ class PdfPage:
 
 @dataclass(frozen=True, slots=True)
 class PdfContent:
-    """A PDF file; it may have more pages than were read, or than were searched for tables."""
+    """A PDF file; it may have more pages than were read, or than were searched for tables.
+
+    `properties` are its title, subject and keywords, `remarks` the words of its annotations.
+    """
 
     pages: tuple[PdfPage, ...]
     page_count: int
     pages_searched_for_tables: int
+    properties: str = ""
+    remarks: str = ""
 
     def as_text(self) -> str:
         """Page after page."""
@@ -67,11 +72,15 @@ class PdfContent:
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page as a picture, PNG or JPEG; `part` is the share that is shown of a very long one."""
+    """A page as a picture, PNG or JPEG; `part` is the share that is shown of a very long one.
+
+    `unseen` are words of the page that the picture does not show.
+    """
 
     number: int
     data: Base64Bytes = field(repr=False)
     part: float
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from inspect_ai.util import collect
 
 from gta_bench.judging import prompts
 from gta_bench.judging.faults import ask_model
+from gta_bench.judging.marks import CONTROL, MOST_CONTROL
 from gta_bench.judging.messages import PictureSource, UnitPrompt
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.judging.reply import read_reply, reply_schema
@@ -84,6 +85,12 @@ async def judge_unit(
         await keep(rows)
         return rows
 
+    if judge.options.control:
+        failed = await unit.control(prompt)
+        if failed is not None:
+            given_up = _joined([unit.given_up(call, failed) for call in calls])
+            await keep(given_up)
+            return given_up
     if judge.options.batch:
         # A batch takes as long for one call as for all.
         return _joined(await collect(*map(judged, calls)))
@@ -135,6 +142,7 @@ class _Unit:
         self.leaves = tuple(task.leaves())
         self.evidence_digest = evidence.digest
         self.prompts_digest = prompts.digest()
+        self._controlled = ModelUsage()
 
     def pending(self, known: Known) -> Iterator[_Call]:
         """The calls to be made, in the order of the leaves."""
@@ -154,6 +162,21 @@ class _Unit:
             answered.usage += again.usage
             answered.model = again.model or answered.model
         return self._rows(call, answered)
+
+    async def control(self, prompt: UnitPrompt) -> Unscored | None:
+        """Why no score of this judge counts here; None where it saw that nothing is there."""
+        name = prompt.marks.name(CONTROL)
+        output = await ask_model(self.judge.model, prompt.ask_control(), self._config(1, prompt))
+        if isinstance(output, Unscored):
+            return output
+        self._controlled = output.usage or ModelUsage()
+        found = _read_output(output, [name], several=prompt.several)[name]
+        if isinstance(found, Unscored):
+            return Unscored(cause="control_failed", detail=f"No score: {found.cause}.")
+        if found.value > MOST_CONTROL:
+            detail = f"It gave {found.value:g} to a requirement that cannot be met."
+            return Unscored(cause="control_failed", detail=detail)
+        return None
 
     def given_up(self, call: _Call, verdict: Unscored) -> tuple[VerdictRow, ...]:
         """The rows of a call that is not made."""
@@ -182,18 +205,22 @@ class _Unit:
         leaves: Sequence[Checkpoint],
         problem: str | None = None,
     ) -> _Answered:
-        config = self._config(call.repeat, several=prompt.several)
+        config = self._config(call.repeat, prompt)
         output = await ask_model(self.judge.model, prompt.ask(leaves, problem), config)
-        ids = [leaf.id for leaf in leaves]
+        names = {prompt.marks.name(leaf.id): leaf.id for leaf in leaves}
         if isinstance(output, Unscored):
-            return _Answered(dict.fromkeys(ids, output))
-        answered = _Answered(_read_output(output, ids, several=prompt.several))
-        answered.usage = output.usage or ModelUsage()
+            return _Answered(dict.fromkeys(names.values(), output))
+        bound = "reply" not in self.judge.options.without
+        found = _read_output(output, list(names), several=prompt.several, bound=bound)
+        answered = _Answered({names[name]: verdict for name, verdict in found.items()})
+        answered.usage = (output.usage or ModelUsage()) + self._controlled
+        self._controlled = ModelUsage()
         answered.model = output.model
         return answered
 
-    def _config(self, repeat: int, *, several: bool) -> GenerateConfig:
-        schema = reply_schema([leaf.id for leaf in self.leaves], several=several)
+    def _config(self, repeat: int, prompt: UnitPrompt) -> GenerateConfig:
+        names = prompt.marks.names(leaf.id for leaf in self.leaves)
+        schema = reply_schema(names, several=prompt.several)
         config = GenerateConfig(response_schema=schema)
         if self.judge.options.batch:
             config.batch = True
@@ -217,12 +244,12 @@ class _Unit:
 
 
 def _read_output(
-    output: ModelOutput, leaves: Sequence[str], *, several: bool
+    output: ModelOutput, leaves: Sequence[str], *, several: bool, bound: bool = True
 ) -> Mapping[str, Scored | Unscored]:
     failed = _no_reply(output)
     if failed is not None:
         return dict.fromkeys(leaves, failed)
-    return read_reply(output.completion, leaves, several=several)
+    return read_reply(output.completion, leaves, several=several, bound=bound)
 
 
 def _no_reply(output: ModelOutput) -> Unscored | None:

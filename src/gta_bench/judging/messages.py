@@ -6,8 +6,7 @@ from their prefix caches.
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
 
 from inspect_ai.model import (
     ChatMessage,
@@ -18,11 +17,14 @@ from inspect_ai.model import (
     ContentText,
 )
 
+from gta_bench.judging.addressing import addressed
 from gta_bench.judging.budget import text_tokens
 from gta_bench.judging.fitting import ShownEvidence, ShownFile, fit
+from gta_bench.judging.marks import CONTROL, Marks
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.judging.prompts import render
-from gta_bench.records.evidence import Evidence, Probe
+from gta_bench.judging.showing.draft import HIDDEN
+from gta_bench.records.evidence import Evidence, FileEvidence, Probe
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 PictureSource = Callable[[str], bytes]
@@ -40,7 +42,9 @@ class UnitPrompt:
         self, task: WorkflowTask, evidence: Evidence, options: JudgeOptions, source: PictureSource
     ) -> None:
         self.several = options.leaves_per_call > 1
-        nonce = _nonce(task, evidence)
+        self.marks = Marks(task, evidence, options)
+        self._options = options
+        nonce = self.marks.frame
         system = render("system.md", nonce=nonce)
         shown = fit(evidence, options, taken=_taken(task, options, system))
         work = render(
@@ -50,8 +54,11 @@ class UnitPrompt:
             manifest=_manifest(shown, options),
             answer=_answer(shown),
         )
-        self._system = ChatMessageSystem(content=system)
-        self._evidence = [ContentText(text=work), *_file_blocks(shown, nonce, source)]
+        self._system = system
+        self._evidence: list[Content] = [
+            ContentText(text=work),
+            *_file_blocks(shown, nonce, source),
+        ]
         _mark_end(self._evidence)
 
     def ask(self, leaves: Sequence[Checkpoint], problem: str | None = None) -> list[ChatMessage]:
@@ -59,22 +66,29 @@ class UnitPrompt:
         question = self._question(leaves)
         if problem is not None:
             question += "\n\n" + render("again.md", problem=problem)
-        return [
-            self._system,
-            ChatMessageUser(content=[*self._evidence, ContentText(text=question)]),
-        ]
+        return self._messages(question)
+
+    def ask_control(self) -> list[ChatMessage]:
+        """The messages that ask for what cannot be there."""
+        leaf = Checkpoint(id=CONTROL, requirements=render("control.md", code=self.marks.code))
+        return self._messages(self._question([leaf]))
+
+    def _messages(self, question: str) -> list[ChatMessage]:
+        user = [*self._evidence, ContentText(text=question)]
+        if "roles" in self._options.without:
+            return [ChatMessageUser(content=[ContentText(text=self._system), *user])]
+        return [ChatMessageSystem(content=self._system), ChatMessageUser(content=user)]
 
     def _question(self, leaves: Sequence[Checkpoint]) -> str:
         if self.several:
-            entries = (f"leaf: {leaf.id}\nrequirement: {_requirement(leaf)}" for leaf in leaves)
+            entries = (
+                f"leaf: {self.marks.name(leaf.id)}\nrequirement: {_requirement(leaf)}"
+                for leaf in leaves
+            )
             return render("leaves.md", count=str(len(leaves)), requirements="\n\n".join(entries))
         (leaf,) = leaves
-        return render("leaf.md", leaf=leaf.id, requirement=_requirement(leaf))
-
-
-def _nonce(task: WorkflowTask, evidence: Evidence) -> str:
-    """A mark that the evidence cannot contain: it depends on every byte of the evidence itself."""
-    return sha256(f"{task.id}\n{evidence.digest}".encode()).hexdigest()[:16]
+        name = self.marks.name(leaf.id)
+        return render("leaf.md", leaf=name, requirement=_requirement(leaf))
 
 
 def _taken(task: WorkflowTask, options: JudgeOptions, system: str) -> int:
@@ -102,6 +116,12 @@ def _manifest(shown: ShownEvidence, options: JudgeOptions) -> str:
         n_inputs=str(len(shown.inputs)),
         inputs=_listing(shown.inputs, options) if options.inputs else "They are not shown to you.",
     )
+    given = {one.file.digest: one.file.path for one in shown.inputs if one.file.size}
+    copies = [one.file for one in shown.deliverables if one.file.digest in given]
+    for file in copies:
+        text += f"\n{_quoted(file.path)} has the same bytes as {_quoted(given[file.digest])}."
+    if "findings" not in options.without:
+        text += "".join(f"\nThe answer: it {words}." for words in addressed(shown.answer))
     if shown.unlisted:
         text += f"\n\n{shown.unlisted} more files are neither listed nor shown, for lack of room."
     return text
@@ -117,13 +137,27 @@ def _entry(one: ShownFile, options: JudgeOptions) -> list[str]:
     file = one.file
     kind = file.kind if file.kind == file.claims else f"named {file.claims}, is {file.kind}"
     facts = "; ".join(_fact(probe) for probe in file.probes)
-    lines = [f"- {json.dumps(file.path, ensure_ascii=False)}: {kind}, {file.size:,} bytes"]
+    lines = [f"- {_quoted(file.path)}: {kind}, {file.size:,} bytes"]
     lines += [f"  measured: {facts}"] if facts else []
     lines += [f"  shown in part: {cut}" for cut in one.cuts(options)]
     lines += [f"  not shown: {reason}" for reason in file.unshown]
-    lines += [f"  note: {finding}" for finding in file.findings]
+    lines += [f"  note: {finding}" for finding in _notes(file, options)]
     # A name inside a file may have line breaks, which would look like lines of ours.
     return [lines[0], *("  " + " ".join(line.split()) for line in lines[1:])]
+
+
+def _notes(file: FileEvidence, options: JudgeOptions) -> Iterator[str]:
+    """What a reader should know of a file, and what of it is meant for the judge."""
+    if "findings" in options.without:
+        yield from (finding for finding in file.findings if not finding.startswith(HIDDEN))
+        return
+    yield from file.findings
+    yield from (f"its name {words}" for words in addressed(file.path))
+    yield from (f"its text {words}" for words in addressed(file.text))
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _fact(probe: Probe) -> str:
@@ -148,7 +182,7 @@ def _file_blocks(shown: ShownEvidence, nonce: str, source: PictureSource) -> lis
 
 
 def _one_file(one: ShownFile, role: str, nonce: str, source: PictureSource) -> list[Content]:
-    name = json.dumps(one.file.path, ensure_ascii=False)
+    name = _quoted(one.file.path)
     blocks: list[Content] = []
     text = f"BEGIN {nonce} {role} {name}\n{one.text}".rstrip()
     for picture in one.pictures:

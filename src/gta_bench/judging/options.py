@@ -7,6 +7,12 @@ from pydantic import Field
 from gta_bench.records.base import Record
 
 Visibility = Literal["full", "upstream"]
+# What keeps a work from talking the judge into a score; each can be switched off to measure it.
+# frame: a mark around the evidence that no file can contain. roles: instructions stand in the
+# system message alone. reply: a verdict counts only under a name that no file can contain.
+# findings: the list tells of hidden text and of text that speaks to a judge.
+Defence = Literal["frame", "roles", "reply", "findings"]
+DEFENCES: tuple[Defence, ...] = ("frame", "roles", "reply", "findings")
 
 
 class JudgeOptions(Record):
@@ -14,7 +20,8 @@ class JudgeOptions(Record):
 
     `context_tokens` is what a call may take with its reply. `pictures` is off for models that
     cannot see. `batch` uses the provider's batch mode where it has one: half the price at many
-    providers, after minutes or hours.
+    providers, after minutes or hours. `control` asks first about a requirement that cannot be met,
+    and takes no score from a judge that says it is. `without` switches defences off.
     """
 
     visibility: Visibility = "full"
@@ -23,10 +30,15 @@ class JudgeOptions(Record):
     pictures: bool = True
     context_tokens: Annotated[int, Field(ge=2048)] = 128_000
     batch: bool = False
+    control: bool = False
+    without: tuple[Defence, ...] = ()
 
 
 # What cannot move a verdict is not named; what has its default is not either.
-_NAMED = ("visibility", "leaves_per_call", "inputs", "pictures", "context_tokens")
+_NAMED = (
+    *("visibility", "leaves_per_call", "inputs", "pictures", "context_tokens"),
+    *("control", "without"),
+)
 
 
 def judge_name(
@@ -45,4 +57,6 @@ def judge_name(
 
 
 def _written(value: object) -> str:
-    return "off" if value is False else str(value)
+    if isinstance(value, tuple):
+        return "+".join(map(str, value))
+    return {False: "off", True: "on"}[value] if isinstance(value, bool) else str(value)

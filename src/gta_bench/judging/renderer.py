@@ -14,7 +14,7 @@ from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.speech import local_recognizer
 
 # Raised by every change of our own code that shows a file otherwise.
-VERSION: Final = 1
+VERSION: Final = 2
 PACKAGES: Final = ("pypandoc-binary", "pypdf", "pypdfium2", "python-pptx", "openpyxl", "pillow")
 NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
 SECONDS: Final = 30

@@ -62,12 +62,14 @@ def reply_schema(leaves: Sequence[str], *, several: bool) -> ResponseSchema:
 
 
 def read_reply(
-    text: str, leaves: Sequence[str], *, several: bool
+    text: str, leaves: Sequence[str], *, several: bool, bound: bool = True
 ) -> Mapping[str, Scored | Unscored]:
-    """A verdict for every leaf that was asked."""
+    """A verdict for every leaf that was asked; one alone may have any name where not `bound`."""
     try:
         reply = _one_object(text)
         entries = _listed(reply) if several else [reply]
+        if not bound and len(entries) == len(leaves) == 1:
+            entries = [{**entries[0], "leaf": leaves[0]}]
     except _Broken as broken:
         return dict.fromkeys(leaves, broken.verdict)
     return {leaf: _verdict_of(leaf, entries, leaves) for leaf in leaves}

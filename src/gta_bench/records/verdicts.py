@@ -8,8 +8,8 @@ from gta_bench.records.base import Record
 
 # Why there is no score. The reply: not one JSON object, of another shape, without a usable score,
 # for another leaf, refused, cut off or empty. The call: no reply in time, refused by the provider's
-# limits or by an error, or too long for the model. What comes before: no evidence, or a reply that
-# an earlier pipeline did not keep.
+# limits or by an error, or too long for the model. What comes before: no evidence, a judge that
+# says that a requirement is met which cannot be, or a reply that an earlier pipeline did not keep.
 Cause = Literal[
     "reply_not_json",
     "reply_two_objects",
@@ -27,6 +27,7 @@ Cause = Literal[
     "model_error",
     "context_too_long",
     "evidence_failed",
+    "control_failed",
     "reply_not_kept",
 ]
 

@@ -80,6 +80,7 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
         pictures=settings.pictures,
         context_tokens=settings.context_tokens,
         batch=settings.batch,
+        control=settings.control,
     )
 
 

@@ -13,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.errors import GtaError, RunError
 from gta_bench.judging.judge import Judge, Known, judge_unit, without_evidence
-from gta_bench.judging.options import JudgeOptions, Visibility, judge_name
+from gta_bench.judging.options import Defence, JudgeOptions, Visibility, judge_name
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
@@ -84,6 +84,8 @@ def judge_task(
     pictures: bool = True,
     context_tokens: int = JudgeOptions().context_tokens,
     batch: bool = False,
+    control: bool = False,
+    without: Sequence[Defence] = (),
     repeats: int = 1,
 ) -> Task:
     """Judge the leaves of a stored GTA-Workflow run that have no score of this judge yet.
@@ -97,6 +99,8 @@ def judge_task(
         pictures=pictures,
         context_tokens=context_tokens,
         batch=batch,
+        control=control,
+        without=tuple(without),
     )
     folder = store_path(run)
     if folder in _material:

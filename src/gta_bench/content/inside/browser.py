@@ -23,6 +23,32 @@ VIRTUAL_MILLISECONDS = 5000  # of the page's own clock: animations and delayed s
 NOTED = 50
 NOTED_CHARACTERS = 300
 TEXT = "document.body ? document.body.innerText : document.documentElement.textContent"
+# Words that the page holds and does not show: not drawn, outside, tiny, of the color behind.
+UNSEEN = """(() => {
+  const behind = node => { for (let at = node; at; at = at.parentElement) {
+      const style = getComputedStyle(at);
+      if (style.backgroundImage !== "none") return null;
+      if (!/^rgba\\(.*, 0\\)$/.test(style.backgroundColor)) return style.backgroundColor;
+    } return "rgb(255, 255, 255)"; };
+  const faint = node => { for (let at = node; at; at = at.parentElement)
+      if (parseFloat(getComputedStyle(at).opacity) < 0.05) return true; return false; };
+  const wide = document.documentElement.scrollWidth, high = document.documentElement.scrollHeight;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode() && found.length < 2000) {
+    const node = walker.currentNode, parent = node.parentElement;
+    if (!node.data.trim() || !parent || parent.closest("script,style,noscript,template")) continue;
+    const range = document.createRange(); range.selectNodeContents(node);
+    const boxes = [...range.getClientRects()].map(box => ({left: box.left + scrollX,
+      right: box.right + scrollX, top: box.top + scrollY, bottom: box.bottom + scrollY}));
+    const style = getComputedStyle(parent);
+    const seen = boxes.some(box => box.right > 0 && box.bottom > 0 && box.left < wide
+      && box.top < high && box.right > box.left && box.bottom > box.top)
+      && style.visibility !== "hidden" && parseFloat(style.fontSize) >= 3 && !faint(parent)
+      && style.color !== behind(parent) && !/, 0\\)$/.test(style.color);
+    if (!seen) found.push(node.data.trim());
+  }
+  return found.join(" ").slice(0, 20000);
+})()"""
 # Nobody is there to answer; and a page that has begun to leave is never drawn.
 STAY = """
 window.alert = () => {}; window.confirm = () => false; window.prompt = () => null;
@@ -216,6 +242,7 @@ def main(text: str) -> None:
 def _look(page: Page, order: dict[str, Any]) -> dict[str, Any]:
     text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
     title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
+    unseen = page.call("Runtime.evaluate", expression=UNSEEN).get("result", {}).get("value")
     size = page.call("Page.getLayoutMetrics").get("cssContentSize", {})
     whole = int(size.get("width") or page.view[0]), int(size.get("height") or page.view[1])
     side = order["longest_side"]
@@ -235,6 +262,7 @@ def _look(page: Page, order: dict[str, Any]) -> dict[str, Any]:
         "pictures": pictures,
         "refused": page.refused,
         "faults": page.faults,
+        "unseen": unseen if isinstance(unseen, str) else "",
     }
 
 

@@ -17,6 +17,12 @@ FEW_COLORS = 4096
 # Edges of letters have hundreds of colors; a palette of 256 shows them alike in half the bytes.
 TEXT_COLORS = 2048
 PALETTE = 256
+MOST_WORDS = 20_000
+# Of the many fields of a photograph: those in which people write.
+WRITTEN = {0x010E: "ImageDescription", 0x9C9B: "XPTitle", 0x9C9C: "XPComment",
+           0x9C9E: "XPKeywords", 0x9C9F: "XPSubject"}  # fmt: skip
+USER_COMMENT = 0x9286
+DETAILS = 0x8769
 
 
 def prepare() -> dict[str, Any]:
@@ -56,7 +62,31 @@ def _content(image: Image.Image, options: dict[str, Any]) -> dict[str, Any]:
         "height": shown.height,
         "frames": frames,
         "previews": previews,
+        "words": " ".join(_words(image))[:MOST_WORDS],
     }
+
+
+def _words(image: Image.Image) -> Iterator[str]:
+    """What is written in the file beside the picture."""
+    chunks = getattr(image, "text", {})  # of PNG
+    yield from (_text(value) for name, value in chunks.items() if name != "Software")
+    if "comment" in image.info:
+        yield _text(image.info["comment"])
+    fields = image.getexif()
+    yield from (_text(fields[tag]) for tag in WRITTEN if tag in fields)
+    more = fields.get_ifd(DETAILS)
+    if USER_COMMENT in more:
+        yield _text(more[USER_COMMENT])
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, bytes):
+        return str(value)
+    head, code = value[8:], "utf-16" if value.startswith(b"UNICODE") else "utf-8"
+    body = head if value[:8] in (b"ASCII\0\0\0", b"UNICODE\0", bytes(8)) else value
+    if body.count(0) > len(body) // 3:
+        code = "utf-16"
+    return body.decode(code, "replace").replace("\0", "")
 
 
 def _even(frames: int, wanted: int) -> list[int]:

@@ -27,6 +27,12 @@ FEW_COLORS = 4096
 # Edges of letters have hundreds of colors; a palette of 256 shows them alike in half the bytes.
 TEXT_COLORS = 2048
 PALETTE = 256
+# A letter is there for a reader if its place on the picture is not all of one color.
+CONTRAST = 12
+SMALLEST_POINTS = 2.0
+FEW_LETTERS = 4
+MOST_LETTERS = 30_000
+MOST_PROPERTIES = 20_000
 
 
 def prepare() -> dict[str, Any]:
@@ -81,7 +87,32 @@ def _content(
         ],
         "page_count": len(document),
         "pages_searched_for_tables": len(tables),
+        "properties": _properties(file),
+        "remarks": _remarks(file, len(texts)),
     }
+
+
+def _properties(file: Path) -> str:
+    """What the file says of itself: title, subject, keywords; not who made it with what."""
+    import pypdf
+
+    about: Any = pypdf.PdfReader(file).metadata or {}
+    usual = ("/Producer", "/Creator", "/Author", "/CreationDate", "/ModDate", "/Trapped")
+    words = [str(value) for name, value in about.items() if name not in usual]
+    return _clean(" ".join(words))[:MOST_PROPERTIES]
+
+
+def _remarks(file: Path, pages: int) -> str:
+    """The words of annotations, which lie above the pages."""
+    import pypdf
+
+    found = []
+    for page in pypdf.PdfReader(file).pages[:pages]:
+        annotations = page.get("/Annots")
+        for note in (annotations.get_object() if annotations is not None else None) or ():
+            words = note.get_object().get("/Contents")
+            found += [str(words)] if words is not None else []
+    return _clean(" ".join(found))[:MOST_PROPERTIES]
 
 
 def _texts(file: Path, most: int) -> Iterator[str]:
@@ -138,18 +169,53 @@ def _images(
         scale = min(options["dpi"] / POINTS_PER_INCH, options["longest_side"] / longest)
         shown = [min(side, options["longest_side"] / scale) for side in (width, height)]
         crop = (0, max(0.0, height - shown[1]), max(0.0, width - shown[0]), 0)
-        picture = page.render(scale=scale, crop=crop).to_pil()
+        picture = page.render(scale=scale, crop=crop).to_pil().convert("RGB")
+        unseen = _unseen(page, picture, scale)
         page.close()
         yield {
             "number": number,
+            "unseen": unseen,
             "data": base64.b64encode(_encoded(picture)).decode("ascii"),
             "part": shown[0] * shown[1] / (width * height),
         }
 
 
+def _unseen(page: Any, picture: Any, scale: float) -> str:
+    """The words of a page that its picture does not show: of its color, covered, tiny, outside."""
+    if page.get_rotation():
+        return ""
+    words = page.get_textpage()
+    left, bottom, right, top = page.get_cropbox()
+    letters = words.get_text_range(0, min(words.count_chars(), MOST_LETTERS))
+    found, run = [], ""
+    for place, letter in enumerate(letters):
+        if letter.isspace():
+            run += " " if run else ""
+            continue
+        x0, y0, x1, y1 = words.get_charbox(place, loose=True)
+        box = ((x0 - left) * scale, (top - y1) * scale, (x1 - left) * scale, (top - y0) * scale)
+        beyond = x0 >= right or y1 <= bottom or x1 <= left or y0 >= top
+        if beyond or y1 - y0 < SMALLEST_POINTS or not _shows(picture, box):
+            run += letter
+        else:
+            found.append(run)
+            run = ""
+    long = [run for run in [*found, run] if len("".join(run.split())) >= FEW_LETTERS]
+    return _clean(" ".join(long))
+
+
+def _shows(picture: Any, box: tuple[float, float, float, float]) -> bool:
+    """Whether something stands there; what is cut off the picture is not held against it."""
+    inner = [int(box[0]) - 1, int(box[1]) - 1, int(box[2]) + 2, int(box[3]) + 2]
+    bounds = [max(0, inner[0]), max(0, inner[1]),
+              min(picture.width, inner[2]), min(picture.height, inner[3])]  # fmt: skip
+    if bounds[0] >= bounds[2] or bounds[1] >= bounds[3]:
+        return True
+    return any(high - low > CONTRAST for low, high in picture.crop(bounds).getextrema())
+
+
 def _encoded(picture: Any) -> bytes:
     """Text sharp, photographs small."""
-    picture = picture.convert("RGB")
     stream = io.BytesIO()
     if picture.getcolors(FEW_COLORS) is None:
         picture.save(stream, "JPEG", quality=85)

@@ -6,7 +6,10 @@ from gta_bench.prompting import Prompts
 
 _PROMPTS = Prompts(
     __name__,
-    ("again.md", "all_shown.md", "leaf.md", "leaves.md", "manifest.md", "system.md", "work.md"),
+    (
+        *("again.md", "all_shown.md", "control.md", "leaf.md", "leaves.md", "manifest.md"),
+        *("system.md", "work.md"),
+    ),
 )
 render = _PROMPTS.render
 digests = _PROMPTS.digests

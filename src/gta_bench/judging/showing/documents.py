@@ -12,6 +12,7 @@ from gta_bench.errors import GtaError, ToolUnavailable
 from gta_bench.judging.showing.draft import Draft, left_out, settled, words_in
 from gta_bench.judging.showing.pages import add_pages, office_pages, office_pdf, page_images
 
+REMARKS: Final = "comments"  # which a requirement may ask for
 EMOJI: Final = re.compile("[\U0001f300-\U0001faff]")
 
 
@@ -65,6 +66,10 @@ def _add_pptx(draft: Draft, content: PptxContent | GtaError) -> None:
     for name, kind in (("tables", SlideTable), ("charts", SlideChart), ("pictures", SlidePicture)):
         draft.probe(name, sum(isinstance(part, kind) for part in parts))
     draft.probe("slides with notes", sum(bool(slide.notes) for slide in content.slides))
+    notes = " ".join(slide.notes for slide in content.slides)
+    draft.hidden("speaker notes", notes, shown=True)
+    hidden = " ".join(slide.as_text() for slide in content.slides if slide.hidden)
+    draft.hidden("slides that are not shown", hidden, shown=True)
     draft.text(content.as_text())
     if len(content.slides) < content.slide_count:
         first = len(content.slides) + 1
@@ -91,6 +96,8 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
     draft.probe("words", sum(words_in(page.text) for page in content.pages))
     draft.probe("tables", sum(len(page.tables) for page in content.pages))
     draft.probe("pages without text", len(without))
+    draft.hidden("its properties", content.properties, shown=False)
+    draft.hidden("annotations", content.remarks, shown=False)
     if len(without) < len(content.pages):
         draft.text("\n\n".join(page.as_text() for page in content.pages))
     elif without:
@@ -123,10 +130,15 @@ def add_emoji(draft: Draft) -> None:
 
 
 def add_package(draft: Draft, facts: PackageFacts | GtaError) -> None:
-    """What an Office file would load from elsewhere, and macros; nobody ran or loaded any."""
+    """What an Office file would load from elsewhere, macros, and text that it does not show."""
     if isinstance(facts, ToolUnavailable | GtaError):
         return  # a package that cannot be opened is told by its text
     if facts.macros:
         draft.findings.append("it holds macros; they were not run")
     if facts.external:
         draft.listed("linked content that was not loaded", facts.external)
+    for unseen in facts.unseen:
+        remark = unseen.why.startswith(REMARKS)
+        draft.hidden(unseen.why, unseen.words, shown=unseen.kept or remark)
+        if remark:
+            draft.text(f"\n[{unseen.why}]\n{unseen.words}\n", what=unseen.why)

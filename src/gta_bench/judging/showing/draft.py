@@ -1,5 +1,6 @@
 """One file's evidence while it is made."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from gta_bench.tools.contract import Equipment
 
 Value = TypeVar("Value")
 LISTED: Final = 20
+# How the findings begin that tell of what a reader of the file does not see.
+HIDDEN: Final = "hidden from its readers: "
 LONGEST_REASON: Final = 300
 DENSE: Final = "\u3040-\u9fff\uac00-\ud7a3"
 WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
@@ -107,9 +110,17 @@ class Draft:
         """Add a fact that is a list: how many, and the first of them."""
         self.probe(name, len(values))
         if values:
-            shown = [clean(value)[:200] for value in values[:LISTED]]
+            shown = [quoted(clean(value)[:200]) for value in values[:LISTED]]
             more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
             self.findings.append(f"{name}: {', '.join(shown)}{more}")
+
+    def hidden(self, what: str, words: str, *, shown: bool) -> None:
+        """Tell of text that a reader of the file does not see, and whether the judge does."""
+        count = words_in(words)
+        if count:
+            seen = "shown in its text" if shown else "not shown to you either"
+            noun = "word" if count == 1 else "words"
+            self.findings.append(f"{HIDDEN}{what}, {count:,} {noun}, {seen}")
 
     def missed(self, what: str, problem: GtaError) -> None:
         """Note that a part could not be made, and why."""
@@ -124,6 +135,11 @@ async def settled(work: Awaitable[Value]) -> Value | GtaError:
         return await work
     except (ToolError, ToolUnavailable) as exc:
         return exc
+
+
+def quoted(words: str) -> str:
+    """Words of a file among ours: the judge is told that what stands in quotes is material."""
+    return json.dumps(words, ensure_ascii=False)
 
 
 def clean(text: str) -> str:

@@ -41,6 +41,7 @@ async def show_picture(draft: Draft) -> None:
             f"frame {preview.frame + 1} of {content.frames}" if content.frames > 1 else "picture"
         )
         draft.picture(preview.data, label)
+    draft.hidden("words in its properties", content.words, shown=False)
     if all(preview.blank for preview in content.previews):
         draft.findings.append("the picture is blank: all of it has one colour")
     if max(content.width, content.height) > subject.limits.picture_side:

@@ -9,7 +9,7 @@ from gta_bench.content.archive import ZipContent, ZipMember, read_zip
 from gta_bench.content.identify import BROKEN_ZIP, find_form
 from gta_bench.content.text import read_text
 from gta_bench.errors import GtaError, ToolError
-from gta_bench.judging.showing.draft import Draft, left_out, settled
+from gta_bench.judging.showing.draft import Draft, left_out, quoted, settled
 
 HEAD: Final = 256  # bytes
 LINE: Final = 16
@@ -26,6 +26,7 @@ async def show_archive(draft: Draft) -> None:
         return
     draft.probe("files", len(content.members))
     draft.probe("unpacked bytes", content.unpacked_bytes)
+    draft.hidden("the comment of the archive", content.comment, shown=False)
     most = subject.limits.members
     lines = [f"{member.bytes:>12,}  {member.name}" for member in content.members[:most]]
     draft.text("\n".join(["[Members: bytes, name]", *lines, ""]), what="list of members")
@@ -35,7 +36,7 @@ async def show_archive(draft: Draft) -> None:
     for name, text in await asyncio.to_thread(_texts, subject.data, content, most):
         if not draft.room:
             break
-        draft.text(f"\n[Member {name}]\n{text}\n", what=f"member {name}")
+        draft.text(f"\n[Member {name}]\n{text}\n", what=f"member {quoted(name)}")
         rest -= 1
     if rest:
         draft.cut.append(f"of {rest:,} of {len(content.members):,} members only the name is shown")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gta_bench.content.pdf import PageImages, render_pdf
 from gta_bench.errors import GtaError, ToolError
-from gta_bench.judging.showing.draft import Draft, Subject, left_out
+from gta_bench.judging.showing.draft import Draft, Subject, left_out, quoted
 
 WHOLE = 0.999
 
@@ -40,11 +40,15 @@ def add_pages(
     named = len(names) == count
     for page in found.pages:
         label = (
-            f"{noun} {names[page.number - 1]!r}" if named else f"{noun} {page.number} of {count}"
+            f"{noun} {quoted(names[page.number - 1])}"
+            if named
+            else f"{noun} {page.number} of {count}"
         )
         draft.picture(page.data, label)
         if page.part < WHOLE:
             draft.cut.append(f"the picture of {label} shows its first {page.part:.0%}")
+    unseen = " ".join(page.unseen for page in found.pages if page.unseen)
+    draft.hidden(f"words that its {noun}s do not show", unseen, shown=True)
     shown = len(found.pages)
     if shown < count:
         draft.cut.append(left_out(noun, shown + 1, count, how="shown as a picture"))

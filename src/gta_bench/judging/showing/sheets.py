@@ -11,7 +11,7 @@ from gta_bench.content.tables import csv_text
 from gta_bench.content.xlsx import Sheet, XlsxContent, read_xlsx
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.documents import add_package
-from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
+from gta_bench.judging.showing.draft import Draft, Subject, left_out, quoted, settled
 from gta_bench.judging.showing.pages import add_pages, office_pages
 
 FORMULA_STARTS = ("=", "+", "@")
@@ -65,8 +65,12 @@ def _add_cells(draft: Draft, content: XlsxContent) -> None:
     if not draft.pictures:
         draft.probe("sheets", len(sheets))
     draft.probe("hidden sheets", sum(sheet.hidden for sheet in sheets))
+    hidden = " ".join(cell.value for sheet in sheets if sheet.hidden for cell in sheet.cells)
+    draft.hidden("sheets that are hidden", hidden, shown=True)
     for sheet in sheets[: draft.subject.limits.sheets]:
-        draft.probe(f"size of {sheet.name!r}", f"{sheet.rows:,} rows, {sheet.columns:,} columns")
+        draft.probe(
+            f"size of {quoted(sheet.name)}", f"{sheet.rows:,} rows, {sheet.columns:,} columns"
+        )
     draft.probe("formulas", sum(len(sheet.formulas) for sheet in sheets))
     errors = [
         f"{sheet.name}!{cell.address} {cell.value}" for sheet in sheets for cell in sheet.errors
@@ -91,11 +95,11 @@ def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     head = f"# Sheet {sheet.name!r} ({sheet.rows:,} rows, {sheet.columns:,} columns{hidden})\n"
     formulas = [f"{cell.address} {cell.formula}" for cell in sheet.formulas[: limits.formulas]]
     below = f"\nFormulas:\n{chr(10).join(formulas)}\n" if formulas else ""
-    draft.text(head + csv_text(lines) + below + "\n", what=f"sheet {sheet.name!r}")
-    _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=f" of sheet {sheet.name!r}")
+    draft.text(head + csv_text(lines) + below + "\n", what=f"sheet {quoted(sheet.name)}")
+    place = f" of sheet {quoted(sheet.name)}"
+    _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=place)
     count = len(sheet.formulas)
     if count > limits.formulas:
-        place = f" of sheet {sheet.name!r}"
         draft.cut.append(left_out("formula", limits.formulas + 1, count, place=place, how="listed"))
 
 

@@ -16,6 +16,7 @@ from gta_bench.content.links import (
 )
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
+from gta_bench.content.unseen import unseen_in_markup
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.draft import Draft, Subject, settled, words_in
 
@@ -85,6 +86,8 @@ async def show_html(draft: Draft) -> None:
     _add_references(draft, references)
     if not isinstance(page, GtaError):
         _add_refused(draft, page, references)
+        draft.hidden("words that the page does not show", page.unseen, shown=True)
+    _add_unseen(draft, content.text)
     draft.text(SOURCE + _without_data(draft, content.text), what="source")
 
 
@@ -154,7 +157,13 @@ async def show_svg(draft: Draft) -> None:
     references = html_references(content.text)
     if references.remote:
         draft.listed("content from the web that was not loaded", references.remote)
+    _add_unseen(draft, content.text)
     draft.text(_without_data(draft, content.text), what="source")
+
+
+def _add_unseen(draft: Draft, source: str) -> None:
+    for unseen in unseen_in_markup(source):
+        draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
 
 
 async def _drawing(subject: Subject) -> WebPage:
