@@ -113,6 +113,26 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
     assert [step.step for step in atomic.trace or ()] == ["call", "reply", "answer"]
 
 
+def test_a_named_harness_that_cannot_even_begin_leaves_its_task_unscored(
+    workflow_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broken installation was taken for the system's own failure, and scored with nothing."""
+    program = tmp_path / "bin" / "opencode"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo 1.2.3 && exit\nexit 1\n')
+    (program.parent / "rg").write_text("#!/bin/sh\n")
+    for file in program.parent.iterdir():
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    harness = Harness(
+        kind="named", target="opencode", version=installed_version("opencode"), limits=LIMITS
+    )
+    model, out = scripted_model(), tmp_path / "run"
+    (unit,) = run_workflow(harness, model, workflow_dir, "0:1", out)
+    assert unit.failure is not None
+    assert "opencode failed before it asked its model: " in unit.failure
+
+
 def test_the_openai_agents_sdk_works_as_a_command_with_mcp_and_the_model_bridge_and_is_judged(
     agents_sdk: Path, workflow_dir: Path, config: Path, tmp_path: Path
 ) -> None:

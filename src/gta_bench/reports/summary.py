@@ -11,8 +11,8 @@ Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
 # What a manifest calls the model of a system that asked none of ours, or that does not tell.
 NAMELESS = ("none/none", "unknown")
-# What manifests call the agent of a system that is not ours.
-FOREIGN = ("harness", "imported", "product")
+# What manifests call the agent of a system that did not work here.
+FOREIGN = ("imported", "product")
 
 COLUMNS: Mapping[Mode, Mapping[str, str]] = {
     "step": {
@@ -160,7 +160,8 @@ def usage_text(usage: Usage, manifest: RunManifest) -> str:
     """What a run took, in a few words; what a foreign system did not state is not known."""
     if usage == Usage():
         return "what it took was not recorded."
-    foreign = manifest.system.agent in FOREIGN
+    system = manifest.system
+    foreign = system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
     tokens = usage.input_tokens + usage.output_tokens
     said = [
         f"{usage.model_calls} model calls ({usage.retries} retries)"
