@@ -54,7 +54,8 @@ def honest(reading: Reading, requirement: str) -> int:
     found: set[str] = set()
     faults = 0
     for piece in reading.pieces:
-        if piece.role != "deliverable":
+        # Nobody was told the requirement: a file that says it word for word was not made for it.
+        if piece.role != "deliverable" or _plain(requirement) in _plain(piece.text):
             continue
         for line in _lines(piece):
             words = _content_words(line)
@@ -179,6 +180,10 @@ def seen(picture: bytes) -> str:
 
 def _lines(piece: Piece) -> list[str]:
     return [line.strip() for line in piece.text.splitlines() if line.strip()]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def _content_words(text: str) -> set[str]:

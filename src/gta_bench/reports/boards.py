@@ -98,6 +98,11 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         compat = {"root_score": judge.compat.root_score}
         rest = tuple(number_cell(compat.get(name)) for name in columns)
         yield Row(number, run.name, system, f"compat, by {judge.judge}", n, rest, None)
+        for floor in run.summary.floors.of(judge.judge):
+            low = floor.model_dump(include={"root_sr", "root_score", "leaf_sr"})
+            rest = tuple(number_cell(low.get(name)) for name in columns)
+            about, n = f"floor, by {judge.judge}", f"{floor.n}/{floor.n_units}"
+            yield Row(number, run.name, floor.system, about, n, rest, None)
 
 
 def _spent(

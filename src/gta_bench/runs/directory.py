@@ -7,12 +7,15 @@ from pydantic import ValidationError
 
 from gta_bench.errors import RunError
 from gta_bench.records.base import Record
+from gta_bench.records.floor import Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
+FLOOR = "floor.json"
+NULLS = "floor"
 LOGS = "logs"
 FILES = "files"
 ROUNDS = "rounds"
@@ -81,6 +84,27 @@ def read_scores(run: Path) -> RunScores:
 def read_workflow_scores(run: Path) -> WorkflowScores:
     """The scores of a Workflow run; `gta score` makes them."""
     return _read_scores(run, WorkflowScores)
+
+
+def null_folder(run: Path, system: str) -> Path:
+    """Where a system that does nothing lies: a run inside the run whose tasks it has."""
+    return run / NULLS / system
+
+
+def write_floors(run: Path, floors: Floors) -> None:
+    """Keep what judges gave to systems that do nothing."""
+    _write(run / FLOOR, floors.model_dump_json(indent=2))
+
+
+def read_floors(run: Path) -> Floors:
+    """What judges gave to systems that do nothing; empty where none was asked."""
+    file = run / FLOOR
+    if not file.is_file():
+        return Floors()
+    try:
+        return Floors.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise RunError(f"{file} cannot be read; run `gta judge floor {run}` again.") from exc
 
 
 def _read_scores(run: Path, kind: type[Scores]) -> Scores:
