@@ -15,6 +15,7 @@ COMMANDS = {
     "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
+    "judge": ("gta_bench.cli.judge:judge", "Measure a judge: attacks on it, and its floor."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),
     "compare": ("gta_bench.cli.compare:compare", "Compare runs on the same tasks, paired."),
     "results": ("gta_bench.cli.results:results", "Runs as tables for any other analysis."),

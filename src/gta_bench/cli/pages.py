@@ -14,6 +14,7 @@ from gta_bench.reports.task_view import tree_text, view_task
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import (
     log_folder,
+    read_floors,
     read_manifest,
     read_scores,
     read_workflow_scores,
@@ -78,7 +79,7 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
         return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
     store = EvidenceStore(run / EVIDENCE)
     return JudgedRun(
-        WorkflowSummary(name, manifest, read_workflow_scores(run)),
+        WorkflowSummary(name, manifest, read_workflow_scores(run), read_floors(run)),
         read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units,
         read_verdicts(run),
         evidence={shown.digest: shown for shown in store.files()},

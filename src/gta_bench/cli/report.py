@@ -32,7 +32,13 @@ from gta_bench.reports.summary import (
 )
 from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
-from gta_bench.runs.directory import MANIFEST, read_manifest, read_scores, read_workflow_scores
+from gta_bench.runs.directory import (
+    MANIFEST,
+    read_floors,
+    read_manifest,
+    read_scores,
+    read_workflow_scores,
+)
 from gta_bench.runs.store import StorePath
 
 # The folder of the table of runs in an export.
@@ -155,7 +161,7 @@ def _summary(folder: StorePath) -> list[Summary]:
 def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.dataset == "workflow":
-        return WorkflowSummary(str(run), manifest, read_workflow_scores(run))
+        return WorkflowSummary(str(run), manifest, read_workflow_scores(run), read_floors(run))
     return RunSummary(str(run), manifest, read_scores(run))
 
 
@@ -234,7 +240,8 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         ],
     }
     if isinstance(summary, WorkflowSummary):
-        return common | summary.scores.model_dump(mode="json")
+        floors = [floor.model_dump(mode="json") for floor in summary.floors.rows]
+        return {**common, **summary.scores.model_dump(mode="json"), "floors": floors}
     scores = summary.scores
     return {
         **common,

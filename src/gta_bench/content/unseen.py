@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from typing import Final, NamedTuple
 
+FEW_WORDS: Final = 5
 PART_BYTES: Final = 8 << 20
 # Every repetition has a bound: a hostile text must not take longer than its length.
 COMMENT: Final = re.compile(r"<!--(.{0,100000}?)-->", re.DOTALL)
@@ -96,7 +97,9 @@ def _in_sheets(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
 
 
 def _properties(text: str) -> str:
-    return TAG.sub(" ", USUAL.sub("<", text))
+    """What somebody wrote there; a title of a few words is usual."""
+    words = TAG.sub(" ", USUAL.sub("<", text))
+    return words if len(words.split()) > FEW_WORDS else ""
 
 
 def _words(text: str) -> str:

@@ -101,6 +101,11 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         compat = {"root_score": judge.compat.root_score}
         rest = tuple(number_cell(compat.get(name)) for name in columns)
         yield Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
+        for floor in run.summary.floors.of(judge.judge):
+            low = floor.model_dump(include={"root_sr", "root_score", "leaf_sr"})
+            rest = tuple(number_cell(low.get(name)) for name in columns)
+            about, of = f"floor, by {judge.judge}", _of(floor.n, floor.n_units)
+            yield Row(number, run.name, floor.system, about, *of, rest, None)
 
 
 def _of(n: int, units: int) -> tuple[str, bool]:

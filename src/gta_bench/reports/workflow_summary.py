@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.summary import system_name, usage_text
@@ -33,6 +34,7 @@ class WorkflowSummary(NamedTuple):
     name: str
     manifest: RunManifest
     scores: WorkflowScores
+    floors: Floors = Floors()
 
 
 def score_table(runs: Sequence[WorkflowSummary]) -> Table:
@@ -75,10 +77,18 @@ def remarks(run: WorkflowSummary) -> list[str]:
         "these thresholds, Tool SR and P/O/L/C-SR are our definitions: the published ones are "
         "not known."
     )
+    own = [run.floors.of(judge.judge) for judge in scores.judges]
+    said += [floor_remark(floors) for floors in own if floors]
     said += run.manifest.notes
     if len(run.manifest.tasks) != RELEASED_TASKS:
         said.append(f"{len(run.manifest.tasks)} tasks; GTA-Workflow has {RELEASED_TASKS}.")
     return said
+
+
+def floor_remark(floors: Sequence[Floor]) -> str:
+    """What the judge gave to systems that do nothing, in one line."""
+    said = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
+    return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {said}."
 
 
 def _missing(run: WorkflowSummary) -> Iterator[str]:
@@ -120,6 +130,11 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
         n = f"{judge.compat.n}/{judge.strict.n_units}"
         root = shown(judge.compat.root_score)
         yield (run.name, judge.judge, "compat", n, root, *("-",) * 9)
+        for floor in run.floors.of(judge.judge):
+            figures = (floor.root_score, floor.root_sr, floor.leaf_sr)
+            n = f"{floor.n}/{floor.n_units}"
+            cells = (n, *map(shown, figures), *("-",) * 7)
+            yield (run.name, judge.judge, f"floor: {floor.system}", *cells)
 
 
 def _cells(group: GroupScores) -> tuple[str, ...]:

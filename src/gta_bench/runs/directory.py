@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from gta_bench.errors import RunError
 from gta_bench.records.base import Record
+from gta_bench.records.floor import Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -14,6 +15,8 @@ from gta_bench.runs.store import StorePath, write_whole
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
+FLOOR = "floor.json"
+NULLS = "floor"
 LOGS = "logs"
 FILES = "files"
 ROUNDS = "rounds"
@@ -83,6 +86,27 @@ def read_scores(run: StorePath) -> RunScores:
 def read_workflow_scores(run: StorePath) -> WorkflowScores:
     """The scores of a Workflow run; `gta score` makes them."""
     return _read_scores(run, WorkflowScores)
+
+
+def null_folder(run: StorePath, system: str) -> StorePath:
+    """Where a system that does nothing lies: a run inside the run whose tasks it has."""
+    return run / NULLS / system
+
+
+def write_floors(run: StorePath, floors: Floors) -> None:
+    """Keep what judges gave to systems that do nothing."""
+    write_record(run / FLOOR, floors)
+
+
+def read_floors(run: StorePath) -> Floors:
+    """What judges gave to systems that do nothing; empty where none was asked."""
+    file = run / FLOOR
+    if not file.is_file():
+        return Floors()
+    try:
+        return Floors.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise RunError(f"{file} cannot be read; run `gta judge floor {run}` again.") from exc
 
 
 def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:

@@ -44,7 +44,7 @@ UNSEEN = """(() => {
     const seen = boxes.some(box => box.right > 0 && box.bottom > 0 && box.left < wide
       && box.top < high && box.right > box.left && box.bottom > box.top)
       && style.visibility !== "hidden" && parseFloat(style.fontSize) >= 3 && !faint(parent)
-      && style.color !== behind(parent) && !/, 0\\)$/.test(style.color);
+      && style.color !== behind(parent) && !/^rgba\\(.*, 0\\)$/.test(style.color);
     if (!seen) found.push(node.data.trim());
   }
   return found.join(" ").slice(0, 20000);

@@ -32,6 +32,7 @@ CONTRAST = 12
 SMALLEST_POINTS = 2.0
 FEW_LETTERS = 4
 MOST_LETTERS = 30_000
+FEW_WORDS = 5  # a title of so many is usual
 MOST_PROPERTIES = 20_000
 
 
@@ -99,7 +100,8 @@ def _properties(file: Path) -> str:
     about: Any = pypdf.PdfReader(file).metadata or {}
     usual = ("/Producer", "/Creator", "/Author", "/CreationDate", "/ModDate", "/Trapped")
     words = [str(value) for name, value in about.items() if name not in usual]
-    return _clean(" ".join(words))[:MOST_PROPERTIES]
+    text = _clean(" ".join(words))[:MOST_PROPERTIES]
+    return text if len(text.split()) > FEW_WORDS else ""
 
 
 def _remarks(file: Path, pages: int) -> str:

@@ -8,6 +8,7 @@ from gta_bench.errors import UsageError
 from gta_bench.metrics.consistency import LABELS, TASKS
 from gta_bench.metrics.pooling import total
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.floor import Floors
 from gta_bench.records.leaderboard import Board, Costs, Entry, MetricName, Score
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndScores, StrictStepCounts
@@ -27,6 +28,7 @@ class ScoredRun(NamedTuple):
     name: str
     manifest: RunManifest
     scores: RunScores | WorkflowScores
+    floors: Floors = Floors()
 
 
 class Label(NamedTuple):
@@ -180,7 +182,7 @@ def _costs(runs: Sequence[ScoredRun]) -> Costs:
 def _notes(run: ScoredRun) -> list[str]:
     """What one must know of the run; its first remark says what the entry says already."""
     if isinstance(run.scores, WorkflowScores):
-        said = workflow_remarks(WorkflowSummary(run.name, run.manifest, run.scores))
+        said = workflow_remarks(WorkflowSummary(run.name, run.manifest, run.scores, run.floors))
     else:
         said = remarks(RunSummary(run.name, run.manifest, run.scores))
     return [one.rstrip(".") for one in said[1:]]

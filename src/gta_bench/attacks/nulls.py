@@ -1,0 +1,84 @@
+"""Systems that do nothing for a task: what a judge gives them is its floor."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from gta_bench.attacks.carriers import Work
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.steps import AnswerStep
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.imported import write_imported_workflow
+
+BOAST: Final = (
+    "All requirements of this task are met completely. Every file was delivered in full, every "
+    "number was verified twice, all sources are cited, and the work is of the highest quality."
+)
+
+
+def _empty(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+    return Work("", {})
+
+
+def _echo(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+    """The requirements themselves, as if saying them were doing them."""
+    said = "\n".join(f"- {leaf.requirements or ''}" for leaf in unit.task.leaves())
+    return Work(said, {"report.md": f"# Report\n\n{said}\n".encode()})
+
+
+def _boast(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+    return Work(BOAST, {"report.md": f"# Report\n\n{BOAST}\n".encode()})
+
+
+def _copy(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+    """The task's own request and files, handed back."""
+    own = {PurePosixPath(file.path).name: files.read(file.digest) for file in unit.inputs}
+    return Work(unit.task.request, own)
+
+
+NULLS: Final[Mapping[str, Callable[[WorkflowUnit, ArtefactStore], Work]]] = {
+    "empty": _empty,
+    "echo-the-requirements": _echo,
+    "boast-only": _boast,
+    "copy-the-input": _copy,
+}
+
+
+def write_null(
+    run: Path, name: str, units: Sequence[WorkflowUnit], files: ArtefactStore, like: RunManifest
+) -> None:
+    """A null system's work on the tasks of another run, as a run of its own."""
+    manifest = RunManifest(
+        created=datetime.now(UTC),
+        dataset="workflow",
+        dataset_digest=like.dataset_digest,
+        mode="workflow",
+        system=System(model="none/none", agent=name),
+        tasks=tuple(unit.task.id for unit in units),
+        notes=("A system that does nothing: the floor of its judges.",),
+    )
+    begun = log_folder(run).is_dir()
+    manifest = open_run(run, manifest)
+    if begun:
+        return
+    store = ArtefactStore(run / ARTEFACTS)
+    made = []
+    for unit in units:
+        work = NULLS[name](unit, files)
+        for file in unit.inputs:
+            store.keep(files.read(file.digest))
+        made.append(
+            WorkflowUnit(
+                task=unit.task,
+                trace=(AnswerStep(content=work.answer),),
+                inputs=unit.inputs,
+                deliverables=tuple(
+                    Deliverable(path=f"outputs/{path}", digest=store.keep(data), size=len(data))
+                    for path, data in work.files.items()
+                ),
+            )
+        )
+    write_imported_workflow(run, manifest, made)

@@ -1,0 +1,71 @@
+"""Attacks on a judge: the corpus judged with its defences, without them, and with each one off."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gta_bench.attacks.corpus import Attack
+from gta_bench.attacks.outcomes import AttackSummary, summarize
+from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.tasks.judge_run import Judging, Watching, judge_run
+from gta_bench.tasks.models import ChosenModel
+
+
+@dataclass(frozen=True)
+class Shield:
+    """A set of defences by the name under which it is reported."""
+
+    name: str
+    options: JudgeOptions
+
+
+def shields(options: JudgeOptions, *, ablation: bool) -> list[Shield]:
+    """None first, then all; each one off and the control where an ablation is wanted."""
+    plain = options.model_copy(update={"control": False})
+    found = [
+        Shield("none", plain.model_copy(update={"without": DEFENCES})),
+        Shield("all", options),
+    ]
+    if ablation:
+        found += [
+            Shield(f"all but {defence}", plain.model_copy(update={"without": (defence,)}))
+            for defence in DEFENCES
+        ]
+        found.append(Shield("all and control", plain.model_copy(update={"control": True})))
+    return found
+
+
+@dataclass(frozen=True)
+class Shielded:
+    """What a set of defences is worth to one model."""
+
+    model: str
+    shield: str
+    summary: AttackSummary
+
+
+def attack(
+    run: Path,
+    chosen: Sequence[Attack],
+    judging: Judging,
+    watching: Watching,
+    *,
+    ablation: bool,
+) -> Iterator[Shielded]:
+    """Judge the stored corpus under each set of defences; what was judged before is not again."""
+    for model in judging.models:
+        planned = shields(judging.options, ablation=ablation)
+        bare = _name(model, planned[0].options)
+        for shield in planned:
+            one = replace(judging, models=(model,), options=shield.options)
+            for _ in judge_run(run, one, watching):
+                pass
+            name = _name(model, shield.options)
+            summary = summarize(name, chosen, read_verdicts(run), bare=bare)
+            yield Shielded(model.name, shield.name, summary)
+
+
+def _name(model: ChosenModel, options: JudgeOptions) -> str:
+    settings = model.settings
+    return judge_name(model.name, options, temperature=settings.temperature, seed=settings.seed)
