@@ -65,9 +65,8 @@ def attack(
         say(f"left out: {problem}")
     lost = {problem.partition(": ")[0] for problem in missing}
     chosen = [one for one in chosen if one.carrier.replace(" ", "_") not in lost]
-    bars = lambda judge, total: unit_bar(judge, total, 0)  # noqa: E731
     found = []
-    for one in run_attacks(Path(out), chosen, judging, bars, ablation=ablation):
+    for one in run_attacks(Path(out), chosen, judging, unit_bar, ablation=ablation):
         say(f"{one.model}, {one.shield}: {one.summary.succeeded} of {one.summary.attacks}")
         found.append(one)
     if as_json:

@@ -37,7 +37,7 @@ def floor(
     overrides = {f"judge.{name}": value for name, value in asking.items()}
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     judging = plan_judging(judges, settings)
-    floors = measure_floor(Path(run), judging, lambda judge, total: unit_bar(judge, total, 0))
+    floors = measure_floor(Path(run), judging, unit_bar)
     if as_json:
         write_json([row.model_dump(mode="json") for row in floors.rows])
         return

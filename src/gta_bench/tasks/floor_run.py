@@ -1,18 +1,18 @@
 """The floor of judges: systems that do nothing, on the tasks of a run, judged like any other."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from gta_bench.attacks.nulls import NULLS, write_null
 from gta_bench.records.floor import Floor, Floors
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import null_folder, read_floors, read_manifest, write_floors
+from gta_bench.runs.store import StorePath
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.tasks.judge_run import Judging, Watching, judge_run
 from gta_bench.tasks.judging import judgeable_units
 
 
-def measure_floor(run: Path, judging: Judging, watching: Watching) -> Floors:
+def measure_floor(run: StorePath, judging: Judging, watching: Watching) -> Floors:
     """Judge every null system on the run's tasks, and keep the floor beside the run's scores."""
     manifest = read_manifest(run)
     units = [unit for unit in judgeable_units(run).values() if unit.epoch == 1]
@@ -30,7 +30,7 @@ def measure_floor(run: Path, judging: Judging, watching: Watching) -> Floors:
     return floors
 
 
-def _floors(folder: Path, system: str, judges: Sequence[str], judging: Judging) -> list[Floor]:
+def _floors(folder: StorePath, system: str, judges: Sequence[str], judging: Judging) -> list[Floor]:
     scores = score_workflow_run(folder, judging.settings)
     tables = [table for table in scores.judges if table.judge in judges]
     return [
