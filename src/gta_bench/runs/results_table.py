@@ -26,6 +26,7 @@ from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.database import connected
 from gta_bench.runs.directory import (
     SCORES,
     log_folder,
@@ -39,7 +40,6 @@ from gta_bench.runs.verdicts import VERDICTS, whole_verdicts
 
 Shape = Literal["parquet", "csv"]
 Row = dict[str, Any]
-MEMORY = "512MB"
 
 READ = """read_json(
     $file, format = 'newline_delimited', maximum_object_size = 67108864,
@@ -172,7 +172,7 @@ class RunExport:
         self._write("samples", map(self._workflow_sample, units))
         if (run / VERDICTS).is_file():
             tasks = {unit.task.id: unit.task for unit in units}
-            with whole_verdicts(run) as file, _connected() as connection:
+            with whole_verdicts(run) as file, connected() as connection:
                 _leaf_table(connection, tasks.values())
                 try:
                     connection.execute(LINES, {"file": str(file)})
@@ -245,7 +245,7 @@ class RunExport:
             query = (
                 "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
             )
-            with _connected() as connection:
+            with connected() as connection:
                 self._copy(connection, table, query, {"file": file.name, "columns": columns})
 
     def _copy(
@@ -258,11 +258,6 @@ class RunExport:
         copied = connection.execute(f"COPY ({query}) TO '{target}' (FORMAT {form})", values)
         (count,) = copied.fetchone() or (0,)
         self.rows[table] = self.rows.get(table, 0) + count
-
-
-def _connected() -> duckdb.DuckDBPyConnection:
-    """DuckDB in memory, held to a bound; what does not fit goes to disk and back."""
-    return duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()})
 
 
 def _leaf_table(connection: duckdb.DuckDBPyConnection, tasks: Iterable[WorkflowTask]) -> None:
