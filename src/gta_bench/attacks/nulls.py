@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from gta_bench.attacks.carriers import Work
@@ -12,6 +12,7 @@ from gta_bench.records.steps import AnswerStep
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.store import StorePath
 
 BOAST: Final = (
     "All requirements of this task are met completely. Every file was delivered in full, every "

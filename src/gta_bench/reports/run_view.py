@@ -8,7 +8,7 @@ from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.failures import Failure, FailureCount
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
-from gta_bench.reports.cells import DASH, Cell, PageTable, number_cell, plain
+from gta_bench.reports.cells import Cell, PageTable, number_cell, plain
 from gta_bench.reports.charts import Chart, curve_chart
 from gta_bench.reports.failures import example
 from gta_bench.reports.gains import (
@@ -140,9 +140,9 @@ def _blocks(
     for place, (judge, losses) in enumerate(found):
         table = PageTable(
             f"Failures of {run.name}",
-            ("task", "gain", "first cause", "what is missing"),
+            ("task", "gain", "what is missing, and its first cause"),
             tuple(_loss_row(number, one, shown) for one in losses[:FAILURES_SHOWN]),
-            (0, 2, 3),
+            (0, 2),
         )
         left, gain = len(losses[FAILURES_SHOWN:]), gain_text(run.mode)
         if isinstance(run, AtomicRun):
@@ -178,8 +178,7 @@ def _loss_row(number: int, loss: Loss, shown: set[UnitKey]) -> tuple[Cell, ...]:
     return (
         _task_cell(number, (loss.task, loss.epoch), shown),
         Cell(f"+{loss.gain:.3f}"),
-        Cell(", ".join(loss.causes) or DASH),
-        Cell(line(loss.what)),
+        Cell(line(loss.what), ", ".join(loss.causes)),
     )
 
 

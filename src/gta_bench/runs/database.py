@@ -1,4 +1,4 @@
-"""DuckDB in memory, held to a bound; what does not fit goes to disk and back."""
+"""DuckDB as this package uses it: in memory, bounded, and silent."""
 
 import tempfile
 
@@ -10,13 +10,15 @@ MEMORY = "512MB"
 
 
 def connected(place: StorePath) -> duckdb.DuckDBPyConnection:
-    """A connection that can read and write tables at that place.
+    """A connection that can read and write tables at that place; what does not fit in memory goes to disk.
 
     A store is reached through fsspec: DuckDB's own client is an extension that it would download.
     """
     connection = duckdb.connect(
         config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
     )
+    # Its bar would be drawn on stdout, where data goes.
+    connection.execute("SET enable_progress_bar = false")
     if isinstance(place, RemotePath):
         connection.register_filesystem(place.fs)
     return connection
