@@ -103,7 +103,7 @@ def check_equal(run: Path, inline: Path) -> None:
     assert all(one.finished for one in kept.values())
 
 
-def test_two_processes_give_what_one_gives(bench: Bench, inline: Path) -> None:
+def test_two_processes_give_what_one_gives(bench: Bench, inline: Path, loopback: None) -> None:
     run = bench.run("processes", "--workers", "2")
     check_equal(run, inline)
     assert not list(log_folder(run).glob("*.shards"))
