@@ -13,6 +13,7 @@ COMMANDS = {
     "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
     "tools": ("gta_bench.cli.tools:tools", "List, call, equip and serve the tools."),
     "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
+    "status": ("gta_bench.cli.status:status", "How far a run is, from any terminal."),
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "judge": ("gta_bench.cli.judge:judge", "Measure a judge: attacks on it, and its floor."),
