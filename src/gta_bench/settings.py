@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -205,6 +205,19 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
         if password := PASSWORD.search(address):
             found[password.group(1)] = name
     return {value.strip(): name for value, name in found.items() if len(value.strip()) >= 6}
+
+
+def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Ray reads the environment only: no word of its use leaves this machine, unless so set."""
+    environment.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray 2.60 warns at every start of what a later version will do with GPUs.
+    environment.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+
+def use_haproxy(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Ray Serve's quick proxy, for a cluster that this process starts; it reads these at import."""
+    environment["RAY_SERVE_ENABLE_HA_PROXY"] = "1"
+    environment["RAY_SERVE_THROUGHPUT_OPTIMIZED"] = "1"
 
 
 def settings_schema() -> dict[str, JsonValue]:
