@@ -30,7 +30,7 @@ class RemotePath:
 
     def __init__(self, protocol: str, path: str) -> None:
         self.protocol = protocol
-        self.path = path.strip("/") if protocol != "memory" else path.rstrip("/")
+        self.path = path.strip("/")
 
     @property
     def fs(self) -> AbstractFileSystem:
@@ -109,7 +109,7 @@ class RemotePath:
         with reaching(self):
             found = self.fs.find(self.path, maxdepth=depth) if self.fs.isdir(self.path) else []
         for name in found:
-            below = name.strip("/")[len(self.path.strip("/")) + 1 :]
+            below = name.strip("/")[len(self.path) + 1 :]
             if below.count("/") + 1 == depth and fnmatch(below, pattern):
                 yield self / below
 
@@ -271,20 +271,16 @@ def parts_of(file: StorePath) -> StorePath:
 
 
 def _contents(files: Sequence[StorePath]) -> Iterator[bytes]:
-    """The contents in order; a store is asked for many at once."""
+    """The contents of files in one folder, in order; a store is asked for many at once."""
     for start in range(0, len(files), AT_ONCE):
         some = files[start : start + AT_ONCE]
         remote = [file for file in some if isinstance(file, RemotePath)]
-        if remote:
-            with reaching(remote[0]):
-                # fsspec asks for them side by side, and returns them by name.
-                found = remote[0].fs.cat([file.path for file in remote])
-            if isinstance(found, bytes):
-                yield found
-            else:
-                yield from (found[file.path] for file in remote)
-        else:
+        if not remote:
             yield from (file.read_bytes() for file in some)
+            continue
+        with reaching(remote[0]):
+            found = remote[0].fs.cat([file.path for file in remote])
+        yield from (found[name] for name in sorted(found))
 
 
 @cache

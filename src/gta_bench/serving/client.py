@@ -79,7 +79,7 @@ class RemoteTools(ABC):
                 self._twins.pop(workspace.root, None)
                 continue
             if isinstance(outcome, CallFailure):
-                raise _failure(outcome)
+                raise told_failure(outcome)
             for ref in outcome.files:
                 await self._bring(workspace, twin, ref)
             return outcome.result
@@ -181,19 +181,24 @@ class HttpTools(RemoteTools):
             ) from exc
 
 
-def _failure(failure: CallFailure) -> ToolError | ToolUnavailable:
+def told_failure(failure: CallFailure) -> ToolError | ToolUnavailable:
+    """The tool's own words, as the error that they were."""
     if failure.kind == "unavailable":
         return ToolUnavailable(failure.message, mend=failure.mend)
     return ToolError(failure.message)
 
 
-def _files(workspace: Workspace) -> tuple[FileRef, ...]:
-    """Every file of a workspace, outputs in the order they were made; blocks."""
+def workspace_files(workspace: Workspace) -> list[str]:
+    """The path of every file of a workspace, outputs in the order they were made; blocks."""
     paths = [path for path in workspace.listing() if path.startswith("inputs/")]
     made = [output.path for output in workspace.outputs().files]
     made.sort(key=lambda path: (workspace.root / path).stat().st_mtime_ns)
+    return [*paths, *made]
+
+
+def _files(workspace: Workspace) -> tuple[FileRef, ...]:
     refs = []
-    for path in [*paths, *made]:
+    for path in workspace_files(workspace):
         data = _read(workspace, path)
         digest = hashlib.sha256(data).hexdigest()
         refs.append(FileRef(path=path, sha256=digest, bytes=len(data)))

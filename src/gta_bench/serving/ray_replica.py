@@ -1,0 +1,93 @@
+"""A group's tools in a process of a Ray cluster: a call brings its files and takes new ones away.
+
+Nothing is kept between calls, so a replica can end at any time and another do its calls again.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from gta_bench.confine.files import remove_tree
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.serving.spaces import CallWorkspace
+from gta_bench.serving.wire import CallFailure
+from gta_bench.settings import Settings
+from gta_bench.tools.equipment import open_equipment
+from gta_bench.tools.toolbox import Toolbox
+
+
+class Returned(NamedTuple):
+    """What a call came to, as JSON of a ToolResult or a CallFailure, and the files it wrote."""
+
+    done: bool
+    outcome: str
+    files: tuple[tuple[str, bytes], ...] = ()
+
+
+class ToolReplica:
+    """The deployment: some tools of the catalog, with this process's packages."""
+
+    def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
+        self._names = names
+        self._settings = settings
+        self._opening = asyncio.Lock()
+        self._toolbox: Toolbox | None = None
+
+    async def call(
+        self, name: str, arguments: Mapping[str, JsonValue], files: Mapping[str, bytes]
+    ) -> Returned:
+        """Call a tool in a workspace with these files."""
+        toolbox = await self._open()
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="gta-call-"))
+        try:
+            workspace = await asyncio.to_thread(_filled, folder / "space", files)
+            try:
+                result = await toolbox.call(workspace, name, arguments)
+            except ToolUnavailable as exc:
+                failure = CallFailure(kind="unavailable", message=exc.reason, mend=exc.mend)
+                return Returned(False, failure.model_dump_json())
+            except ToolError as exc:
+                failure = CallFailure(kind="error", message=str(exc))
+                return Returned(False, failure.model_dump_json())
+            written = [(one.path, workspace.read(one.path)) for one in workspace.written]
+            return Returned(True, result.model_dump_json(), tuple(written))
+        finally:
+            await asyncio.to_thread(remove_tree, folder)
+
+    def versions(self, packages: tuple[str, ...]) -> dict[str, str]:
+        """The versions of packages that this process has."""
+        found = {}
+        for name in packages:
+            try:
+                found[name] = version(name)
+            except PackageNotFoundError:
+                found[name] = "not installed"
+        return found
+
+    async def _open(self) -> Toolbox:
+        async with self._opening:
+            if self._toolbox is None:
+                self._toolbox = Toolbox(await open_equipment(self._settings), self._names)
+            return self._toolbox
+
+
+def _filled(folder: Path, files: Mapping[str, bytes]) -> CallWorkspace:
+    """A workspace with the caller's files, outputs in the order in which they were made."""
+    sent = folder.with_name("sent")
+    sent.mkdir()
+    inputs = {}
+    for number, (path, data) in enumerate(files.items()):
+        if path.startswith("inputs/"):
+            inputs[path] = sent / str(number)
+            inputs[path].write_bytes(data)
+    workspace = Workspace.create(folder, inputs)
+    for path, data in files.items():
+        if path.startswith("outputs/"):
+            workspace.write(path.removeprefix("outputs/"), data, overwrite=True)
+    return CallWorkspace(workspace.root, workspace.quota)

@@ -1,0 +1,199 @@
+"""The tool server on a Ray cluster: the same app before it, each group of tools as a deployment.
+
+The app holds the workspaces, so it is one process; what takes time runs in the replicas behind it.
+"""
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import ray
+from pydantic import JsonValue
+from ray import serve
+from ray.exceptions import RayActorError
+from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+from ray.serve.handle import DeploymentHandle
+
+from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ConfigError, EnvironmentProblem, ToolError
+from gta_bench.records.results import ToolResult
+from gta_bench.records.tools import ToolSpec
+from gta_bench.serving.app import make_app
+from gta_bench.serving.client import told_failure, workspace_files
+from gta_bench.serving.gate import App
+from gta_bench.serving.limits import Busy, Limits
+from gta_bench.serving.ray_plan import Group, Scaling, ServePlan
+from gta_bench.serving.ray_replica import Returned, ToolReplica
+from gta_bench.serving.tokens import Tokens
+from gta_bench.serving.wire import CallFailure
+from gta_bench.settings import Settings
+
+APPLICATION = "gta-tools"
+TRIES = 4  # replicas that a call is given to, one after the other, while they end under it
+WAITING = 512  # calls of a group that wait for a replica; more are asked to come again
+
+
+class RayTools:
+    """The replicas of all groups as a ToolSource.
+
+    Calls in one workspace take turns: each sees what the one before it wrote, and names of new
+    files are never given twice.
+    """
+
+    def __init__(
+        self, specs: Mapping[str, ToolSpec], handles: Mapping[str, DeploymentHandle[Any]]
+    ) -> None:
+        self._specs = dict(specs)
+        self._handles = handles
+        self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+
+    def specs(self) -> dict[str, ToolSpec]:
+        """The tools of all groups."""
+        return self._specs
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        """Call in a replica; a replica that ends under a call has changed nothing here."""
+        if name not in self._handles:
+            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
+        turn = self._turns.setdefault(workspace.root, asyncio.Lock())
+        async with turn:
+            files = await asyncio.to_thread(_contents, workspace)
+            returned = await self._ask(name, dict(arguments), files)
+            if not returned.done:
+                raise told_failure(CallFailure.model_validate_json(returned.outcome))
+            for path, data in returned.files:
+                output = path.removeprefix("outputs/")
+                await asyncio.to_thread(workspace.write, output, data, overwrite=True)
+            return ToolResult.model_validate_json(returned.outcome)
+
+    async def _ask(
+        self, name: str, arguments: dict[str, JsonValue], files: dict[str, bytes]
+    ) -> Returned:
+        for _ in range(TRIES):
+            try:
+                answer = await self._handles[name].call.remote(name, arguments, files)
+            except RayActorError:
+                continue
+            except (BackPressureError, DeploymentUnavailableError) as exc:
+                raise Busy(f"{name} has more calls than its replicas take.", wait=1) from exc
+            return Returned(*answer)
+        raise Busy(f"The replicas of {name} end under its calls.", wait=2)
+
+
+@serve.ingress()
+class ToolServer:
+    """The deployment before the tools: routes, MCP, tokens, limits and workspaces."""
+
+    def __init__(
+        self,
+        specs: dict[str, ToolSpec],
+        handles: dict[str, DeploymentHandle[Any]],
+        tokens: tuple[str, ...],
+    ) -> None:
+        self._source = RayTools(specs, handles)
+        self._tokens = Tokens(tokens)
+        self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
+
+    def __serve_build_asgi_app__(self) -> App:
+        """The same application as under uvicorn."""
+        return make_app(
+            self._source, tokens=self._tokens, folder=Path(self._folder.name), limits=Limits()
+        )
+
+
+def connect(address: str) -> None:
+    """Join a cluster, or start one that this machine alone can reach (`local`)."""
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if address == "local":
+            ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        else:
+            ray.init(address, **quiet)
+    except ConnectionError as exc:
+        said = str(exc).splitlines()[0]
+        raise EnvironmentProblem(f"No Ray cluster answers at {address}: {said}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"cluster: {address!r}: {exc}") from exc
+
+
+def deploy(
+    plan: ServePlan,
+    specs: Mapping[str, ToolSpec],
+    settings: Settings,
+    tokens: tuple[str, ...],
+    *,
+    host: str,
+    port: int,
+) -> None:
+    """Start every group and the server before them; returns when they take calls."""
+    groups = {group: _deployment(group, settings) for group in plan.groups}
+    handles = {tool: bound for group, bound in groups.items() for tool in group.tools}
+    offered = {name: spec for name, spec in specs.items() if name in handles}
+    server = serve.deployment(ToolServer).options(  # type: ignore[attr-defined]
+        name="server",
+        num_replicas=1,
+        max_ongoing_requests=Limits().calls + Limits().waiting,
+        ray_actor_options={"num_cpus": 0},
+    )
+    quiet = {"log_level": "ERROR", "enable_access_log": False}
+    serve.start(http_options={"host": host, "port": port}, logging_config=quiet)
+    try:
+        serve.run(
+            server.bind(offered, handles, tokens),
+            name=APPLICATION,
+            route_prefix="/",
+            logging_config=quiet,
+        )
+    except RuntimeError as exc:
+        raise EnvironmentProblem(f"Ray Serve cannot start the tools: {_first_line(exc)}") from exc
+
+
+def _deployment(group: Group, settings: Settings) -> Any:
+    scaling = group.replicas
+    many: dict[str, Any] = {"num_replicas": scaling}
+    if isinstance(scaling, Scaling):
+        many = {
+            "autoscaling_config": {
+                "min_replicas": scaling.min,
+                "max_replicas": scaling.max,
+                "target_ongoing_requests": scaling.calls,
+                "upscale_delay_s": 1,
+                "downscale_delay_s": scaling.idle_seconds,
+                "downscale_to_zero_delay_s": scaling.idle_seconds,
+                "metrics_interval_s": 1,
+                "look_back_period_s": 2,
+            }
+        }
+    options: dict[str, Any] = {"num_cpus": group.cpus, "num_gpus": group.gpus}
+    if group.runtime_env:
+        options["runtime_env"] = group.runtime_env
+    deployment = serve.deployment(ToolReplica).options(  # type: ignore[attr-defined]
+        name=group.name,
+        max_ongoing_requests=group.calls,
+        max_queued_requests=WAITING,
+        ray_actor_options=options,
+        **many,
+    )
+    return deployment.bind(group.tools, settings)
+
+
+def shut_down() -> None:
+    """End the tools, and the cluster if it was started here."""
+    serve.shutdown()  # type: ignore[no-untyped-call]
+    ray.shutdown()
+
+
+def _contents(workspace: Workspace) -> dict[str, bytes]:
+    """Every file of a workspace, outputs in the order they were made; blocks."""
+    most = workspace.quota.input_bytes
+    return {path: workspace.read(path, most_bytes=most) for path in workspace_files(workspace)}
+
+
+def _first_line(exc: Exception) -> str:
+    return str(exc).strip().splitlines()[0]

@@ -1,0 +1,54 @@
+"""A server that speaks S3 on loopback, and the environment in which clients find it."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+BUCKET = "runs"
+
+
+class S3Server:
+    """What it holds outlasts a stop, as a store outlasts a broken line to it."""
+
+    def __init__(self) -> None:
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        self.start()
+        self.port = self._server.get_host_and_port()[1]
+
+    def start(self) -> None:
+        """Answer, at the same address as before."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Refuse connections."""
+        self._server.stop()
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a client of the bucket needs; two attempts, for tests of a broken line."""
+        return {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
+            "AWS_MAX_ATTEMPTS": "2",
+        }
+
+
+@contextmanager
+def s3_server() -> Iterator[S3Server]:
+    """A server with the bucket, and this process as its client."""
+    import fsspec  # type: ignore[import-untyped]
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = S3Server()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        fsspec.filesystem("s3").mkdir(BUCKET)
+        yield server
+    server.stop()
