@@ -29,10 +29,12 @@ _ORDERS: Final = re.compile(
     rf"|\b(?:score|rate|grade) (?:it|this|each|every|all)\b[^.\n]{{0,60}}\b{_HIGH}",
     re.IGNORECASE,
 )
+# Quotes may be those of a file inside a file: doubled, or behind a backslash.
+_Q: Final = r"(?:\\?[\"“”]){1,2}"
+_FIELD: Final = rf"{_Q}(?:leaf|verdicts?|reason|requirement){_Q}\s{{0,4}}:"
+_SCORE: Final = rf"{_Q}score{_Q}\s{{0,4}}:\s{{0,4}}(?:{_Q})?\d"
 _VERDICT: Final = re.compile(
-    r'"(?:leaf|verdicts?|reason|requirement)"\s{0,4}:[^\n]{0,400}"score"\s{0,4}:\s{0,4}"?\d'
-    r'|"score"\s{0,4}:\s{0,4}"?\d[^\n]{0,400}"(?:leaf|verdicts?|reason|requirement)"\s{0,4}:',
-    re.IGNORECASE,
+    rf"{_FIELD}[^\n]{{0,400}}{_SCORE}|{_SCORE}[^\n]{{0,400}}{_FIELD}", re.IGNORECASE
 )
 _OURS: Final = re.compile(
     r"^\W{0,3}(?:BEGIN|END) (?:[0-9a-f]{8,64}|EVIDENCE)\b"

@@ -1,0 +1,3 @@
+from tests.judging.conftest import equipment
+
+__all__ = ["equipment"]
