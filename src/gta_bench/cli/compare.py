@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.tables import markdown
 
 

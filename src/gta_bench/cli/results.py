@@ -5,10 +5,10 @@ from typing import Literal
 
 import click
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
 from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.settings import read_settings
 
 

@@ -11,6 +11,7 @@ from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.runs.workflow_scoring import score_workflow_run
@@ -74,7 +75,7 @@ def workflow_command(
     folders: list[Path] = []
     complete = True
     for target, fields in wanted.systems(settings):
-        run = SystemRun(data=Path(settings.data.workflow), **fields)
+        run = SystemRun(data=dataset_root(settings.data.workflow), **fields)
         planned = plan(run)
         total = len(planned.tasks) * planned.epochs
         for played, judged in run_rounds(

@@ -76,10 +76,15 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
     )
 
 
-def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[JudgedBy]:
-    """Ask every judge for the scores that the run does not have yet."""
+def judge_run(
+    run: Path, judging: Judging, watching: Watching, *, models: Sequence[Model] | None = None
+) -> Iterator[JudgedBy]:
+    """Ask every judge for the scores that the run does not have yet.
+
+    `models` are asked instead of opening those that `judging` names.
+    """
     units = judgeable_units(run)
-    opened = [_opened(one, judging) for one in judging.models]
+    opened = models or [_opened(one, judging) for one in judging.models]
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
