@@ -1,55 +1,19 @@
-"""A real small LLM behind the OpenAI protocol: SmolLM2 on llama.cpp's server, a process."""
+"""A real small LLM behind the OpenAI protocol, as the demo has it; its weights are fetched."""
 
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from socket import socket
+from pathlib import Path
 
-from tests.weights import SMOLLM2, fetch
+from gta_bench.demo.local_model import MODEL, SMOLLM2, serving_model
+from gta_bench.tools.backends.weights import fetch
 
-MODEL = "smollm2-135m"
-PROGRAM = """
-import sys, time, xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path, params.model_alias = sys.argv[1], {sys.argv[2]}
-params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
-params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
-server = xllamacpp.Server(params)
-while True:
-    time.sleep(3600)
-"""
+CACHE = Path.home() / ".cache" / "gta-bench" / "weights"
+__all__ = ["MODEL", "llm_server"]
 
 
 @contextmanager
-def llm_server(threads: int = 2) -> Iterator[str]:
-    """The server's base address; the process is ended by its own id.
-
-    Two threads wait for each other at every step, which is slow where others use the cores too.
-    """
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-c", PROGRAM, str(fetch(SMOLLM2)), MODEL, str(port), str(threads)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_until_healthy(f"http://127.0.0.1:{port}/health", process)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _wait_until_healthy(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
-        assert process.poll() is None, "the LLM server ended"
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)
-    raise TimeoutError(f"{url} did not answer")
+def llm_server(threads: int = 1) -> Iterator[str]:
+    """The server's base address."""
+    weights = fetch(SMOLLM2, CACHE, lambda _: None) / SMOLLM2.files[0].name
+    with serving_model(weights, threads=threads) as url:
+        yield url

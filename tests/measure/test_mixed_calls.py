@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from gta_bench.cli.demo import DATA
 from gta_bench.confine.workspace import Workspace
+from gta_bench.demo import ATOMIC
 from gta_bench.settings import Settings
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
@@ -41,7 +41,7 @@ async def lag(stop: asyncio.Event, seen: list[float]) -> None:
 
 
 async def measure(folder: Path) -> tuple[list[float], list[float]]:
-    workspace = Workspace.create(folder, {"inputs/receipt.png": DATA / "image" / "receipt.png"})
+    workspace = Workspace.create(folder, {"inputs/receipt.png": ATOMIC / "image" / "receipt.png"})
     seen: list[float] = []
     stop = asyncio.Event()
     async with equipped(Settings()) as equipment:

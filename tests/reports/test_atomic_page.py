@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gta_bench.cli.scoring import scored
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
@@ -28,6 +27,7 @@ from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.trace_view import STEPS_SHOWN, paired_steps, reference_text
 from gta_bench.reports.words import short
 from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.scoring import scored
 
 Tasks = Mapping[str, AtomicTask]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from gta_bench.cli.demo import DATA
+from gta_bench.demo import ATOMIC
 from tests.content.samples import docx, paragraph
 from tests.tools.media_files import ffmpeg, make_stereo, make_video
 from tests.tools.media_weights import fetch_speech
@@ -89,7 +89,7 @@ DATED = frozenset({"PdfFileGenerator", "PptxFileGenerator", "XlsxFileGenerator"}
 
 def light_files() -> dict[str, bytes]:
     return {
-        IMAGE: (DATA / "image" / "receipt.png").read_bytes(),
+        IMAGE: (ATOMIC / "image" / "receipt.png").read_bytes(),
         "inputs/table.csv": "name,n\nTee 茶,3\n".encode(),
     }
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import BlobResourceContents, ImageContent, ResourceLink, TextContent
 
-from gta_bench.cli.demo import DATA
+from gta_bench.demo import ATOMIC
 from gta_bench.serving.wire import OpenedWorkspace
 from tests.served.support import PNG, Served
 
@@ -112,7 +113,7 @@ def test_failures_are_errors_with_the_tools_words(small: Served) -> None:
 
 def test_stdio_serves_one_workspace(tmp_path: Path) -> None:
     (tmp_path / "inputs").mkdir()
-    (tmp_path / "inputs" / "receipt.png").write_bytes((DATA / "image" / "receipt.png").read_bytes())
+    shutil.copy(ATOMIC / "image" / "receipt.png", tmp_path / "inputs")
     arguments = ["-m", "gta_bench.cli", "tools", "serve", "--stdio", "--workspace", str(tmp_path)]
     command = StdioServerParameters(
         command=sys.executable, args=arguments, env={"PYTHONPATH": ":".join(sys.path)}

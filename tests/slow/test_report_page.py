@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gta_bench.cli.pages import read_material
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
@@ -17,6 +16,7 @@ from gta_bench.records.run import Usage
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.page import report_page
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.tasks.pages import read_material
 from tests.browser import browse, install
 from tests.cli.test_run import gta
 from tests.reports.leaderboard.bundles import gold_run

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gta_bench.tools.backends.weights import KNOWN, Weights, WeightsFile, fetch
-from tests.weights import CACHE
+from tests.llm_server import CACHE
 
 SPEECH = Weights(
     name="moonshine-speech",

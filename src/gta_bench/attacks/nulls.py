@@ -49,7 +49,11 @@ NULLS: Final[Mapping[str, Callable[[WorkflowUnit, ArtefactStore], Work]]] = {
 
 
 def write_null(
-    run: StorePath, name: str, units: Sequence[WorkflowUnit], files: ArtefactStore, like: RunManifest
+    run: StorePath,
+    name: str,
+    units: Sequence[WorkflowUnit],
+    files: ArtefactStore,
+    like: RunManifest,
 ) -> None:
     """A null system's work on the tasks of another run, as a run of its own."""
     manifest = RunManifest(

@@ -1,6 +1,7 @@
 """The `gta` command; the only place that speaks to people."""
 
 import sys
+from importlib.metadata import version
 
 import click
 
@@ -9,7 +10,7 @@ from gta_bench.errors import GtaError
 
 # Importing a command imports what it needs, so each is imported only when it is called.
 COMMANDS = {
-    "demo": ("gta_bench.cli.demo:demo", "The whole pipeline on three bundled tasks."),
+    "demo": ("gta_bench.cli.demo:demo", "The whole pipeline on seven bundled tasks."),
     "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
     "tools": ("gta_bench.cli.tools:tools", "List, call, equip and serve the tools."),
     "run": ("gta_bench.cli.run:run", "Measure a system on a dataset."),
@@ -17,6 +18,7 @@ COMMANDS = {
     "tape": ("gta_bench.cli.tape:tape", "Recorded tool calls: make them, compare them."),
     "score": ("gta_bench.cli.score:score", "Score a run again, or a prediction file."),
     "judge": ("gta_bench.cli.judge:judge", "Measure a judge: attacks on it, and its floor."),
+    "measure": ("gta_bench.cli.measure:measure", "Metrics of your own over a run."),
     "report": ("gta_bench.cli.report:report", "Show the scores of runs."),
     "compare": ("gta_bench.cli.compare:compare", "Compare runs on the same tasks, paired."),
     "results": ("gta_bench.cli.results:results", "Runs as tables for any other analysis."),
@@ -27,8 +29,26 @@ COMMANDS = {
     ),
     "import": ("gta_bench.cli.importing:import_group", "Bring finished results into a run."),
     "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),
+    "completion": ("gta_bench.cli.completion:completion", "Completion for bash, zsh or fish."),
     "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),
 }
+
+
+def _verbose(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Read first, so that --version knows, wherever it stands."""
+    context.meta["verbose"] = wanted
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    if context.meta["verbose"]:
+        from gta_bench.cli.about import write_about
+
+        write_about()
+    else:
+        click.echo(f"gta-bench {version('gta-bench')}")
+    context.exit()
 
 
 @click.group(
@@ -40,7 +60,21 @@ COMMANDS = {
     type=click.Path(exists=True, dir_okay=False),
     help="Settings file; gta.toml of this folder unless given.",
 )
-@click.version_option(package_name="gta-bench", message="gta-bench %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+@click.option(
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_verbose,
+    help="With --version: all that a bug report needs.",
+)
 @click.pass_context
 def app(context: click.Context, config_file: str | None) -> None:
     """Measure how well LLM agents use real tools (GTA-Atomic and GTA-Workflow)."""
@@ -50,7 +84,7 @@ def app(context: click.Context, config_file: str | None) -> None:
 def main() -> None:
     """Run the command; failures that are not bugs end in one line and an exit code."""
     try:
-        app()
+        app(prog_name="gta")
     except GtaError as exc:
         click.echo(f"gta: {exc}", err=True)
         sys.exit(exc.exit_code)

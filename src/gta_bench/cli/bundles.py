@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
@@ -67,8 +68,8 @@ def check_bundles(
 
     def load(name: DatasetName) -> Dataset:
         if name == "atomic":
-            return load_atomic(Path(data or settings.data.atomic))
-        return load_workflow(Path(data or settings.data.workflow))
+            return load_atomic(dataset_root(data or settings.data.atomic))
+        return load_workflow(dataset_root(data or settings.data.workflow))
 
     findings: list[BundleFinding] = []
     entries = []

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import click
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import RUN
 from gta_bench.errors import UsageError
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.tables import markdown
 from gta_bench.runs.store import StorePath
 

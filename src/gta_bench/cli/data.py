@@ -12,6 +12,7 @@ from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_ro
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import Check, Verified, verify
 from gta_bench.datasets.fetch import SourceName, fetch
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.pins import DatasetName
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
@@ -74,7 +75,7 @@ def verify_command(
     as_json: bool,
 ) -> None:
     """List what is odd or broken in a dataset; exit 1 if a task cannot be measured."""
-    root = Path(getattr(_data_settings(config_file, dataset, folder), dataset))
+    root = dataset_root(getattr(_data_settings(config_file, dataset, folder), dataset))
     if dataset == "atomic":
         verified = verify(load_atomic(root), _checks_with_tools())
     else:
@@ -95,7 +96,7 @@ def stats_command(
     config_file: str | None, dataset: DatasetName, folder: str | None, as_json: bool
 ) -> None:
     """Describe a dataset in numbers."""
-    root = Path(getattr(_data_settings(config_file, dataset, folder), dataset))
+    root = dataset_root(getattr(_data_settings(config_file, dataset, folder), dataset))
     stats: AtomicStats | WorkflowStats
     if dataset == "atomic":
         stats = atomic_stats(load_atomic(root))

@@ -1,6 +1,7 @@
 """`gta doctor`: what works on this machine, what is missing, how to mend each."""
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -12,7 +13,13 @@ import click
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import write_json
 from gta_bench.confine.probe import probe
+from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
+from gta_bench.content.browser import browser_program
+from gta_bench.content.libreoffice import INSTALL as INSTALL_OFFICE
+from gta_bench.content.libreoffice import office_program
+from gta_bench.content.needs import INSTALL_FFMPEG, program_version
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import GtaError
 from gta_bench.settings import Settings, key_variables, read_key, read_settings
@@ -67,9 +74,10 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
     yield Diagnosis("settings", "ok", "gta.toml and defaults can be used")
     yield from _keys(settings)
     yield from _jails()
+    yield from _programs()
     yield from _tools(settings)
-    yield _dataset("atomic", Path(settings.data.atomic), _count_atomic)
-    yield _dataset("workflow", Path(settings.data.workflow), _count_workflow)
+    yield _dataset("atomic", dataset_root(settings.data.atomic), _count_atomic)
+    yield _dataset("workflow", dataset_root(settings.data.workflow), _count_workflow)
 
 
 def _python() -> Diagnosis:
@@ -96,6 +104,21 @@ def _jails() -> Iterator[Diagnosis]:
         else:
             mend = "" if works else jail.mend
             yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, mend)
+
+
+def _programs() -> Iterator[Diagnosis]:
+    """Programs that show deliverables to a judge, and work on sound and film."""
+    programs = {
+        "LibreOffice": (office_program(), INSTALL_OFFICE),
+        "Chromium": (browser_program(), INSTALL_BROWSER),
+        "ffmpeg": (shutil.which("ffmpeg"), INSTALL_FFMPEG),
+    }
+    for name, (program, mend) in programs.items():
+        if program is None:
+            yield Diagnosis(f"program {name}", "missing", "is not installed", mend)
+        else:
+            found = f"{program_version(program)}, {program}"
+            yield Diagnosis(f"program {name}", "ok", found)
 
 
 def _tools(settings: Settings) -> Iterator[Diagnosis]:

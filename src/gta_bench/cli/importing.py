@@ -10,6 +10,7 @@ from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.datasets.upstream_workflow import read_workflow_predictions
@@ -134,8 +135,8 @@ def pack_command(
 def _dataset(config_file: str | None, name: DatasetName, folder: str | None) -> Dataset:
     settings = read_settings(config_path(config_file), overrides={f"data.{name}": folder}).settings
     if name == "workflow":
-        return load_workflow(Path(settings.data.workflow))
-    return load_atomic(Path(settings.data.atomic))
+        return load_workflow(dataset_root(settings.data.workflow))
+    return load_atomic(dataset_root(settings.data.atomic))
 
 
 def _import_finished(

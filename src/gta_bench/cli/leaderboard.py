@@ -7,12 +7,12 @@ from zipfile import is_zipfile
 
 import click
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
 from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.settings import read_settings
 
 

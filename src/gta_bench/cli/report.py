@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.failures import count_failures
@@ -22,6 +21,7 @@ from gta_bench.reports.controls import (
     task_table,
 )
 from gta_bench.reports.failures import failure_table
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -92,7 +92,8 @@ def report(
     folders = list(runs)
     if html is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
-        from gta_bench.cli.pages import write_page, write_trees
+        from gta_bench.cli.trees import write_trees
+        from gta_bench.tasks.pages import write_page
 
         if html is not None:
             write_page(folders, html)

@@ -4,11 +4,11 @@ from typing import Literal
 
 import click
 
-from gta_bench.cli.needs import needs_report_extra
 from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.reports.needs import needs_report_extra
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 

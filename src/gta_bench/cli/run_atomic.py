@@ -1,21 +1,20 @@
 """`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
 
-from pathlib import Path
-
 import click
 
 from gta_bench.cli.options import config_path, data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
-from gta_bench.cli.scoring import scored
 from gta_bench.cluster.backend import Backend
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Mode, RunManifest
 from gta_bench.runs.directory import write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.scoring import scored
 from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.estimate import estimate
 
@@ -58,7 +57,7 @@ def atomic_command(
         (
             target,
             AtomicRun(
-                data=Path(settings.data.atomic),
+                data=dataset_root(settings.data.atomic),
                 mode=mode,
                 similarity=settings.scoring.similarity,
                 **fields,

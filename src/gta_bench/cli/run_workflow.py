@@ -1,7 +1,6 @@
 """`gta run workflow`: a system on GTA-Workflow, from the first call to the judged scores."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -11,6 +10,7 @@ from gta_bench.cli.output import unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import RunRequest, run_options
 from gta_bench.cluster.backend import Backend
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.runs.store import StorePath
@@ -72,7 +72,7 @@ def workflow_command(
     if rounds and wanted.harness is not None:
         raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
     runs = [
-        (target, SystemRun(data=Path(settings.data.workflow), **fields))
+        (target, SystemRun(data=dataset_root(settings.data.workflow), **fields))
         for target, fields in wanted.systems(settings)
     ]
     planned = [(target, run, plan(run)) for target, run in runs]

@@ -17,10 +17,10 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.scoring import scored
 from gta_bench.cluster.backend import INLINE, Backend
 from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import UsageError
 from gta_bench.records.finding import Finding
@@ -31,6 +31,7 @@ from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.scoring import scored
 
 
 @click.command()
@@ -106,7 +107,7 @@ def score(
         scores = _score_run(run, settings)
         write_scores(run, scores)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
-        loaded = load_atomic(Path(settings.data.atomic))
+        loaded = load_atomic(dataset_root(settings.data.atomic))
         found = read_predictions(Path(predictions), loaded, mode)
         findings = found.findings
         similar = load_similarity(settings.scoring.similarity)

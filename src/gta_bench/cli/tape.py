@@ -10,6 +10,7 @@ import click
 from gta_bench.cli.options import config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError
 from gta_bench.settings import Settings, read_settings
@@ -105,4 +106,4 @@ def _short(text: str) -> str:
 
 def _dataset(config_file: str | None, folder: str | None) -> tuple[Settings, AtomicDataset]:
     settings = read_settings(config_path(config_file), overrides={"data.atomic": folder}).settings
-    return settings, load_atomic(Path(settings.data.atomic))
+    return settings, load_atomic(dataset_root(settings.data.atomic))

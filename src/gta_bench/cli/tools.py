@@ -143,17 +143,22 @@ def _argument(text: str) -> tuple[str, str]:
 @click.argument("names", nargs=-1)
 @click.pass_obj
 def fetch_command(config_file: str | None, names: tuple[str, ...]) -> None:
-    """Bring offline weights, each by its pinned sha256; all of them unless named."""
+    """Bring offline weights, each by its pinned sha256; those of all tools unless named.
+
+    smollm2-135m is the demo's small language model and is brought only if it is named.
+    """
+    from gta_bench.demo.local_model import SMOLLM2
     from gta_bench.tools.backends.weights import KNOWN, fetch, present
     from gta_bench.tools.contract import Equipment
 
     settings = read_settings(config_path(config_file)).settings
     folder = Equipment(settings).weights
-    unknown = [name for name in names if name not in KNOWN]
+    known = {**KNOWN, SMOLLM2.name: SMOLLM2}
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"Unknown weights {unknown[0]!r}. Known: {', '.join(KNOWN)}.")
+        raise UsageError(f"Unknown weights {unknown[0]!r}. Known: {', '.join(known)}.")
     for name in names or KNOWN:
-        weights = KNOWN[name]
+        weights = known[name]
         if present(weights, folder) is not None:
             say(f"{name}: already here ({', '.join(weights.tools)}).")
             continue

@@ -1,6 +1,8 @@
 """What reading needs on this machine: packages of an extra, and programs."""
 
+import re
 import shutil
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import NamedTuple
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolUnavailable
 
+NUMBER = re.compile(r"\d+(?:\.\d+)+")
+SECONDS = 30
 INSTALL_DOCUMENTS = "Install them: `pip install 'gta-bench[documents]'`."
 INSTALL_FFMPEG = "Install it: `apt install ffmpeg` (or `dnf install ffmpeg-free`)."
 
@@ -64,6 +68,20 @@ def require(missing: Missing | None) -> None:
     """Raise ToolUnavailable for what is missing."""
     if missing is not None:
         raise ToolUnavailable(missing.reason, mend=missing.mend)
+
+
+def program_version(program: str | None) -> str:
+    """The version that a program says it has; `missing` where there is no program."""
+    if program is None:
+        return "missing"
+    try:
+        # ffmpeg is the one that takes no second dash.
+        option = "-version" if Path(program).name == "ffmpeg" else "--version"
+        ran = subprocess.run([program, option], capture_output=True, timeout=SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return "of unknown version"
+    found = NUMBER.search(ran.stdout.decode("utf-8", "replace"))
+    return found[0] if found else "of unknown version"
 
 
 def versions(*packages: str) -> str:

@@ -1,14 +1,12 @@
 """The programs that make evidence here, with their versions: others may show a file otherwise."""
 
 import asyncio
-import re
-import subprocess
 from functools import cache
 from typing import Final
 
 from gta_bench.content.browser import browser_program
 from gta_bench.content.libreoffice import office_program
-from gta_bench.content.needs import versions
+from gta_bench.content.needs import program_version, versions
 from gta_bench.tools.contract import Equipment, Unavailable
 from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.speech import local_recognizer
@@ -16,8 +14,6 @@ from gta_bench.tools.media.speech import local_recognizer
 # Raised by every change of our own code that shows a file otherwise.
 VERSION: Final = 2
 PACKAGES: Final = ("pypandoc-binary", "pypdf", "pypdfium2", "python-pptx", "openpyxl", "pillow")
-NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
-SECONDS: Final = 30
 
 
 async def renderer(equipment: Equipment) -> str:
@@ -39,15 +35,4 @@ async def renderer(equipment: Equipment) -> str:
 
 @cache
 def _programs() -> tuple[str, str]:
-    return _version(office_program()), _version(browser_program())
-
-
-def _version(program: str | None) -> str:
-    if program is None:
-        return "missing"
-    try:
-        ran = subprocess.run([program, "--version"], capture_output=True, timeout=SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return "of unknown version"
-    found = NUMBER.search(ran.stdout.decode("utf-8", "replace"))
-    return found[0] if found else "of unknown version"
+    return program_version(office_program()), program_version(browser_program())

@@ -135,6 +135,16 @@ class ToolUse(Record):
     backends: tuple[str, ...]
 
 
+class Measured(Record):
+    """A user's own metric over a run: the mean over `n` units of `n_units`, those with a value."""
+
+    name: str
+    value: float | None
+    n: int
+    n_units: int
+    units: Mapping[str, float]
+
+
 class RunScores(Record):
     """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
 

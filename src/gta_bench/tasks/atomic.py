@@ -15,6 +15,7 @@ from gta_bench.agents.contract import Images, Setup
 from gta_bench.agents.loop import MAX_TURNS, Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import ReplyStep, Trace
@@ -42,7 +43,7 @@ def atomic(
     `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
     """
-    folder = data or current_settings().data.atomic
+    folder = str(dataset_root(data or current_settings().data.atomic))
     return Task(
         dataset=atomic_samples(folder),
         solver=use_tools(folder, agent, images, max_turns),

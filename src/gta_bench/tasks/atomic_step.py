@@ -13,6 +13,7 @@ from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
 from gta_bench.agents.contract import Decide, Decision, Images, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
@@ -37,7 +38,7 @@ def atomic_step(
     `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
     """
-    folder = data or current_settings().data.atomic
+    folder = str(dataset_root(data or current_settings().data.atomic))
     return Task(
         dataset=atomic_samples(folder),
         solver=predict_steps(folder, agent, images),

@@ -85,11 +85,19 @@ def judge_options(settings: JudgeSettings) -> JudgeOptions:
 
 
 def judge_run(
-    run: StorePath, judging: Judging, watching: Watching, backend: Backend = INLINE
+    run: StorePath,
+    judging: Judging,
+    watching: Watching,
+    backend: Backend = INLINE,
+    *,
+    models: Sequence[Model] | None = None,
 ) -> Iterator[JudgedBy]:
-    """Ask every judge for the scores that the run does not have yet."""
+    """Ask every judge for the scores that the run does not have yet.
+
+    `models` are asked instead of opening those that `judging` names; they stay in this process.
+    """
     units = judgeable_units(run)
-    opened = [_opened(one, judging) for one in judging.models]
+    opened = models or [_opened(one, judging) for one in judging.models]
     if backend is not INLINE:
         _render(run, units, judging.settings, backend)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))

@@ -16,6 +16,7 @@ from gta_bench.agents.history import read_turns
 from gta_bench.agents.loop import MAX_TURNS, Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
@@ -65,7 +66,7 @@ def workflow(
     `data` is the dataset's folder (data.workflow of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, silent or `pkg.mod:function`.
     """
-    folder = data or current_settings().data.workflow
+    folder = str(dataset_root(data or current_settings().data.workflow))
     return Task(
         dataset=workflow_samples(folder),
         solver=deliver(folder, agent, images, max_turns),

@@ -9,7 +9,6 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gta_bench.cli.scoring import scored
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
@@ -28,6 +27,7 @@ from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.scoring import scored
 from tests.builders import checkpoint, workflow_task, write_workflow
 
 SIMILARITY = "exact-or-half"

@@ -1,0 +1,1 @@
+"""What another package can bring to gta-bench."""

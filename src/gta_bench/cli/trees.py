@@ -1,0 +1,43 @@
+"""The trees of Workflow tasks, for the terminal."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import click
+
+from gta_bench.errors import UsageError
+from gta_bench.records.run import RunManifest
+from gta_bench.reports.material import JudgedRun
+from gta_bench.reports.task_view import tree_text, view_task
+from gta_bench.tasks.pages import read_material
+
+
+def write_trees(runs: Sequence[Path], tasks: Sequence[str]) -> None:
+    """The trees of the named tasks, as every judge saw them."""
+    for run in runs:
+        material = read_material(run)
+        if not isinstance(material, JudgedRun):
+            raise UsageError(f"{run} is no Workflow run: only those have trees.")
+        summary = material.summary
+        check_tasks(run, material.manifest, [task for task in tasks if task != "all"])
+        if not summary.scores.judges:
+            raise UsageError(f"No judge has seen {run}: `gta score {run} --judge MODEL`.")
+        for unit in material.units:
+            if "all" not in tasks and unit.task.id not in tasks:
+                continue
+            for judge in summary.scores.judges:
+                view = view_task(
+                    unit,
+                    judge,
+                    material.verdicts,
+                    leaf_threshold=summary.scores.leaf_threshold,
+                    root_threshold=summary.scores.root_threshold,
+                )
+                click.echo(f"{tree_text(unit, view)}\n")
+
+
+def check_tasks(run: Path, manifest: RunManifest, tasks: Collection[str]) -> None:
+    """Refuse a task that the run does not have."""
+    unknown = sorted({*tasks} - {*manifest.tasks})
+    if unknown:
+        raise UsageError(f"{run} has no task {unknown[0]!r}.")

@@ -1,0 +1,35 @@
+from math import isfinite
+
+import pytest
+
+from gta_bench.errors import UsageError
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import Unit
+from gta_bench.runs.measuring import load_metric, measure
+
+
+def unit(name: str, failure: str | None = None) -> Unit:
+    task = AtomicTask(id=name, tools=(), attachments=(), dialogue=(), answer=None)
+    return Unit(task=task, failure=failure)
+
+
+def test_the_mean_is_over_units_that_have_a_value() -> None:
+    values = {"a": 1.0, "b": 0.0, "c": None}
+    units = [unit("a"), unit("b"), unit("c"), unit("d", failure="the server died")]
+    found = measure(units, lambda one: values[one.task.id], name="mine", n_units=5)
+    assert (found.value, found.n, found.n_units) == (0.5, 2, 5)
+    assert found.units == {"a.1": 1.0, "b.1": 0.0}
+
+
+def test_a_metric_without_values_is_none() -> None:
+    assert measure([unit("a")], lambda _: None, name="mine", n_units=1).value is None
+
+
+def test_a_function_is_loaded_by_its_place() -> None:
+    assert load_metric("math:isfinite") is isfinite
+
+
+@pytest.mark.parametrize("name", ["nothing", ":f", "no_such_module:f", "json:no_such_function"])
+def test_what_is_no_metric_is_told_with_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match=r"metric .*`pkg.mod:function`"):
+        load_metric(name)
