@@ -14,6 +14,7 @@ from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.script import scripted_model
 from gta_bench.demo.script_judge import scripted_judge
+from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import Unit
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -32,7 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         )
         assert isinstance(scores, RunScores)
         assert (scores.n, scores.n_units) == (5, 5)
-    told: list[bool] = []
+    told: list[RunProgress] = []
     judged = gta_bench.run(
         "workflow",
         folder / "judged",
@@ -44,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         listener=told.append,
     )
     assert isinstance(judged, WorkflowScores)
-    assert judged.complete and told == [True]
+    assert judged.complete and (told[-1].done, told[-1].units) == (1, 1)
     return {name: folder / name for name in ("gold", "silent", "judged")}
 
 

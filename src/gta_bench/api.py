@@ -24,6 +24,7 @@ from gta_bench.datasets.workflow import WORKFLOW_FILE, load_workflow
 from gta_bench.errors import GtaError, UsageError
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.comparison import Comparison
+from gta_bench.records.progress import RunProgress
 from gta_bench.records.results import ToolResult
 from gta_bench.records.run import DatasetName, Images, Mode, RunManifest, Unit, WorkflowUnit
 from gta_bench.records.scores import Measured, RunScores
@@ -40,9 +41,9 @@ from gta_bench.settings import ModelSettings, Settings, read_settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.similarity.scoring import scored
 from gta_bench.tasks import atomic_run, workflow_run
-from gta_bench.tasks.evaluation import Listener
 from gta_bench.tasks.judge_run import Judging, judge_options, judge_run, plan_judging
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
+from gta_bench.tasks.shards import Listener
 from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.tooling import PLAIN, Tooling
 from gta_bench.tools.catalog import tool_names
@@ -121,8 +122,8 @@ def run(
     """Measure a model with an agent; what `out` holds of the run already is not done again.
 
     `model` and `judges` are Inspect's names, short names of gta.toml, or Inspect's models. `mode`
-    is for GTA-Atomic, `judges` for GTA-Workflow. `listener` is told of every finished unit whether
-    it went well. `gta run` has the same options, described in docs/reference/cli.md.
+    is for GTA-Atomic, `judges` for GTA-Workflow. `listener` is told how far the run is
+    whenever a unit begins or ends. `gta run` has the same options, described in docs/reference/cli.md.
     """
     held = settings or read_settings().settings
     folder = Path(out)
@@ -240,7 +241,7 @@ def _read(folder: Path, stated: RunManifest) -> ReadUnits | ReadWorkflowUnits:
 
 
 def _judge(folder: Path, judging: Judging, models: Sequence[Model] | None) -> None:
-    for _ in judge_run(folder, judging, lambda *_: nullcontext(_nobody), models=models):
+    for _ in judge_run(folder, judging, lambda _: nullcontext(_nobody), models=models):
         pass
 
 
@@ -263,5 +264,5 @@ def _chosen(model: str | Model | None, agent: str, settings: Settings) -> Chosen
     return NO_MODEL
 
 
-def _nobody(_: bool) -> None:
-    """Told of units, tells nobody."""
+def _nobody(_: RunProgress) -> None:
+    """Told how far a run is, tells nobody."""

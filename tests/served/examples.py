@@ -105,6 +105,6 @@ def media_files(folder: Path) -> dict[str, bytes]:
 def model_files(folder: Path) -> dict[str, bytes]:
     """Human speech, and a film of a page; raises FetchError where the speech is not to be had."""
     film = folder / "readable.mp4"
-    still = ["-loop", "1", "-i", str(DATA / "image" / "receipt.png"), "-t", "1", "-r", "4"]
+    still = ["-loop", "1", "-i", str(ATOMIC / "image" / "receipt.png"), "-t", "1", "-r", "4"]
     ffmpeg(*still, "-vf", "scale=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", str(film))
     return {SPEECH: fetch_speech().read_bytes(), READABLE: film.read_bytes()}

@@ -1,7 +1,6 @@
 """The trees of Workflow tasks, for the terminal."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 import click
 
@@ -9,10 +8,11 @@ from gta_bench.errors import UsageError
 from gta_bench.records.run import RunManifest
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.task_view import tree_text, view_task
+from gta_bench.runs.store import StorePath
 from gta_bench.tasks.pages import read_material
 
 
-def write_trees(runs: Sequence[Path], tasks: Sequence[str]) -> None:
+def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
     """The trees of the named tasks, as every judge saw them."""
     for run in runs:
         material = read_material(run)
@@ -36,7 +36,7 @@ def write_trees(runs: Sequence[Path], tasks: Sequence[str]) -> None:
                 click.echo(f"{tree_text(unit, view)}\n")
 
 
-def check_tasks(run: Path, manifest: RunManifest, tasks: Collection[str]) -> None:
+def check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -> None:
     """Refuse a task that the run does not have."""
     unknown = sorted({*tasks} - {*manifest.tasks})
     if unknown:

@@ -10,9 +10,10 @@ MEMORY = "512MB"
 
 
 def connected(place: StorePath) -> duckdb.DuckDBPyConnection:
-    """A connection that can read and write tables at that place; what does not fit in memory goes to disk.
+    """A connection that can read and write tables at that place.
 
-    A store is reached through fsspec: DuckDB's own client is an extension that it would download.
+    What does not fit in memory goes to disk. A store is reached through fsspec: DuckDB's own
+    client is an extension that it would download.
     """
     connection = duckdb.connect(
         config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
