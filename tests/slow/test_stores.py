@@ -1,5 +1,6 @@
 """Runs that lie wholly in an S3 store: killed, cut off, resumed, judged, reported, exported."""
 
+import gc
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,12 @@ from tests.s3_server import BUCKET, S3Server, s3_server
 from tests.slow.test_workflow_rounds import judge, texts
 from tests.tasks.workflow_runs import write_dataset
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("loopback"),
+    # A command's connections end with its process; here several commands share one.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
 
 PAGE = {"html_code": "<p>quokka</p>", "filename": "quokka.html"}
 
@@ -64,6 +71,9 @@ def chat(player: Player, loopback: None) -> Iterator[ChatServer]:
 def s3() -> Iterator[S3Server]:
     with s3_server() as server:
         yield server
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture

@@ -40,6 +40,8 @@ PORT = 16182  # AgentLego's own is 16180, and its README uses 16181
     type=click.Path(file_okay=False),
     help="With --stdio: the folder whose inputs/ and outputs/ the tools see.",
 )
+@click.option("--on", type=click.Choice(["ray"]), help="Serve on a Ray cluster, as PLAN says.")
+@click.argument("plan", required=False, type=click.Path(exists=True, dir_okay=False))
 @click.pass_obj
 def serve_command(
     config_file: str | None,
@@ -51,13 +53,20 @@ def serve_command(
     access_log: bool,
     stdio: bool,
     workspace: str | None,
+    on: str | None,
+    plan: str | None,
 ) -> None:
     """Serve the tools over HTTP and MCP, or over MCP on stdio.
 
-    Clients need the token. Without one given, a new one is made and said once.
+    Clients need the token. Without one given, a new one is made and said once. PLAN is for
+    --on ray: a YAML file that says which tools go where.
     """
     settings = read_settings(config_path(config_file)).settings
     _need_packages()
+    if (on is None) != (plan is None):
+        raise UsageError("--on ray and PLAN go together: gta tools serve --on ray tools.yaml")
+    if on is not None and (stdio or names):
+        raise UsageError("--stdio and --tool mean nothing on Ray: PLAN names the tools.")
     if stdio:
         asyncio.run(_stdio(settings, names, workspace))
         return
@@ -70,6 +79,11 @@ def serve_command(
             "--token-file."
         )
     tokens = given or [new_token()]
+    if plan is not None:
+        from gta_bench.cli.serve_ray import serve_on_ray
+
+        serve_on_ray(Path(plan), settings, tokens, host, port, new=not given)
+        return
     if access_log:
         _log_access()
     asyncio.run(

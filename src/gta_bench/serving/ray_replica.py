@@ -6,7 +6,6 @@ Nothing is kept between calls, so a replica can end at any time and another do i
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,16 +58,6 @@ class ToolReplica:
             return Returned(True, result.model_dump_json(), tuple(written))
         finally:
             await asyncio.to_thread(remove_tree, folder)
-
-    def versions(self, packages: tuple[str, ...]) -> dict[str, str]:
-        """The versions of packages that this process has."""
-        found = {}
-        for name in packages:
-            try:
-                found[name] = version(name)
-            except PackageNotFoundError:
-                found[name] = "not installed"
-        return found
 
     async def _open(self) -> Toolbox:
         async with self._opening:

@@ -109,6 +109,7 @@ class ToolServer:
 
 def connect(address: str) -> None:
     """Join a cluster, or start one that this machine alone can reach (`local`)."""
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address == "local":

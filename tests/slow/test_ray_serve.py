@@ -1,0 +1,196 @@
+"""`gta tools serve --on ray` with a real cluster of this machine: equal, scaled, killed."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from gta_bench.harnesses.choice import free_port
+from gta_bench.serving.choice import ToolServer
+from gta_bench.serving.connecting import RemoteSource, connect
+from gta_bench.settings import Settings
+from gta_bench.tools.equipment import close_equipment, open_equipment
+from gta_bench.tools.source import ToolSource
+from gta_bench.tools.toolbox import Toolbox
+from tests.served.examples import LIGHT, light_files
+from tests.served.support import TOKEN, workspace_of
+from tests.served.test_equality import Came, came
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback")]
+
+OTHER_PILLOW = "12.3.0"
+PLAN = f"""
+groups:
+  - name: boxes
+    tools: [DrawBox]
+    cpus: 0.1
+    pip: [pillow=={OTHER_PILLOW}]
+  - name: steady
+    tools: [Calculator]
+    replicas: 2
+    cpus: 0.1
+  - name: scaled
+    tools: [Solver]
+    replicas: {{min: 0, max: 2, calls: 1, idle_seconds: 2}}
+    cpus: 0.1
+  - name: others
+    tools: ["*"]
+    cpus: 0.1
+"""
+SLEEPY = "```python\nimport time\ndef solution():\n    time.sleep(2)\n    return 7\n```"
+PATIENCE = 300.0
+
+
+class OnRay(NamedTuple):
+    """A server on Ray: where it answers, and the process that started it."""
+
+    url: str
+    process: psutil.Process
+
+    def replicas(self, group: str) -> list[psutil.Process]:
+        """The processes of a group that have begun to serve."""
+        title = f"ray::ServeReplica:gta-tools:{group}"
+        return [one for one in self.process.children(recursive=True) if _title(one) == title]
+
+    async def connect(self) -> RemoteSource:
+        return await connect(ToolServer("http", self.url), TOKEN)
+
+
+def _title(process: psutil.Process) -> str:
+    try:
+        return str(process.cmdline()[0]).partition(".")[0].strip()
+    except (psutil.Error, IndexError):
+        return ""
+
+
+@pytest.fixture(scope="module")
+def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
+    folder = tmp_path_factory.mktemp("ray")
+    (folder / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    port = free_port()
+    command = [sys.executable, "-m", "gta_bench.cli", "tools", "serve", "--on", "ray"]
+    options = ["--port", str(port), "--token-env", "GTA_TOOLS_TOKEN", "plan.yaml"]
+    own = {"GTA_TOOLS_TOKEN": TOKEN, "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
+    with ExitStack() as stack:
+        said = stack.enter_context((folder / "said").open("w+"))
+        process = subprocess.Popen(
+            [*command, *options], cwd=folder, env={**os.environ, **own}, stderr=said
+        )
+        below: list[psutil.Process] = []
+        try:
+            end = time.monotonic() + PATIENCE
+            while "end with Ctrl-C" not in (folder / "said").read_text(encoding="utf-8"):
+                assert process.poll() is None, (folder / "said").read_text(encoding="utf-8")
+                assert time.monotonic() < end, (folder / "said").read_text(encoding="utf-8")
+                time.sleep(0.2)
+            served = OnRay(f"http://127.0.0.1:{port}", psutil.Process(process.pid))
+            yield served
+            below = served.process.children(recursive=True)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(PATIENCE)
+    _, left = psutil.wait_procs(below, timeout=60)
+    assert left == [], "the cluster ended with its command"
+
+
+def test_tools_have_their_own_packages_and_results_equal_those_in_process(
+    on_ray: OnRay, tmp_path: Path
+) -> None:
+    async def both() -> list[tuple[str, Came, Came]]:
+        equipment = await open_equipment(Settings())
+        there = await on_ray.connect()
+        try:
+            return [
+                (
+                    call[0],
+                    await in_new_workspace(Toolbox(equipment), tmp_path, *call),
+                    await in_new_workspace(there, tmp_path, *call),
+                )
+                for call in LIGHT
+            ]
+        finally:
+            await there.aclose()
+            await asyncio.to_thread(close_equipment, equipment)
+
+    for name, here, there in asyncio.run(both()):
+        if name == "DrawBox" and here.files.keys() - light_files().keys():
+            assert f"pillow {OTHER_PILLOW}" in there.made_by[2] != here.made_by[2]
+            assert here.said == there.said
+        else:
+            assert here == there, name
+
+
+async def in_new_workspace(source: ToolSource, folder: Path, *call: Any) -> Came:
+    with workspace_of(folder, light_files()) as workspace:
+        return await came(source, workspace, *call)
+
+
+def test_replicas_come_with_the_load_and_go_after_it(on_ray: OnRay, tmp_path: Path) -> None:
+    assert on_ray.replicas("scaled") == []
+    most = 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not done.wait(0.1):
+            most = max(most, len(on_ray.replicas("scaled")))
+
+    async def load() -> list[Came]:
+        there = await on_ray.connect()
+        try:
+            call = ("Solver", {"command": SLEEPY})
+            return await asyncio.gather(
+                *(in_new_workspace(there, tmp_path, *call) for _ in range(8))
+            )
+        finally:
+            await there.aclose()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    results = asyncio.run(load())
+    done.set()
+    thread.join()
+    assert {one.said for one in results} == {"7"}
+    assert most == 2
+    end = time.monotonic() + PATIENCE
+    while on_ray.replicas("scaled") and time.monotonic() < end:
+        time.sleep(0.2)
+    assert on_ray.replicas("scaled") == []
+
+
+def test_a_replica_that_is_killed_under_load_fails_no_call(on_ray: OnRay, tmp_path: Path) -> None:
+    before = on_ray.replicas("steady")
+    assert len(before) == 2
+
+    async def client(there: RemoteSource, end: float) -> list[Came]:
+        results = []
+        while time.monotonic() < end:
+            arguments = {"expression": "sum(range(100_000))"}
+            results.append(await in_new_workspace(there, tmp_path, "Calculator", arguments))
+        return results
+
+    async def load() -> list[Came]:
+        there = await on_ray.connect()
+        try:
+            end = time.monotonic() + 6
+            clients = [asyncio.create_task(client(there, end)) for _ in range(8)]
+            await asyncio.sleep(2)
+            before[0].kill()
+            return [one for results in await asyncio.gather(*clients) for one in results]
+        finally:
+            await there.aclose()
+
+    results = asyncio.run(load())
+    assert not before[0].is_running()
+    assert len(results) > 8
+    assert {one.said for one in results} == {"4999950000"}
