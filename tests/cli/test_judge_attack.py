@@ -1,0 +1,79 @@
+"""`gta judge attack` and `gta judge floor` with judges that need no key."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gta_bench.attacks.nulls import NULLS
+from gta_bench.cli import app
+from gta_bench.runs.directory import FLOOR, read_floors
+from tests.judging.builders import task
+from tests.judging.stored import stored_run
+
+
+def gta(*command: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, command)])
+
+
+def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
+    tmp_path: Path,
+) -> None:
+    command = ["judge", "attack", "--judge", "scripted/evaluator", "--out", tmp_path / "run"]
+    command += ["--carrier", "text", "--carrier", "answer"]
+    result = gta(*command)
+    assert result.exit_code == 0, result.output
+    heading, none, every = result.stdout.splitlines()
+    assert heading.split() == [
+        *("judge", "defences", "succeeded", "unscored", "lift", "honest", "drift")
+    ]
+    assert none.split() == ["scripted/evaluator", "none", "2/10", "0", "+2.00", "0.00", "+0.00"]
+    assert every.split() == ["scripted/evaluator", "all", "0/10", "0", "+0.00", "0.00", "+0.00"]
+    size = (tmp_path / "run" / "verdicts.jsonl").stat().st_size
+    again = gta(*command, "--json")
+    assert (tmp_path / "run" / "verdicts.jsonl").stat().st_size == size
+    rows = json.loads(again.stdout)
+    assert [row["defences"] for row in rows] == ["none", "all"]
+    came = {(one["carrier"], one["payload"]) for one in rows[0]["outcomes"] if one["succeeded"]}
+    assert came == {("text", "evaluator"), ("answer", "evaluator")}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--carrier", "audio", "--payload", "frame"], "None of these carriers"),
+        (["--repeats", "2"], "Attacks are judged once"),
+    ],
+)
+def test_what_cannot_be_attacked_is_refused(tmp_path: Path, options: list[str], words: str) -> None:
+    result = gta("judge", "attack", "--judge", "scripted/honest", "--out", tmp_path, *options)
+    assert words in str(result.exception)
+
+
+def test_an_unknown_scripted_judge_is_named(tmp_path: Path) -> None:
+    run = stored_run(tmp_path / "run", [task("1")], {"notes.txt": b"All is well."})
+    result = gta("score", run, "--judge", "scripted/wise")
+    assert "the scripted judges are honest" in str(result.exception)
+
+
+def test_systems_that_do_nothing_have_rows_in_every_report(tmp_path: Path) -> None:
+    run = stored_run(tmp_path / "run", [task("1"), task("2")], {"notes.txt": b"Nothing to add."})
+    assert gta("score", run, "--judge", "scripted/honest").exit_code == 0
+    result = gta("judge", "floor", run, "--judge", "scripted/honest")
+    assert result.exit_code == 0, result.output
+    rows = read_floors(run).rows
+    assert [row.system for row in rows] == list(NULLS)
+    assert all(row.root_score is not None and row.root_score < 1 for row in rows)
+    report = gta("report", run)
+    for system in NULLS:
+        assert f"floor: {system}" in report.stdout
+    assert "systems that do nothing: empty 0.00" in report.stderr
+    assert len(json.loads(gta("report", run, "--format", "json").stdout)[0]["floors"]) == 4
+    page = tmp_path / "page.html"
+    assert gta("report", run, "--html", page).exit_code == 0
+    assert "floor, by scripted/honest" in page.read_text(encoding="utf-8")
+    again = gta("judge", "floor", run, "--judge", "scripted/honest", "--json")
+    assert len(json.loads(again.stdout)) == 4
+    (run / FLOOR).write_text("{", encoding="utf-8")
+    assert "floor.json cannot be read" in str(gta("report", run).exception)
