@@ -236,7 +236,10 @@ def recorded_use(folder: Path) -> TapeUse:
 def _header(folder: Path) -> HeaderLine:
     file = folder / TAPE
     if not file.is_file():
-        raise RunError(f"{folder} is not a tape: there is no {TAPE} in it.")
+        raise RunError(
+            f"{folder} is not a tape: there is no {TAPE} in it. `gta tape from-reference` or "
+            "`--tape-mode record` makes one."
+        )
     with file.open("rb") as stream:
         try:
             return HeaderLine.model_validate_json(stream.readline())
