@@ -17,11 +17,25 @@ GtaError                 told to the user in one line: what, where, what next
     └── NotOnTape        exit 3: a call that the replayed tape has no reply to
 """
 
+import difflib
+from collections.abc import Sequence
 from typing import Literal
 
 ConfinedCause = Literal[
     "error", "timeout", "memory", "disk", "output", "killed", "crashed", "cancelled"
 ]
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """The end of a sentence about an unknown name: the known one that was probably meant."""
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else "."
+
+
+def few(names: Sequence[str], most: int = 8) -> str:
+    """The first names of a list, and how many there are beside."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class GtaError(Exception):

@@ -107,7 +107,7 @@ def test_without_weights_there_is_no_local_model(tmp_path: Path) -> None:
     assert local_weights(tmp_path) is None
 
 
-def test_a_model_that_does_not_start_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_model_that_does_not_start_is_told_in_one_line(tmp_path: Path, loopback: None) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no model")
     with pytest.raises(EnvironmentProblem, match="did not start"), serving_model(broken):

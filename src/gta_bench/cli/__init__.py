@@ -1,7 +1,9 @@
 """The `gta` command; the only place that speaks to people."""
 
+import errno
 import sys
 from importlib.metadata import version
+from typing import NoReturn
 
 import click
 
@@ -31,6 +33,19 @@ COMMANDS = {
     "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),
     "completion": ("gta_bench.cli.completion:completion", "Completion for bash, zsh or fish."),
     "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),
+}
+
+RIGHTS = ". Name a place where you may write, or mend its rights."
+# What to do about failures of the system, by their number.
+ADVICE = {
+    errno.ENOSPC: ". Make room, then give the same command again: what is finished is kept.",
+    errno.EDQUOT: ". Make room, then give the same command again: what is finished is kept.",
+    errno.EACCES: RIGHTS,
+    errno.EPERM: RIGHTS,
+    errno.EROFS: RIGHTS,
+    errno.ENOENT: ". Check the path.",
+    errno.ENOTDIR: ". A folder is wanted and a file stands there; name another place.",
+    errno.EMFILE: ". Too many files are open: `ulimit -n 4096`, then again.",
 }
 
 
@@ -84,11 +99,23 @@ def app(context: click.Context, config_file: str | None) -> None:
 def main() -> None:
     """Run the command; failures that are not bugs end in one line and an exit code."""
     try:
-        app(prog_name="gta")
-    except GtaError as exc:
-        click.echo(f"gta: {exc}", err=True)
+        code = app.main(prog_name="gta", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as exc:
+        exc.show()
         sys.exit(exc.exit_code)
+    except click.UsageError as exc:
+        command = "gta" if exc.ctx is None else exc.ctx.command_path
+        _end(f"{exc.format_message()} See `{command} --help`.", exc.exit_code)
+    except click.Abort:
+        _end("Stopped.", 130)
+    except GtaError as exc:
+        _end(str(exc), exc.exit_code)
     except OSError as exc:
         where = f"{exc.filename}: " if exc.filename else ""
-        click.echo(f"gta: {where}{exc.strerror or exc}", err=True)
-        sys.exit(3)
+        _end(f"{where}{exc.strerror or exc}{ADVICE.get(exc.errno or 0, '')}", 3)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(said: str, code: int) -> NoReturn:
+    click.echo(f"gta: {said}", err=True)
+    sys.exit(code)

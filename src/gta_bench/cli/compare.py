@@ -27,7 +27,7 @@ def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> No
     mode, judge, visibility or scoring differ are refused; other differences are told.
     """
     if len(runs) < 2:
-        raise UsageError("A comparison needs two runs or more.")
+        raise UsageError("A comparison needs two runs or more: gta compare RUN RUN.")
     needs_report_extra("scipy")
     # Reading logs needs the evaluation engine, and the tests need scipy.
     from gta_bench.reports.comparison import compare as compared

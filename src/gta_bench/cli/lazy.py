@@ -7,6 +7,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gta_bench.errors import near
+
 
 class LazyGroup(click.Group):
     """Commands from a table: name to (`module:object`, one line of help)."""
@@ -18,6 +20,15 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the table's order."""
         return list(self.commands_table)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of these words; a wrong name is told with the one that was meant."""
+        if args[0] not in self.commands_table and not args[0].startswith("-"):
+            known = [*self.commands_table]
+            ctx.fail(f"No such command {args[0]!r}{near(args[0], known)}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of that name."""

@@ -101,7 +101,9 @@ def score(
             write_reports([run])
         context.exit(0 if judged.complete else 1)
     if judges:
-        raise UsageError("--judge needs the folder of a Workflow run: GTA-Atomic has no judge.")
+        raise UsageError(
+            "--judge needs the folder of a Workflow run: GTA-Atomic has no judge; leave it out."
+        )
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
         scores = _score_run(run, settings)

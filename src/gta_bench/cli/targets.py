@@ -2,7 +2,7 @@
 
 import re
 
-from gta_bench.agents.catalog import WITHOUT_MODEL
+from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.runs.store import StorePath
@@ -20,6 +20,8 @@ def run_targets(
     """A run for each model: in `out` itself, or in a folder of its own where there are several."""
     if harness is not None and harness.kind == "command" and not models:
         return [(out, NO_MODEL)]
+    if harness is None:
+        load_agent(agent)  # an unknown one is told first
     if harness is None and agent in WITHOUT_MODEL:
         if models:
             raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, few
 from gta_bench.records.run import RunManifest
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.task_view import tree_text, view_task
@@ -17,7 +17,7 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
     for run in runs:
         material = read_material(run)
         if not isinstance(material, JudgedRun):
-            raise UsageError(f"{run} is no Workflow run: only those have trees.")
+            raise UsageError(f"{run} is no Workflow run: only those have trees; leave --task out.")
         summary = material.summary
         check_tasks(run, material.manifest, [task for task in tasks if task != "all"])
         if not summary.scores.judges:
@@ -40,4 +40,4 @@ def check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -
     """Refuse a task that the run does not have."""
     unknown = sorted({*tasks} - {*manifest.tasks})
     if unknown:
-        raise UsageError(f"{run} has no task {unknown[0]!r}.")
+        raise UsageError(f"{run} has no task {unknown[0]!r}. Its tasks: {few(manifest.tasks)}.")

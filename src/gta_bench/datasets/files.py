@@ -60,8 +60,16 @@ def read_json(file: Path) -> JsonValue:
     except _DuplicateKeyError as exc:
         raise DatasetError("the key stands twice.", file=file.name, field=str(exc)) from exc
     except (ValueError, RecursionError) as exc:
-        raise DatasetError(f"is not valid JSON: {exc}.", file=file.name) from exc
+        raise DatasetError(f"is not valid JSON: {exc}.{_guess(text)}", file=file.name) from exc
     return parsed
+
+
+def _guess(text: str) -> str:
+    """What may have happened to a file that should be JSON."""
+    bare = text.strip()
+    if bare[:1] not in ("{", "["):
+        return " It is another kind of file."
+    return "" if bare[-1] in "}]" else " It seems to be cut off: get the file again."
 
 
 def read_entries(file: Path) -> dict[str, JsonValue]:

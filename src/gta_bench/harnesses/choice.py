@@ -87,7 +87,9 @@ def parse_command(text: str) -> list[str]:
         return [words[0], *(_absolute(word) for word in words[1:])]
     program = shutil.which(words[0])
     if program is None:
-        raise UsageError(f"--harness: there is no program {words[0]!r} here.")
+        raise UsageError(
+            f"--harness: there is no program {words[0]!r} here; install it, or give its whole path."
+        )
     return [str(Path(program).absolute()), *(_absolute(word) for word in words[1:])]
 
 

@@ -44,7 +44,10 @@ def read_manifest(run: StorePath) -> RunManifest:
     """What held while the run was made."""
     file = run / MANIFEST
     if not file.is_file():
-        raise RunError(f"{run} is not a run: there is no {MANIFEST} in it.")
+        raise RunError(
+            f"{run} is not a run: there is no {MANIFEST} in it. `gta run` and `gta import` "
+            "make runs."
+        )
     try:
         return RunManifest.model_validate_json(file.read_bytes())
     except ValidationError as exc:

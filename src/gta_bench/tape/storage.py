@@ -253,7 +253,10 @@ def recorded_use(folder: StorePath) -> TapeUse:
 def _header(folder: StorePath) -> HeaderLine:
     file = folder / TAPE
     if not file.is_file() and not parts_of(file).is_dir():
-        raise RunError(f"{folder} is not a tape: there is no {TAPE} in it.")
+        raise RunError(
+            f"{folder} is not a tape: there is no {TAPE} in it. `gta tape from-reference` or "
+            "`--tape-mode record` makes one."
+        )
     with whole_file(file) as whole, whole.open("rb") as stream:
         try:
             return HeaderLine.model_validate_json(stream.readline())

@@ -9,7 +9,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model
 
 from gta_bench.agents import prompts as agent_prompts
-from gta_bench.errors import RunError, UsageError
+from gta_bench.errors import RunError, UsageError, few
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.progress import ShardProgress
@@ -40,9 +40,12 @@ def select_tasks(known: Iterable[str], selection: str | None) -> tuple[str, ...]
         chosen = tuple(part.strip() for part in selection.split(","))
         unknown = [task for task in chosen if task not in ids]
         if unknown:
-            raise UsageError(f"--tasks names {unknown[0]!r}, which the dataset does not have.")
+            raise UsageError(
+                f"--tasks names {unknown[0]!r}, which the dataset does not have. "
+                f"Its ids: {few(ids)}."
+            )
     if not chosen:
-        raise UsageError(f"--tasks {selection!r} selects nothing.")
+        raise UsageError(f"--tasks {selection!r} selects nothing: there are {len(ids)} tasks.")
     return chosen
 
 

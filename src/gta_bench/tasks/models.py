@@ -1,5 +1,6 @@
 """The model that a run asks: by Inspect's name, or by a short name of gta.toml."""
 
+import re
 from typing import NamedTuple
 
 from inspect_ai._util.error import PrerequisiteError
@@ -27,8 +28,8 @@ def choose_model(name: str, settings: Settings) -> ChosenModel:
     if "/" not in name:
         known = ", ".join(sorted(settings.models)) or "none"
         raise UsageError(
-            f"Unknown model {name!r}: neither `provider/model` nor in [models] of gta.toml "
-            f"(known there: {known})."
+            f"Unknown model {name!r}: neither `provider/model`, such as openai/gpt-5, nor in "
+            f"[models] of gta.toml (known there: {known})."
         )
     return ChosenModel(name, ModelSettings(model=name))
 
@@ -55,10 +56,22 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             memoize=False,
         )
     except (PrerequisiteError, ImportError) as exc:
-        reason = str(getattr(exc, "message", exc)).strip().splitlines()[0]
-        raise EnvironmentProblem(f"Model {chosen.name!r} cannot be used here: {reason}") from exc
+        raise EnvironmentProblem(
+            f"Model {chosen.name!r} cannot be used here: {_reason(str(exc))}"
+        ) from exc
     except ValueError as exc:
-        raise UsageError(f"Model {chosen.name!r}: {exc}") from exc
+        raise UsageError(
+            f"Model {chosen.name!r}: {exc} Providers are openai, anthropic, google and others of "
+            "Inspect; for a server of your own set [models.NAME] with `base_url` in gta.toml."
+        ) from exc
+
+
+def _reason(text: str) -> str:
+    """The engine's words in one line, with the command that helps where a variable is missing."""
+    plain = re.sub(r"\[/?[a-z ]+\]|^ERROR: ", "", text)
+    reason = ". ".join(line.strip(" .") for line in plain.splitlines() if line.strip()) + "."
+    variable = re.search(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)", reason)
+    return f"{reason} export {variable[0]}=…" if variable else reason
 
 
 def _key(settings: ModelSettings) -> str | None:

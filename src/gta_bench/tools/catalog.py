@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, near
 from gta_bench.tools.contract import Tool
 
 CATALOG: Mapping[str, str] = {
@@ -64,7 +64,8 @@ def load_tool(name: str) -> type[Tool[Any]]:
     """The class of a tool."""
     target = CATALOG.get(name) or _others().get(name)
     if target is None:
-        raise UsageError(f"Unknown tool {name!r}. Known tools: {', '.join(sorted(tool_names()))}.")
+        known = sorted(tool_names())
+        raise UsageError(f"Unknown tool {name!r}{near(name, known)} Known: {', '.join(known)}.")
     module, _, attribute = target.partition(":")
     return cast(type[Tool[Any]], getattr(import_module(module), attribute))
 

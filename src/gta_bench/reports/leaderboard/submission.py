@@ -99,7 +99,9 @@ def _check_run(run: ScoredRun, board: Board) -> None:
     manifest, scores = run.manifest, run.scores
     size = SIZES[board]
     if len(manifest.tasks) != size:
-        raise UsageError(f"{run.name} has {len(manifest.tasks)} tasks; the board has {size}.")
+        raise UsageError(
+            f"{run.name} has {len(manifest.tasks)} tasks; the board has {size}. Run all of them."
+        )
     if manifest.epochs != 1:
         raise UsageError(f"{run.name} has {manifest.epochs} epochs; an entry is one of them.")
     if manifest.controls:
