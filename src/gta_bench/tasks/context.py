@@ -21,6 +21,7 @@ from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
+from gta_bench.tasks.spending import Spending
 
 
 class Taping(NamedTuple):
@@ -60,7 +61,7 @@ class RunContext:
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
     of, with what goes back to the system. `harness` or `product` is the foreign system that is
-    measured, if one is.
+    measured, if one is. `spending` bounds what a judge may cost.
     """
 
     files: Path
@@ -70,6 +71,7 @@ class RunContext:
     earlier: Earlier | None = None
     product: Product | None = None
     harness: Harness | None = None
+    spending: Spending | None = None
 
 
 _contexts: list[RunContext] = []
@@ -88,6 +90,12 @@ def run_context(context: RunContext) -> Iterator[None]:
 def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     return _contexts[-1].settings if _contexts else read_settings().settings
+
+
+def current_spending() -> Spending:
+    """What judging may still cost."""
+    kept = _contexts[-1].spending if _contexts else None
+    return kept or Spending(current_settings().budget)
 
 
 def current_tooling() -> OpenTooling:
