@@ -92,7 +92,7 @@ def workflow_command(
                 backend=backend,
             ):
                 folders.append(played)
-                complete = complete and judged.scores.complete
+                complete = complete and judged.scores.complete and not judged.stopped
     write_reports(folders)
     context.exit(0 if complete else 1)
 
@@ -101,7 +101,9 @@ def _judging(judges: Sequence[str], settings: Settings, backend: Backend) -> Jud
     asked = plan_judging(judges, settings) if judges else None
 
     def judge(folder: StorePath) -> Judged:
-        names = judge_with_bar(folder, asked, backend) if asked is not None else [""]
-        return Judged(names[0], score_workflow_run(folder, settings))
+        found = judge_with_bar(folder, asked, backend) if asked is not None else []
+        stopped = any(one.stopped for one in found)
+        name = found[0].judge if found else ""
+        return Judged(name, score_workflow_run(folder, settings), stopped)
 
     return judge

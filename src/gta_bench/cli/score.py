@@ -91,15 +91,16 @@ def score(
         # Reading logs needs the evaluation engine, scoring a prediction file does not.
         from gta_bench.runs.workflow_scoring import score_workflow_run
 
+        stopped = False
         if judges:
             with open_backend(workers, cluster) as backend:
-                judge_stored_run(run, judges, settings, backend)
+                stopped = judge_stored_run(run, judges, settings, backend)
         judged = score_workflow_run(run, settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
         else:
             write_reports([run])
-        context.exit(0 if judged.complete else 1)
+        context.exit(0 if judged.complete and not stopped else 1)
     if judges:
         raise UsageError(
             "--judge needs the folder of a Workflow run: GTA-Atomic has no judge; leave it out."
@@ -131,12 +132,13 @@ def score(
 
 def judge_stored_run(
     run: StorePath, judges: tuple[str, ...], settings: Settings, backend: Backend = INLINE
-) -> None:
-    """Ask the judges; the engine is needed for that only."""
+) -> bool:
+    """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
 
-    judge_with_bar(run, plan_judging(judges, settings), backend)
+    judged = judge_with_bar(run, plan_judging(judges, settings), backend)
+    return any(one.stopped for one in judged)
 
 
 def _score_run(run: StorePath, settings: Settings) -> RunScores:

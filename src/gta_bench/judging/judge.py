@@ -19,6 +19,8 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
+# Whether no further call may be made; what was not asked stays open.
+Stop = Callable[[], object]
 
 # A reply that can be asked for again; what the provider refuses stays refused.
 _ASK_AGAIN: frozenset[Cause] = frozenset(
@@ -72,6 +74,7 @@ async def judge_unit(
     known: Known | None = None,
     pictures: PictureSource,
     keep: Keep,
+    stop: Stop = lambda: None,
 ) -> tuple[VerdictRow, ...]:
     """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
     unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
@@ -81,6 +84,8 @@ async def judge_unit(
     prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
 
     async def judged(call: _Call) -> tuple[VerdictRow, ...]:
+        if stop():
+            return ()
         rows = await unit.judged(call, prompt)
         await keep(rows)
         return rows
@@ -205,7 +210,10 @@ class _Unit:
         leaves: Sequence[Checkpoint],
         problem: str | None = None,
     ) -> _Answered:
-        config = self._config(call.repeat, prompt)
+        # All ids keep the prefix of a unit's calls the same. The second try is rare, and a schema
+        # that names what is asked leaves a model no other leaf to reply about.
+        named = self.leaves if problem is None else leaves
+        config = self._config(call.repeat, prompt, named)
         output = await ask_model(self.judge.model, prompt.ask(leaves, problem), config)
         names = {prompt.marks.name(leaf.id): leaf.id for leaf in leaves}
         if isinstance(output, Unscored):
@@ -218,8 +226,10 @@ class _Unit:
         answered.model = output.model
         return answered
 
-    def _config(self, repeat: int, prompt: UnitPrompt) -> GenerateConfig:
-        names = prompt.marks.names(leaf.id for leaf in self.leaves)
+    def _config(
+        self, repeat: int, prompt: UnitPrompt, named: Sequence[Checkpoint]
+    ) -> GenerateConfig:
+        names = prompt.marks.names(leaf.id for leaf in named)
         schema = reply_schema(names, several=prompt.several)
         config = GenerateConfig(response_schema=schema)
         if self.judge.options.batch:

@@ -37,6 +37,7 @@ from gta_bench.tasks.judging import (
 from gta_bench.tasks.limits import Limits
 from gta_bench.tasks.models import ChosenModel, choose_model, open_model
 from gta_bench.tasks.shards import Listener, Part, places_for, shared, tell_progress
+from gta_bench.tasks.spending import Spending, check_price
 
 JUDGING = "judging"
 
@@ -52,11 +53,15 @@ class Judging:
 
 
 class JudgedBy(NamedTuple):
-    """A judge's name in the run; how many verdicts it was asked for now, and how many it gave."""
+    """A judge's name in the run; how many verdicts it lacked, and how many it gave now.
+
+    `stopped` names the limit of the budget at which it was asked no more.
+    """
 
     judge: str
-    asked: int
+    wanted: int
     scored: int
+    stopped: str | None = None
 
 
 # Opens a bar for a judge.
@@ -100,6 +105,7 @@ def judge_run(
     opened = models or [_opened(one, judging) for one in judging.models]
     if backend is not INLINE:
         _render(run, units, judging.settings, backend)
+    spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for chosen, model in zip(judging.models, opened, strict=True):
         judge = open_judge(model, judging.options, repeats=judging.repeats)
@@ -107,10 +113,12 @@ def judge_run(
         if before:
             asked_units = {name: units[name] for name in before}
             with watching(judge.name) as listener:
-                _ask(run, judge, chosen, asked_units, evidence, judging, listener, backend)
-        asked = sum(before.values())
+                _ask(
+                    run, judge, chosen, asked_units, evidence, judging, listener, backend, spending
+                )
+        wanted = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
-        yield JudgedBy(judge.name, asked, asked - left)
+        yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
 def _ask(
@@ -122,6 +130,7 @@ def _ask(
     judging: Judging,
     listener: Listener,
     backend: Backend,
+    spending: Spending,
 ) -> None:
     """Put the units before the judge: here, or in parts elsewhere."""
     progress = progress_folder(run)
@@ -140,11 +149,16 @@ def _ask(
         for number, names in enumerate(_dealt(units, backend))
     ]
     at_once = places_for(len(parts), judging.settings, backend)
-    share = replace(judging, settings=shared(judging.settings, at_once))
-    work: Work = partial(_judge_part, run, share, chosen)
+    work: Work
     if backend is INLINE:
-        work = partial(_judge, run, judge, units, evidence, judging.settings, listener=listener)
+        work = partial(
+            _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
+        )
+    else:
+        rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
+        work = partial(_judge_part, run, replace(judging, settings=shared(rest, at_once)), chosen)
     tick = partial(tell_progress, progress, listener)
+    known = read_verdicts(run)
     try:
         backend.run(work, parts, at_once=at_once, tick=tick)
     except KeyboardInterrupt:
@@ -152,6 +166,9 @@ def _ask(
             f"Interrupted. Every verdict so far is safe in {run}; the same command asks for the "
             "rest."
         ) from None
+    if backend is not INLINE:
+        new = read_verdicts(run).items() - known.items()
+        spending.add([row for key, row in new if key.judge == judge.name])
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
@@ -183,8 +200,9 @@ def _judge_part(run: StorePath, judging: Judging, chosen: ChosenModel, part: Par
     """A part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
     judge = open_judge(_opened(chosen, judging), judging.options, repeats=judging.repeats)
+    spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
-    _judge(run, judge, units, evidence, judging.settings, part)
+    _judge(run, judge, units, evidence, judging.settings, spending, part)
 
 
 def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
@@ -195,6 +213,7 @@ def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
 
 def _opened(chosen: ChosenModel, judging: Judging) -> Model:
     model = open_model(chosen, judging.settings.budget)
+    check_price(model, judging.settings.budget)
     if judging.options.batch:
         # A batch takes hours, and gathers whatever is in flight.
         model.config.attempt_timeout = None
@@ -231,6 +250,7 @@ def _judge(
     units: dict[str, WorkflowUnit],
     evidence: MadeEvidence,
     settings: Settings,
+    spending: Spending,
     part: Part,
     *,
     listener: Listener | None = None,
@@ -243,7 +263,7 @@ def _judge(
         counted(part, listener),
         closed_afterwards(judge.model),
         workspaces(run) as files,
-        run_context(RunContext(files=files, settings=settings)),
+        run_context(RunContext(files=files, settings=settings, spending=spending)),
         reaching(run, writing=True),
     ):
         inspect_eval(

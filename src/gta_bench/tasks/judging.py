@@ -20,8 +20,9 @@ from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
 from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.tasks.context import current_settings
+from gta_bench.tasks.context import current_settings, current_spending
 from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
+from gta_bench.tasks.spending import Spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
@@ -128,11 +129,12 @@ def judge_leaves(
     """Make a unit's evidence and ask the judge for every score that is missing."""
     folder = store_path(run)
     known = read_verdicts(folder)
+    spending = current_spending()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]
         judge = open_judge(get_model(role=ROLE), options, repeats=repeats)
-        rows = await judged(folder, unit, judge, source, known)
+        rows = await judged(folder, unit, judge, source, known, spending)
         state.store.set(_ROWS, [row.model_dump(mode="json") for row in rows])
         state.messages = [
             ChatMessageUser(content=unit.task.request),
@@ -144,11 +146,17 @@ def judge_leaves(
 
 
 async def judged(
-    run: StorePath, unit: WorkflowUnit, judge: Judge, source: EvidenceSource, known: Known
+    run: StorePath,
+    unit: WorkflowUnit,
+    judge: Judge,
+    source: EvidenceSource,
+    known: Known,
+    spending: Spending,
 ) -> Sequence[VerdictRow]:
     """The new verdicts on a unit, each kept in the run as soon as it is there."""
 
     async def keep(rows: Sequence[VerdictRow]) -> None:
+        spending.add(rows)
         await asyncio.to_thread(append_verdicts, run, rows)
 
     try:
@@ -165,6 +173,7 @@ async def judged(
         known=known,
         pictures=source.picture,
         keep=keep,
+        stop=spending.over,
     )
 
 
