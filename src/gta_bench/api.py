@@ -123,7 +123,8 @@ def run(
 
     `model` and `judges` are Inspect's names, short names of gta.toml, or Inspect's models. `mode`
     is for GTA-Atomic, `judges` for GTA-Workflow. `listener` is told how far the run is
-    whenever a unit begins or ends. `gta run` has the same options, described in docs/reference/cli.md.
+    whenever a unit begins or ends. `gta run` has the same options, described in
+    docs/reference/cli.md.
     """
     held = settings or read_settings().settings
     folder = Path(out)

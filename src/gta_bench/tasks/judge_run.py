@@ -167,8 +167,8 @@ def _ask(
             "rest."
         ) from None
     if backend is not INLINE:
-        new = read_verdicts(run).items() - known.items()
-        spending.add([row for key, row in new if key.judge == judge.name])
+        found = read_verdicts(run).items()
+        spending.add([row for key, row in found if known.get(key) != row])
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
