@@ -7,9 +7,7 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 def shard(name: str, **values: object) -> ShardProgress:
     later = NOW + timedelta(minutes=2)
-    return ShardProgress.model_validate(
-        {"shard": name, "command": NOW, "updated": later, **values}
-    )
+    return ShardProgress.model_validate({"shard": name, "command": NOW, "updated": later, **values})
 
 
 def test_shards_of_one_command_are_added_to_what_was_finished_before() -> None:
