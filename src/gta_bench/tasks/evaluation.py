@@ -89,7 +89,6 @@ def package_versions() -> dict[str, str]:
 @contextmanager
 def counted(part: Part, listener: Listener | None) -> Iterator[None]:
     """Samples of the part are counted for everybody, and told to who listens in this process."""
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import Counter, sample_progress
 
     def tell(progress: ShardProgress) -> None:
@@ -114,10 +113,14 @@ def evaluate(
     listener: Listener | None = None,
 ) -> None:
     """Run what the part's logs do not hold yet."""
+    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    from gta_bench.tasks.progress import closed_afterwards
+
     with (
         # Another attempt of the same shard may be ending on another machine.
         locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
         counted(part, listener),
+        closed_afterwards(model),
         run_context(context),
         held(part.limits, lambda: read_progress(part.progress)),
         reaching(part.logs, writing=True),
