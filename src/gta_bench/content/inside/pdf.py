@@ -75,6 +75,7 @@ def _content(
         image["number"]: image["data"]
         for image in _images(document, poor[: options["most_images"]], options)
     }
+    properties, remarks = _beside(file, len(texts))
     return {
         "pages": [
             {
@@ -88,28 +89,36 @@ def _content(
         ],
         "page_count": len(document),
         "pages_searched_for_tables": len(tables),
-        "properties": _properties(file),
-        "remarks": _remarks(file, len(texts)),
+        "properties": properties,
+        "remarks": remarks,
     }
 
 
-def _properties(file: Path) -> str:
-    """What the file says of itself: title, subject, keywords; not who made it with what."""
-    import pypdf
+def _beside(file: Path, pages: int) -> tuple[str, str]:
+    """What lies beside the pages; a file in which that is broken has its pages all the same."""
+    import pypdf.errors
 
-    about: Any = pypdf.PdfReader(file).metadata or {}
+    broken = (pypdf.errors.PyPdfError, ValueError, LookupError, TypeError, AttributeError)
+    try:
+        reader = _reader(file)
+        return _properties(reader), _remarks(reader, pages)
+    except (*broken, RecursionError):
+        return "", ""
+
+
+def _properties(reader: Any) -> str:
+    """What the file says of itself: title, subject, keywords; not who made it with what."""
     usual = ("/Producer", "/Creator", "/Author", "/CreationDate", "/ModDate", "/Trapped")
+    about = reader.metadata or {}
     words = [str(value) for name, value in about.items() if name not in usual]
     text = _clean(" ".join(words))[:MOST_PROPERTIES]
     return text if len(text.split()) > FEW_WORDS else ""
 
 
-def _remarks(file: Path, pages: int) -> str:
+def _remarks(reader: Any, pages: int) -> str:
     """The words of annotations, which lie above the pages."""
-    import pypdf
-
     found = []
-    for page in pypdf.PdfReader(file).pages[:pages]:
+    for page in reader.pages[:pages]:
         annotations = page.get("/Annots")
         for note in (annotations.get_object() if annotations is not None else None) or ():
             words = note.get_object().get("/Contents")
@@ -117,14 +126,19 @@ def _remarks(file: Path, pages: int) -> str:
     return _clean(" ".join(found))[:MOST_PROPERTIES]
 
 
-def _texts(file: Path, most: int) -> Iterator[str]:
-    """The text of each page; `file` was opened by the renderer, so it needs no password."""
+def _reader(file: Path) -> Any:
+    """`file` was opened by the renderer, so it needs no password."""
     import pypdf
 
     reader = pypdf.PdfReader(file)
     if reader.is_encrypted:
         reader.decrypt("")
-    for number, page in enumerate(reader.pages):
+    return reader
+
+
+def _texts(file: Path, most: int) -> Iterator[str]:
+    """The text of each page."""
+    for number, page in enumerate(_reader(file).pages):
         if number >= most or (number and time.process_time() > TEXT_SECONDS):
             return
         yield _clean(page.extract_text())
