@@ -171,7 +171,9 @@ class _Unit:
     async def control(self, prompt: UnitPrompt) -> Unscored | None:
         """Why no score of this judge counts here; None where it saw that nothing is there."""
         name = prompt.marks.name(CONTROL)
-        output = await ask_model(self.judge.model, prompt.ask_control(), self._config(1, prompt, self.leaves))
+        output = await ask_model(
+            self.judge.model, prompt.ask_control(), self._config(1, prompt, self.leaves)
+        )
         if isinstance(output, Unscored):
             return output
         self._controlled = output.usage or ModelUsage()
