@@ -99,6 +99,8 @@ def system_name(manifest: RunManifest) -> str:
     if system.harness is not None:
         name = " ".join(filter(None, (system.harness, system.harness_version)))
         return name if system.model == "none/none" else f"{name} · {system.model}"
+    if system.model == "none/none":
+        return system.agent
     return f"{system.model} · {system.agent}{seen}"
 
 
