@@ -112,6 +112,8 @@ def system_name(manifest: RunManifest) -> str:
         name = " ".join(filter(None, (system.harness, system.harness_version)))
         name += " (imported)" if manifest.imported_from is not None else ""
         return name if system.model in NAMELESS else f"{name} · {system.model}"
+    if system.model == "none/none":
+        return system.agent
     return f"{system.model} · {system.agent}{seen}"
 
 
