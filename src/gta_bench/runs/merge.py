@@ -17,6 +17,7 @@ from inspect_ai.log import (
     EvalSampleSummary,
     EvalSpec,
     EvalStats,
+    EvalStatus,
     read_eval_log,
     read_eval_log_sample_summaries,
     recompute_metrics,
@@ -39,10 +40,10 @@ class _Gathered(NamedTuple):
 
 
 def merge_shards(chosen: Mapping[Key, str], target: Path, shards: Path) -> None:
-    """One log with these samples, each from its log; then what they came from is removed."""
-    headers = _write(chosen, target, status="success")
+    """One log with these samples, each from its log; then all other logs are removed."""
+    _write(chosen, target, status="success")
     for log in log_files(target.parent):
-        if log != str(target.resolve()) and log in headers:
+        if log != str(target.resolve()):
             Path(log).unlink()
     shutil.rmtree(shards)
 
@@ -53,8 +54,8 @@ def write_begun(chosen: Mapping[Key, str], target: Path) -> None:
     _write(chosen, target, status="error")
 
 
-def _write(chosen: Mapping[Key, str], target: Path, *, status: Any) -> set[str]:
-    """Write the log whole or not at all; returns the logs that samples came from."""
+def _write(chosen: Mapping[Key, str], target: Path, *, status: EvalStatus) -> None:
+    """Write the log whole or not at all."""
     by_log: dict[str, list[Key]] = {}
     for key, log in chosen.items():
         by_log.setdefault(log, []).append(key)
@@ -83,7 +84,6 @@ def _write(chosen: Mapping[Key, str], target: Path, *, status: Any) -> set[str]:
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
-    return set(by_log)
 
 
 def _header(log: str) -> EvalLog:
