@@ -2,10 +2,8 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -30,11 +28,11 @@ from gta_bench.runs.merge import merge_shards
 from gta_bench.runs.plan import merged_log, read_plan, shards_folder
 from gta_bench.similarity.catalog import load_similarity
 
-run, steps, last = Path(sys.argv[1]), {}, time.perf_counter()
+run, steps, last = Path(sys.argv[1]), {}, time.process_time()
 
 def step(name):
     global last
-    steps[name], last = time.perf_counter() - last, time.perf_counter()
+    steps[name], last = time.process_time() - last, time.process_time()
 
 manifest = read_manifest(run)
 make_plan(manifest.tasks, epochs=manifest.epochs, places=8, log="x", created=datetime.now(UTC))
@@ -43,7 +41,8 @@ kept = kept_units(log_folder(run))
 step("what is finished")
 plan = read_plan(run)
 wanted = [(task, epoch) for task in manifest.tasks for epoch in range(1, manifest.epochs + 1)]
-merge_shards({key: kept[key].log for key in wanted}, merged_log(run, plan), shards_folder(run, plan))
+logs = {key: kept[key].log for key in wanted}
+merge_shards(logs, merged_log(run, plan), shards_folder(run, plan))
 step("merge")
 found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
 assert len(found.units) == len(wanted) and not found.not_run
@@ -77,15 +76,12 @@ def test_plan_merge_and_report_are_linear_and_take_less_than_two_gib(tmp_path: P
         found = json.loads(done.stderr.splitlines()[-1])
         totals[units] = sum(found["steps"].values())
         steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found["steps"].items())
-        print(
-            f"{units} units: {found['peak'] / 2**20:.0f} MiB, log {found['log'] / 2**20:.1f} MiB, {steps}"
-        )
+        sizes_of = f"{found['peak'] / 2**20:.0f} MiB, log {found['log'] / 2**20:.1f} MiB"
+        print(f"{units} units: {sizes_of}, CPU: {steps}", flush=True)
         assert found["peak"] < MOST_BYTES
     per_unit = {units: total / units for units, total in totals.items()}
     # A fixed cost of imports makes few units dearer; many must not be.
     assert per_unit[sizes[-1]] < 2 * per_unit[sizes[-2]]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
-    assert datetime.now(UTC) is not None
 
 
 def write_run(root: Path, units: int) -> Path:

@@ -34,12 +34,15 @@ class Bench:
         self.settings = write_settings(root / "gta.toml", server.url)
         reference_tape(load_atomic(data), root / "tape")
 
-    def start(self, out: str, *arguments: str) -> subprocess.Popen[str]:
+    def command(self, out: str, *arguments: str) -> list[str]:
         options = ("--mode", "end-to-end", "--model", "scripted", "--similarity", "exact-or-half")
         files = ("--data", str(self.data), "--tape", str(self.root / "tape"), "--out", out)
         command = (sys.executable, "-m", "gta_bench.cli", "--config", str(self.settings))
+        return [*command, "run", "atomic", *options, *files, *arguments]
+
+    def start(self, out: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*command, "run", "atomic", *options, *files, *arguments],
+            self.command(out, *arguments),
             cwd=self.root,
             env=environment(self.root),
             stdout=subprocess.PIPE,
@@ -110,7 +113,6 @@ def test_two_processes_give_what_one_gives(bench: Bench, inline: Path, loopback:
     run = bench.run("processes", "--workers", "2")
     check_equal(run, inline)
     assert not list(log_folder(run).glob("*.shards"))
-    assert {score for score in metrics(run).values()} > {"0"}
 
 
 def finished(run: Path) -> int:
@@ -227,3 +229,71 @@ def test_a_lost_worker_node_and_driver_lose_no_unit_and_finish_none_twice(
         check=True,
     )
     assert json.loads(said.stdout)["state"] == "complete"
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["inline", "processes"])
+def test_an_interrupt_stops_cleanly_and_the_same_command_goes_on(
+    bench: Bench, workers: tuple[str, ...], loopback: None
+) -> None:
+    bench.server.delay = 0.5
+    name = f"stopped-{len(workers)}"
+    run = bench.root / name
+    some = (*workers, "--tasks", "0:24", "--max-connections", "4")
+    driver = bench.start(name, *some)
+    wait_until(lambda: finished(run) >= 3, driver)
+    driver.send_signal(signal.SIGINT)
+    _, said = driver.communicate(timeout=120)
+    assert driver.returncode == 1, said
+    assert "Interrupted." in said
+    assert "units are finished and safe" in said
+    assert "Traceback" not in said
+    kept = uuids(run)
+    assert len(kept) >= 3
+    bench.server.delay = 0.0
+    bench.run(name, *some)
+    after = uuids(run)
+    assert len(after) == 24
+    assert {key: after[key] for key in kept} == kept
+
+
+def test_four_shards_share_the_connections_of_the_run(bench: Bench, loopback: None) -> None:
+    bench.server.delay, bench.server.most_at_once = 0.3, 0
+    bench.run("shared", "--workers", "4", "--max-connections", "8", "--tasks", "0:60")
+    bench.server.delay = 0.0
+    assert 4 < bench.server.most_at_once <= 8
+
+
+FULL = """
+{command}; echo code=$?
+rm {small}/filler
+{command}; echo code=$?
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["inline", "processes"])
+def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
+    bench: Bench, workers: tuple[str, ...], loopback: None
+) -> None:
+    small = bench.root / f"small-{len(workers)}"
+    small.mkdir()
+    command = [str(part) for part in bench.command(f"{small}/run", *workers, "--tasks", "0:30")]
+    script = f"head -c {28_500_000} /dev/zero > {small}/filler" + FULL.format(
+        command=" ".join(command), small=small
+    )
+    mount = ("--dev-bind", "/", "/", "--size", "30000000", "--tmpfs", str(small))
+    done = subprocess.run(
+        ["bwrap", *mount, "bash", "-c", script],
+        cwd=bench.root,
+        env=environment(bench.root),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert [line for line in done.stdout.splitlines() if line.startswith("code=")] == [
+        "code=3",
+        "code=0",
+    ], done.stderr
+    assert "No space left on device" in done.stderr
+    assert "units are finished and safe" in done.stderr
+    assert "Traceback" not in done.stderr

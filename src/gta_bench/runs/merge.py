@@ -14,6 +14,7 @@ from inspect_ai.log import (
     EvalSampleSummary,
     EvalSpec,
     EvalStats,
+    EvalStatus,
     read_eval_log,
     read_eval_log_sample_summaries,
     recompute_metrics,
@@ -37,10 +38,10 @@ class _Gathered(NamedTuple):
 
 
 def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath) -> None:
-    """One log with these samples, each from its log; then what they came from is removed."""
-    headers = _write(chosen, target, status="success")
+    """One log with these samples, each from its log; then all other logs are removed."""
+    _write(chosen, target, status="success")
     for log in log_files(target.parent):
-        if log != str(target.resolve()) and log in headers:
+        if log != str(target.resolve()):
             store_path(log).unlink()
     remove_folder(shards)
 
@@ -51,8 +52,8 @@ def write_begun(chosen: Mapping[Key, str], target: StorePath) -> None:
     _write(chosen, target, status="error")
 
 
-def _write(chosen: Mapping[Key, str], target: StorePath, *, status: Any) -> set[str]:
-    """Write the log whole or not at all; returns the logs that samples came from."""
+def _write(chosen: Mapping[Key, str], target: StorePath, *, status: EvalStatus) -> None:
+    """Write the log whole or not at all."""
     by_log: dict[str, list[Key]] = {}
     for key, log in chosen.items():
         by_log.setdefault(log, []).append(key)
@@ -75,7 +76,6 @@ def _write(chosen: Mapping[Key, str], target: StorePath, *, status: Any) -> set[
         merged.writestr(REDUCTIONS, to_json_safe(header.reductions))
         header.samples = header.reductions = None
         merged.writestr(HEADER, to_json_safe(header))
-    return set(by_log)
 
 
 def _header(log: str) -> EvalLog:

@@ -1,19 +1,21 @@
 """What runs of both datasets share: which tasks, what held, and the engine's evaluation."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 
 from inspect_ai import Task, eval_set, task_with
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import Model
 
 from gta_bench.agents import prompts as agent_prompts
-from gta_bench.errors import RunError, UsageError, few
+from gta_bench.errors import RunError, UsageError, WorkFailed, few
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import Images, RunManifest, System
+from gta_bench.runs.logs import told_if_damaged
 from gta_bench.runs.plan import locked
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import reaching
@@ -126,7 +128,7 @@ def evaluate(
         reaching(part.logs, writing=True),
     ):
         try:
-            eval_set(
+            _, logs = eval_set(
                 task_with(task, setup=within_limits()),
                 log_dir=str(part.logs),
                 model=model,
@@ -149,6 +151,20 @@ def evaluate(
                 f"{part.logs} cannot be continued: its logs were made by another command "
                 "(another --data path, or another version); name another --out."
             ) from exc
+    _check_ended(logs, len(part.tasks) * manifest.epochs)
+
+
+def _check_ended(logs: Sequence[EvalLog], units: int) -> None:
+    """The engine notes what broke off an evaluation in its log; units that failed are no such."""
+    for log in logs:
+        if log.status == "cancelled":
+            raise KeyboardInterrupt
+        if log.status == "error" and log.error is not None:
+            with told_if_damaged(log.location):
+                ran = len(read_eval_log_sample_summaries(log.location))
+            if ran < units:
+                said = log.error.message.strip().splitlines() or ["no reason was given"]
+                raise WorkFailed(f"The evaluation broke off: {said[-1]}.", exit_code=3)
 
 
 def _at_once(context: RunContext) -> int:

@@ -1,0 +1,85 @@
+"""What shards gain on two cores with warm workers, and what our layer costs over bare shards."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gta_bench.cluster.backend import INLINE, Backend
+from gta_bench.cluster.processes import Processes
+from gta_bench.cluster.ray_tasks import RayTasks
+from gta_bench.runs.plan import read_plan
+from gta_bench.settings import BudgetSettings, Settings
+from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
+from gta_bench.tasks.models import NO_MODEL
+from tests.builders import atomic_task, write_atomic
+from tests.measure.shard_work import AGENT, bare_shard
+
+pytestmark = pytest.mark.measure
+UNITS = int(os.environ.get("GTA_UNITS", "480"))
+AT_ONCE = 10
+
+
+def wanted(data: Path, tasks: str | None = None) -> AtomicRun:
+    return AtomicRun(
+        data=data,
+        model=NO_MODEL,
+        agent=AGENT,
+        images="path",
+        tasks=tasks,
+        epochs=1,
+        settings=Settings(budget=BudgetSettings(max_connections=AT_ONCE)),
+        mode="step",
+        similarity="exact-or-half",
+    )
+
+
+def seconds(data: Path, out: Path, backend: Backend, tasks: str | None = None) -> float:
+    """Plan, evaluation, merge and reading back."""
+    run = wanted(data, tasks)
+    planned, start = plan(run), time.perf_counter()
+    execute(run, planned, out, lambda _: None, backend=backend)
+    return time.perf_counter() - start
+
+
+def bare_seconds(data: Path, out: Path, backend: Backend, like: Path) -> float:
+    shards = read_plan(like)
+    assert shards is not None
+    items = [
+        (str(data), str(out / shard.name), shard.tasks, AT_ONCE // 2) for shard in shards.shards
+    ]
+    start = time.perf_counter()
+    backend.run(bare_shard, items, at_once=2, tick=int)
+    return time.perf_counter() - start
+
+
+def opened(name: str) -> Backend:
+    return Processes(2) if name == "processes" else RayTasks("auto", 2)
+
+
+@pytest.mark.parametrize("name", ["processes", "ray"])
+def test_two_workers_are_nearly_twice_as_fast_and_our_layer_costs_little(
+    name: str, tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", f"/tmp/gta-ray-{os.getpid()}")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    data = write_atomic(tmp_path / "data", {str(n): atomic_task() for n in range(UNITS)})
+    backend = opened(name)
+    try:
+        seconds(data, tmp_path / "warm", backend, "0:8")
+        seconds(data, tmp_path / "warm-inline", INLINE, "0:2")
+        before = os.getloadavg()[0]
+        ours = seconds(data, tmp_path / "ours", backend)
+        bare = bare_seconds(data, tmp_path / "bare", backend, tmp_path / "ours")
+        again = seconds(data, tmp_path / "again", backend)
+        inline = seconds(data, tmp_path / "inline", INLINE)
+    finally:
+        backend.close()
+    best = min(ours, again)
+    print(
+        f"{name}: {UNITS} units, inline {inline:.1f} s, two workers {best:.1f} s "
+        f"(gain {inline / best:.2f}), bare shards {bare:.1f} s (ours {best / bare:.3f} of it), "
+        f"load {before:.1f}"
+    )
+    assert inline / best > 1
