@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import ray
 from pydantic import JsonValue
 from ray import serve
-from ray.exceptions import RayActorError
+from ray.exceptions import AuthenticationError, RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
 
@@ -26,7 +26,7 @@ from gta_bench.serving.app import make_app
 from gta_bench.serving.client import told_failure, workspace_files
 from gta_bench.serving.gate import App
 from gta_bench.serving.limits import Busy, Limits
-from gta_bench.serving.ray_plan import Group, Scaling, ServePlan
+from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, ServePlan
 from gta_bench.serving.ray_replica import Returned, ToolReplica
 from gta_bench.serving.tokens import Tokens
 from gta_bench.serving.wire import CallFailure
@@ -108,17 +108,16 @@ class ToolServer:
 
 
 def connect(address: str) -> None:
-    """Join a cluster, or start one that this machine alone can reach (`local`)."""
+    """Join a cluster, or start one (`local`)."""
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
-        if address == "local":
-            ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        if address == LOCAL:
+            ray.init(LOCAL, include_dashboard=False, **quiet)
         else:
             ray.init(address, **quiet)
-    except ConnectionError as exc:
-        said = str(exc).splitlines()[0]
-        raise EnvironmentProblem(f"No Ray cluster answers at {address}: {said}") from exc
+    except (ConnectionError, AuthenticationError) as exc:
+        raise EnvironmentProblem(f"No Ray cluster at {address}: {_first_line(exc)}") from exc
     except ValueError as exc:
         raise ConfigError(f"cluster: {address!r}: {exc}") from exc
 
