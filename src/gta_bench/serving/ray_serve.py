@@ -14,7 +14,9 @@ from weakref import WeakValueDictionary
 import ray
 from pydantic import JsonValue
 from ray import serve
+from ray._private.services import get_node_ip_address
 from ray.exceptions import AuthenticationError, RayActorError
+from ray.serve._private import replica
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
 
@@ -33,6 +35,7 @@ from gta_bench.serving.wire import CallFailure
 from gta_bench.settings import Settings
 
 APPLICATION = "gta-tools"
+LOOPBACK = "127.0.0.1"
 TRIES = 4  # replicas that a call is given to, one after the other, while they end under it
 WAITING = 512  # calls of a group that wait for a replica; more are asked to come again
 
@@ -96,6 +99,7 @@ class ToolServer:
         handles: dict[str, DeploymentHandle[Any]],
         tokens: tuple[str, ...],
     ) -> None:
+        stay_on_loopback()
         self._source = RayTools(specs, handles)
         self._tokens = Tokens(tokens)
         self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
@@ -104,6 +108,28 @@ class ToolServer:
         """The same application as under uvicorn."""
         return make_app(
             self._source, tokens=self._tokens, folder=Path(self._folder.name), limits=Limits()
+        )
+
+
+class ToolGroup(ToolReplica):
+    """The deployment of a group."""
+
+    def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
+        stay_on_loopback()
+        super().__init__(names, settings)
+
+
+def stay_on_loopback() -> None:
+    """On a cluster of this machine alone, this replica listens on loopback only.
+
+    Serve gives every replica a port on all addresses, for other deployments, and has no option
+    for it (Ray 2.60). Called in a replica's constructor, which comes before that.
+    """
+    names = vars(replica)
+    listen = names["add_port_to_grpc_server"]
+    if get_node_ip_address() == LOOPBACK:  # type: ignore[no-untyped-call]
+        names["add_port_to_grpc_server"] = lambda server, address: listen(
+            server, address.replace("[::]", LOOPBACK)
         )
 
 
@@ -173,7 +199,7 @@ def _deployment(group: Group, settings: Settings) -> Any:
     options: dict[str, Any] = {"num_cpus": group.cpus, "num_gpus": group.gpus}
     if group.runtime_env:
         options["runtime_env"] = group.runtime_env
-    deployment = serve.deployment(ToolReplica).options(  # type: ignore[attr-defined]
+    deployment = serve.deployment(ToolGroup).options(  # type: ignore[attr-defined]
         name=group.name,
         max_ongoing_requests=group.calls,
         max_queued_requests=WAITING,
