@@ -219,6 +219,15 @@ def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:
     environment.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
+def keep_ray_here(environment: MutableMapping[str, str] = os.environ) -> None:
+    """A Ray cluster that this process starts is reached by this machine alone.
+
+    Ray has no option for it: it replaces 127.0.0.1 by the machine's address, except where this
+    says that there are no clusters, as it does on macOS. Ray reads it at import.
+    """
+    environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
+
 def use_haproxy(environment: MutableMapping[str, str] = os.environ) -> None:
     """Ray Serve's quick proxy, for a cluster that this process starts; it reads these at import."""
     environment["RAY_SERVE_ENABLE_HA_PROXY"] = "1"

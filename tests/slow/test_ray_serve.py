@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -77,6 +78,7 @@ def _title(process: psutil.Process) -> str:
 def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
     folder = tmp_path_factory.mktemp("ray")
     (folder / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    (folder / "token").write_text(secrets.token_hex(32), encoding="ascii")
     port = free_port()
     command = [sys.executable, "-m", "gta_bench.cli", "tools", "serve", "--on", "ray"]
     options = ["--port", str(port), "--token-env", "GTA_TOOLS_TOKEN", "plan.yaml"]
@@ -133,6 +135,13 @@ def test_tools_have_their_own_packages_and_results_equal_those_in_process(
 async def in_new_workspace(source: ToolSource, folder: Path, *call: Any) -> Came:
     with workspace_of(folder, light_files()) as workspace:
         return await came(source, workspace, *call)
+
+
+def test_a_cluster_of_the_command_is_reached_by_this_machine_alone(on_ray: OnRay) -> None:
+    everything = [on_ray.process, *on_ray.process.children(recursive=True)]
+    found = [one for process in everything for one in process.net_connections("tcp")]
+    listening = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 def test_replicas_come_with_the_load_and_go_after_it(on_ray: OnRay, tmp_path: Path) -> None:

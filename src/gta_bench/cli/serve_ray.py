@@ -7,8 +7,8 @@ from pathlib import Path
 from gta_bench.cli.output import say
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.serving.choice import TOKEN_VARIABLE
-from gta_bench.serving.ray_plan import Group, Scaling, read_plan
-from gta_bench.settings import Settings, quiet_ray, use_haproxy
+from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, read_plan
+from gta_bench.settings import Settings, keep_ray_here, quiet_ray, use_haproxy
 from gta_bench.tools.catalog import load_tool, tool_names
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
@@ -20,6 +20,8 @@ def serve_on_ray(
     """Start what the plan says, and end it with Ctrl-C."""
     plan = read_plan(file, tool_names())
     quiet_ray()
+    if plan.cluster == LOCAL:
+        keep_ray_here()
     if plan.proxy == "haproxy":
         if new:
             raise UsageError(
@@ -35,8 +37,8 @@ def serve_on_ray(
             f"--on ray needs {exc.name}: pip install 'gta-bench[cluster]'."
         ) from exc
     specs = {name: load_tool(name).spec() for name in tool_names()}
+    ray_serve.connect(plan.cluster)
     try:
-        ray_serve.connect(plan.cluster)
         # Both are held back until there is nothing left to break off.
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
         ray_serve.deploy(plan, specs, settings, tuple(tokens), host=host, port=port)

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from gta_bench.errors import ConfigError
 from gta_bench.records.base import Record
 
+LOCAL = "local"  # a cluster that the command starts and ends
 OTHERS = "*"  # stands for the tools that no other group names
 
 
@@ -45,7 +46,7 @@ class Group(Record):
 class ServePlan(Record):
     """The tools of a server on Ray, in groups."""
 
-    cluster: str = "local"  # `auto`, or the address of one that runs
+    cluster: str = LOCAL  # or `auto`, or the address of one that runs
     proxy: Literal["default", "haproxy"] = "default"
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
 

@@ -30,7 +30,7 @@ class Returned(NamedTuple):
 
 
 class ToolReplica:
-    """The deployment: some tools of the catalog, with this process's packages."""
+    """Some tools of the catalog, with this process's packages."""
 
     def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
         self._names = names

@@ -14,7 +14,9 @@ from weakref import WeakValueDictionary
 import ray
 from pydantic import JsonValue
 from ray import serve
-from ray.exceptions import RayActorError
+from ray._private.services import get_node_ip_address
+from ray.exceptions import AuthenticationError, RayActorError
+from ray.serve._private import replica
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
 
@@ -26,13 +28,14 @@ from gta_bench.serving.app import make_app
 from gta_bench.serving.client import told_failure, workspace_files
 from gta_bench.serving.gate import App
 from gta_bench.serving.limits import Busy, Limits
-from gta_bench.serving.ray_plan import Group, Scaling, ServePlan
+from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, ServePlan
 from gta_bench.serving.ray_replica import Returned, ToolReplica
 from gta_bench.serving.tokens import Tokens
 from gta_bench.serving.wire import CallFailure
 from gta_bench.settings import Settings
 
 APPLICATION = "gta-tools"
+LOOPBACK = "127.0.0.1"
 TRIES = 4  # replicas that a call is given to, one after the other, while they end under it
 WAITING = 512  # calls of a group that wait for a replica; more are asked to come again
 
@@ -96,6 +99,7 @@ class ToolServer:
         handles: dict[str, DeploymentHandle[Any]],
         tokens: tuple[str, ...],
     ) -> None:
+        stay_on_loopback()
         self._source = RayTools(specs, handles)
         self._tokens = Tokens(tokens)
         self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
@@ -107,18 +111,39 @@ class ToolServer:
         )
 
 
+class ToolGroup(ToolReplica):
+    """The deployment of a group."""
+
+    def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
+        stay_on_loopback()
+        super().__init__(names, settings)
+
+
+def stay_on_loopback() -> None:
+    """On a cluster of this machine alone, this replica listens on loopback only.
+
+    Serve gives every replica a port on all addresses, for other deployments, and has no option
+    for it (Ray 2.60). Called in a replica's constructor, which comes before that.
+    """
+    names = vars(replica)
+    listen = names["add_port_to_grpc_server"]
+    if get_node_ip_address() == LOOPBACK:  # type: ignore[no-untyped-call]
+        names["add_port_to_grpc_server"] = lambda server, address: listen(
+            server, address.replace("[::]", LOOPBACK)
+        )
+
+
 def connect(address: str) -> None:
-    """Join a cluster, or start one that this machine alone can reach (`local`)."""
+    """Join a cluster, or start one (`local`)."""
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
-        if address == "local":
-            ray.init("local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        if address == LOCAL:
+            ray.init(LOCAL, include_dashboard=False, **quiet)
         else:
             ray.init(address, **quiet)
-    except ConnectionError as exc:
-        said = str(exc).splitlines()[0]
-        raise EnvironmentProblem(f"No Ray cluster answers at {address}: {said}") from exc
+    except (ConnectionError, AuthenticationError) as exc:
+        raise EnvironmentProblem(f"No Ray cluster at {address}: {_first_line(exc)}") from exc
     except ValueError as exc:
         raise ConfigError(f"cluster: {address!r}: {exc}") from exc
 
@@ -174,7 +199,7 @@ def _deployment(group: Group, settings: Settings) -> Any:
     options: dict[str, Any] = {"num_cpus": group.cpus, "num_gpus": group.gpus}
     if group.runtime_env:
         options["runtime_env"] = group.runtime_env
-    deployment = serve.deployment(ToolReplica).options(  # type: ignore[attr-defined]
+    deployment = serve.deployment(ToolGroup).options(  # type: ignore[attr-defined]
         name=group.name,
         max_ongoing_requests=group.calls,
         max_queued_requests=WAITING,
