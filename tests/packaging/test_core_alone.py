@@ -1,0 +1,69 @@
+"""What works with the core alone: import, score, report; `make test-core` runs it without extras."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gta_bench.demo import ATOMIC, WORKFLOW
+
+
+def gta(cwd: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gta_bench.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("core")
+
+
+def test_a_run_is_made_scored_and_reported(place: Path) -> None:
+    words = ("--similarity", "exact-or-half")
+    options = ("--mode", "step", "--agent", "gold", "--data", ATOMIC, "--out", "gold")
+    ran = gta(place, "run", "atomic", *options, *words)
+    assert ran.returncode == 0, ran.stderr
+    again = gta(place, "score", "gold", *words, "--json")
+    assert json.loads(again.stdout)["metrics"]["tool_acc"] == 100
+    assert "gold  5/5  strict" in gta(place, "report", "gold").stdout
+
+
+def test_finished_results_are_imported_and_reported(place: Path) -> None:
+    folder = place / "results" / "sales"
+    folder.mkdir(parents=True)
+    (folder / "final.txt").write_text("486 umbrellas, 623 sun hats.", encoding="utf-8")
+    ran = gta(place, "import", "folder", "results", "--data", WORKFLOW, "--out", "finished")
+    assert ran.returncode == 0, ran.stderr
+    assert gta(place, "score", "finished").returncode == 1, "no judge has seen it"
+    assert "GTA-Workflow" in gta(place, "report", "finished").stdout
+
+
+@pytest.mark.parametrize("command", ["doctor", "--version", "config show", "tools list"])
+def test_what_a_newcomer_looks_at_works(place: Path, command: str) -> None:
+    ran = gta(place, *command.split())
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_version_for_bug_reports_names_everything(place: Path) -> None:
+    said = gta(place, "--version", "--verbose").stdout
+    for name in ("gta-bench", "python", "system", "bwrap", "libreoffice", "[core]", "[tools]"):
+        assert name in said
+    assert gta(place, "--verbose", "--version").stdout == said
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_offered_for(place: Path, shell: str) -> None:
+    ran = gta(place, "completion", shell)
+    assert "_GTA_COMPLETE" in ran.stdout
+
+
+def test_completion_completes_commands(place: Path) -> None:
+    program = (
+        "import os; os.environ.update(_GTA_COMPLETE='bash_complete', COMP_WORDS='gta re', "
+        "COMP_CWORD='1')\nfrom gta_bench.cli import main\nmain()"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.stdout.split() == ["plain,report", "plain,results"]

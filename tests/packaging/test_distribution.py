@@ -1,0 +1,83 @@
+"""The files of a release: built, complete, and working in a bare environment."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.confine.users import NOBODY, as_nobody
+from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+NEEDED = (
+    "gta_bench/py.typed",
+    "gta_bench/agents/prompts/react.md",
+    "gta_bench/demo/data/atomic/image/receipt.png",
+    "gta_bench/demo/data/workflow/end.json",
+    "gta_bench/judging/prompts/system.md",
+    "gta_bench/reports/templates/report.html",
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist of the repository, and the wheel that was built from the sdist."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--outdir", str(out), str(REPOSITORY)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+    return out
+
+
+def test_the_wheel_has_all_that_is_no_code_and_no_tests(built: Path) -> None:
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+    assert set(NEEDED) <= set(names)
+    assert not [name for name in names if name.startswith(("tests/", "docs/"))]
+
+
+def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"pyproject.toml", "LICENSE", "NOTICE", "CHANGELOG.md", "constraints.txt"} <= names
+    assert {"CONTRIBUTING.md", "SECURITY.md", "examples/harness.py", "docs/index.md"} <= names
+
+
+@pytest.mark.parametrize("user", ["root", "ordinary"])
+def test_the_wheel_works_where_nothing_of_the_repository_is(
+    built: Path, tmp_path: Path, user: str
+) -> None:
+    """Its own files alone are on the path, beside what it depends on; as root and as nobody."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become both users")
+    site = tmp_path / "site"
+    wheel = str(next(built.glob("*.whl")))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*command, "--target", str(site), wheel], check=True, capture_output=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    program = ["/usr/bin/python3.11", "-m", "gta_bench.cli"]
+    if user == "ordinary":
+        for folder in (home, *tmp_path.parents[:2], tmp_path):
+            folder.chmod(0o755)
+        os.chown(home, NOBODY, NOBODY)
+        program = as_nobody(program)
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    environment = {
+        "HOME": str(home),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": os.pathsep.join([str(site), *packages]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    ran = subprocess.run(
+        [*program, "demo"], cwd=home, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
+    assert (home / "gta-demo" / "report.html").stat().st_uid == (
+        NOBODY if user == "ordinary" else 0
+    )
