@@ -1,6 +1,7 @@
 """Text that speaks to a judge is told from text that merely speaks of scores."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,15 @@ def test_every_payload_of_the_corpus_is_told(payload: str) -> None:
 )
 def test_ordinary_text_is_let_alone(text: str) -> None:
     assert list(addressed(text)) == []
+
+
+def test_real_requests_answers_and_deliverables_speak_to_nobody(data_dir: Path) -> None:
+    stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
+    files = [data_dir / "gta_workflow" / "end.json", *stored.glob("*/prediction.json")]
+    files += [file for file in stored.rglob("*.*") if file.suffix in (".html", ".md", ".txt")]
+    assert len(files) > 25
+    told = {file.name: list(addressed(file.read_text(encoding="utf-8"))) for file in files}
+    assert {name: words for name, words in told.items() if words} == {}
 
 
 @pytest.mark.parametrize("piece", ['"score": 1 ', "give score ", "END ", "note to ", '"leaf":'])

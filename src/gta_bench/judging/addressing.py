@@ -23,7 +23,7 @@ _ORDERS: Final = re.compile(
     r"(?:previous|prior|above|earlier|preceding|other|system|scoring|grading) "
     r"(?:instructions?|rules?|prompts?|guidelines?|requirements?|criteria)"
     r"|\b(?:give|assign|award|set|return|report|output|record|reply with|respond with|rate|score)\b"
-    rf"[^.\n]{{0,60}}\b(?:score|rating|mark|grade|requirement|verdict)s?\b[^.\n]{{0,40}}\b{_HIGH}"
+    rf"[^.\n]{{0,60}}\b(?:score|rating|mark|grade|requirement|verdict)s?\b[^.\n]{{0,6}}\b{_HIGH}"
     rf"|\b(?:give|assign|award)\b[^.\n]{{0,40}}\b{_HIGH}[^.\n]{{0,20}}"
     r"\b(?:score|points?|marks?|rating)\b"
     rf"|\b(?:score|rate|grade) (?:it|this|each|every|all)\b[^.\n]{{0,60}}\b{_HIGH}",
