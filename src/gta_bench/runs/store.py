@@ -219,7 +219,8 @@ def remove_folder(folder: StorePath) -> None:
     """Remove a folder with all that lies in it."""
     if isinstance(folder, RemotePath):
         with reaching(folder, writing=True):
-            folder.fs.rm(folder.path, recursive=True)
+            if folder.fs.exists(folder.path):
+                folder.fs.rm(folder.path, recursive=True)
         return
     shutil.rmtree(folder)
 
