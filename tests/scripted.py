@@ -29,7 +29,7 @@ def reference_reply(tasks: Mapping[str, AtomicTask], wrong: int = 5) -> Reply:
             calls = [{"id": f"call-{turns}", "type": "function", "function": call}]
             message = {"role": "assistant", "content": "", "tool_calls": calls}
             return {"message": message, "finish_reason": "tool_calls"}
-        return step.content
+        return str(step.content)
 
     return reply
 

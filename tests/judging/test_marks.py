@@ -1,5 +1,7 @@
 """Marks that no work can contain."""
 
+from typing import Any
+
 from gta_bench.judging.marks import CONTROL, Marks
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.judging.options import JudgeOptions
@@ -8,8 +10,8 @@ from tests.judging.builders import evidence, file, stored, task
 WORK = evidence(file())
 
 
-def marks(text: str = "All is well.", **options: object) -> Marks:
-    return Marks(task(), evidence(file(text=text)), JudgeOptions(**options))  # type: ignore[arg-type]
+def marks(text: str = "All is well.", **options: Any) -> Marks:
+    return Marks(task(), evidence(file(text=text)), JudgeOptions(**options))
 
 
 def test_a_work_that_copies_a_mark_has_another_one() -> None:

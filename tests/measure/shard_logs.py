@@ -45,6 +45,7 @@ def write_sharded_run(root: Path, *, tasks: int, epochs: int) -> Path:
     write_plan(out, shards)
     for number, shard in enumerate(shards.shards):
         folder = shards_folder(out, shards) / shard.name
+        assert isinstance(folder, Path)
         folder.mkdir(parents=True)
         _write(Path(log), folder / f"{stamp}_step_{number}.eval", shard.tasks, epochs)
     Path(log).unlink()

@@ -161,7 +161,7 @@ def cluster(bench: Bench) -> Iterator[Any]:
             cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1")
         yield cluster
     finally:
-        cluster.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call]
         os.environ.clear()
         os.environ.update(before)
 

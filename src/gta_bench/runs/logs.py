@@ -91,6 +91,11 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
     return found
 
 
+def finished_units(folder: StorePath) -> int:
+    """How many units the logs hold that need not be run again."""
+    return sum(one.finished for one in kept_units(folder).values())
+
+
 def log_files(folder: StorePath) -> list[str]:
     """The logs of a run and of its shards, by the time at which they were begun."""
     if not folder.is_dir():

@@ -15,7 +15,7 @@ from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.logs import Kept, Key, kept_units, log_files
+from gta_bench.runs.logs import Kept, Key, finished_units, kept_units, log_files
 from gta_bench.runs.merge import merge_shards, write_begun
 from gta_bench.runs.plan import (
     SHARDS,
@@ -204,7 +204,7 @@ def _safe(out: StorePath, manifest: RunManifest) -> str:
     """What is safe, and how to go on."""
     total = len(manifest.tasks) * manifest.epochs
     try:
-        finished = sum(one.finished for one in kept_units(log_folder(out)).values())
+        finished = finished_units(log_folder(out))
     except (GtaError, OSError):
         return "Finished units are in the run's logs; give the same command again to go on."
     return (
