@@ -1,4 +1,4 @@
-"""What works with the core alone: import, score, report; `make test-core` runs it without extras."""
+"""What works with the core alone: import, score, report; `make test-core` has no extras."""
 
 import json
 import subprocess
