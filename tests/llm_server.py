@@ -12,7 +12,7 @@ __all__ = ["MODEL", "llm_server"]
 
 
 @contextmanager
-def llm_server(threads: int = 1) -> Iterator[str]:
+def llm_server(threads: int = 2) -> Iterator[str]:
     """The server's base address."""
     weights = fetch(SMOLLM2, CACHE, lambda _: None) / SMOLLM2.files[0].name
     with serving_model(weights, threads=threads) as url:

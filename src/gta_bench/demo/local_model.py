@@ -33,11 +33,17 @@ SMOLLM2: Final = Weights(
     ),
 )
 PROGRAM: Final = """
-import sys, time, xllamacpp
+import os, sys, time
+# Threads wait for each other at every step. Awake, they would take the cores from whoever they wait
+# for: where others work too, a reply then takes minutes.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+import xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.model_alias = sys.argv[1], {sys.argv[2]}
 params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
+# The smallest of models repeats itself until its reply is cut off, unless it is made not to.
+params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.2, 256
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
 server = xllamacpp.Server(params)
 while True:
@@ -65,11 +71,8 @@ def open_local(url: str) -> Model:
 
 
 @contextmanager
-def serving_model(weights: Path, *, threads: int = 1) -> Iterator[str]:
-    """The address of an OpenAI-compatible server with that model; the process ends with the block.
-
-    More threads wait for each other at every step, which is very slow where others use the cores.
-    """
+def serving_model(weights: Path, *, threads: int = 2) -> Iterator[str]:
+    """The address of an OpenAI-compatible server with that model; the process ends with the block."""
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
