@@ -156,7 +156,7 @@ def test_a_tape_of_a_store_is_recorded_continued_and_replayed(
             False,
             r"cannot be reached: Slow\. .* is safe; give the same command",
         ),
-        (FileNotFoundError("No bucket."), True, r"cannot be written: No bucket\. Make the bucket"),
+        (FileNotFoundError("No bucket."), True, r"cannot be written: No bucket\. Look whether"),
         (StoreError("first"), False, "^first$"),
     ],
 )

@@ -174,7 +174,7 @@ def test_a_bucket_that_is_not_there_and_rounds_in_a_store_are_told(
 ) -> None:
     missing = gta(*work(store_path("s3://nobodys/run")))
     assert isinstance(missing.exception, StoreError)
-    assert "Make the bucket" in str(missing.exception)
+    assert "Look whether the bucket is there" in str(missing.exception)
     unread = gta("report", f"s3://{BUCKET}/nothing")
     assert "is not a run" in str(unread.exception)
     rounds = work(store_path(f"s3://{BUCKET}/r"), "--judge", "judge", "--feedback-rounds", "1")

@@ -166,7 +166,9 @@ def reaching(place: StorePath, *, writing: bool = False) -> Iterator[None]:
     except FileNotFoundError as exc:
         if isinstance(place, Path) or not writing:
             raise
-        raise StoreError(f"{place} cannot be written: {_reason(exc)} Make the bucket.") from exc
+        raise StoreError(
+            f"{place} cannot be written: {_reason(exc)} Look whether the bucket is there."
+        ) from exc
     except _failures() as exc:
         if isinstance(place, Path):
             raise
