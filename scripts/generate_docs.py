@@ -4,14 +4,18 @@
 """
 
 import argparse
+import inspect
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 from pydantic import BaseModel, JsonValue
 
+import gta_bench
 from gta_bench.cli import app
 from gta_bench.datasets.receipt import Receipt
 from gta_bench.records.atomic import AtomicTask
@@ -35,6 +39,20 @@ RECORDS: tuple[type[BaseModel], ...] = (
     ResultMeta,
 )
 
+# The page's example; tests/test_api.py does the same on the demo's tasks.
+EXAMPLE = """
+import gta_bench
+
+tasks = gta_bench.load("atomic").tasks
+scores = gta_bench.run("atomic", "runs/mine", model="openai/gpt-5", tasks="0:20")
+print(scores.strict.ans_acc, f"{scores.n}/{scores.n_units}")
+
+gta_bench.run("workflow", "runs/long", model="openai/gpt-5", judges=["openai/gpt-5.2"])
+worst = min(gta_bench.verdicts("runs/long").items(), key=lambda item: item[1].verdict.value)
+gta_bench.compare("runs/mine", "runs/other")
+gta_bench.report("mine.html", "runs/mine", "runs/long")
+"""
+
 
 def main() -> None:
     """Write or check every generated page."""
@@ -50,6 +68,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """Every generated file below docs/reference, with its content."""
     yield "cli.md", _command_line()
     yield "tools.md", _tools()
+    yield "api.md", _api()
     yield "results.md", _results()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
@@ -62,6 +81,44 @@ def _command_line() -> str:
         with click.Context(command, info_name=path, terminal_width=80) as context:
             parts += [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(parts)
+
+
+def _api() -> str:
+    parts = [
+        "# Python",
+        "",
+        "Written from the code by `make fix`. What the commands do, for notebooks and programs:",
+        "`import gta_bench` and these names are there. They return frozen, typed records; failures",
+        "that are not bugs are `gta_bench.GtaError`s with one line of text.",
+        "",
+        "```python",
+        *EXAMPLE.strip().splitlines(),
+        "```",
+        "",
+    ]
+    for name in gta_bench.__all__:
+        found = getattr(gta_bench, name)
+        parts += [f"## `{name}`", ""]
+        if inspect.isfunction(found):
+            parts += ["```text", _signature(name, found), "```", ""]
+        parts += [inspect.getdoc(found) or "", ""]
+    return "\n".join(parts)
+
+
+def _signature(name: str, function: Callable[..., object]) -> str:
+    """One line for each parameter."""
+    lines = [f"{name}("]
+    for parameter in inspect.signature(function).parameters.values():
+        shown = str(parameter).replace("gta_bench.", "").replace("pathlib._local.", "")
+        lines.append(f"    {_plain(shown)},")
+    gives = inspect.signature(function).return_annotation
+    text = gives.__name__ if isinstance(gives, type) and not get_args(gives) else str(gives)
+    return "\n".join([*lines, f") -> {_plain(text)}"])
+
+
+def _plain(text: str) -> str:
+    """Types by their last names, the same on every Python."""
+    return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text)
 
 
 def _results() -> str:

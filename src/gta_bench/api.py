@@ -6,10 +6,12 @@ frozen, typed record; failures that are not bugs are `gta_bench.GtaError`s with 
 
 import asyncio
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
 
 from inspect_ai.model import Model
 from pydantic import JsonValue
@@ -69,7 +71,24 @@ __all__ = [
 ]
 
 Folder = str | Path
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
 Scores = RunScores | WorkflowScores
+
+
+def _from_anywhere(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """The function, in a thread of its own where an event loop runs, as it does in notebooks."""
+
+    @wraps(function)
+    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return function(*args, **kwargs)
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(function, *args, **kwargs).result()
+
+    return called
 
 
 def load(dataset: Folder) -> Dataset:
@@ -82,6 +101,7 @@ def load(dataset: Folder) -> Dataset:
     return load_atomic(root)
 
 
+@_from_anywhere
 def call(
     tool: str,
     /,
@@ -102,6 +122,7 @@ def call(
         return asyncio.run(called(Path(folder)))
 
 
+@_from_anywhere
 def run(
     dataset: DatasetName,
     out: Folder,
@@ -154,6 +175,7 @@ def run(
     return score(folder, settings=held)
 
 
+@_from_anywhere
 def judge(out: Folder, *judges: str | Model, settings: Settings | None = None) -> None:
     """Ask judges for every leaf of a Workflow run that has no score of them yet."""
     held = settings or read_settings().settings

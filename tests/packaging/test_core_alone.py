@@ -1,4 +1,4 @@
-"""What works with the core alone: import, score, report; `make test-core` has no extras."""
+"""What works with the core alone; `make test-core` runs it where no extra is installed."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def test_finished_results_are_imported_and_reported(place: Path) -> None:
     (folder / "final.txt").write_text("486 umbrellas, 623 sun hats.", encoding="utf-8")
     ran = gta(place, "import", "folder", "results", "--data", WORKFLOW, "--out", "finished")
     assert ran.returncode == 0, ran.stderr
-    assert gta(place, "score", "finished").returncode == 1, "no judge has seen it"
+    assert gta(place, "score", "finished").returncode == 0
     assert "GTA-Workflow" in gta(place, "report", "finished").stdout
 
 
@@ -49,7 +49,7 @@ def test_what_a_newcomer_looks_at_works(place: Path, command: str) -> None:
 
 def test_the_version_for_bug_reports_names_everything(place: Path) -> None:
     said = gta(place, "--version", "--verbose").stdout
-    for name in ("gta-bench", "python", "system", "bwrap", "libreoffice", "[core]", "[tools]"):
+    for name in ("gta-bench", "python", "system", "bwrap", "libreoffice", "[core]", "[similarity]"):
         assert name in said
     assert gta(place, "--verbose", "--version").stdout == said
 

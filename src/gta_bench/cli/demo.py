@@ -57,7 +57,8 @@ def demo(context: click.Context, out: str) -> None:
         **_small_model(folder / "small-model"),
     }
     (folder / "report.md").write_text(report_markdown([*runs]), encoding="utf-8")
-    api.report(folder / "report.html", *runs)
+    # What was made and judged is nicer to look at than what was answered: it comes first.
+    api.report(folder / "report.html", *sorted(runs, reverse=True))
     write_reports([*runs])
     _say_what_was_made([*runs])
     say(f"The report: {folder / 'report.md'}; to be looked at: {folder / 'report.html'}")
