@@ -20,7 +20,7 @@ def gta(*command: str | Path) -> Result:
 def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
     tmp_path: Path,
 ) -> None:
-    command = ["judge", "attack", "--judge", "scripted/evaluator", "--out", tmp_path / "run"]
+    command = ["judge", "attack", "--judge", "scripted/evaluator", "--out", f"{tmp_path}/run"]
     command += ["--carrier", "text", "--carrier", "answer"]
     result = gta(*command)
     assert result.exit_code == 0, result.output

@@ -9,7 +9,7 @@ WORK = evidence(file())
 
 
 def marks(text: str = "All is well.", **options: object) -> Marks:
-    return Marks(task(), evidence(file(text=text)), JudgeOptions(**options))  # type: ignore[arg-type]
+    return Marks(task(), evidence(file(text=text)), JudgeOptions(**options))
 
 
 def test_a_work_that_copies_a_mark_has_another_one() -> None:
