@@ -1,7 +1,10 @@
 """The whole corpus before the scripted judges, and a sample of it before a small real model."""
 
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -9,6 +12,11 @@ from click.testing import CliRunner
 
 from gta_bench.attacks.scripted import JUDGES
 from gta_bench.cli import app
+from gta_bench.records.verdicts import Scored
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.settings import Settings
+from gta_bench.tasks.attack_run import shields
+from gta_bench.tasks.judge_run import judge_run, plan_judging
 from tests.judging.stored import settings_file
 from tests.llm_server import MODEL, llm_server
 
@@ -46,12 +54,36 @@ def test_every_defence_is_worth_something_and_moves_no_honest_score(tmp_path: Pa
         assert through > found[model, "all"]["succeeded"]
 
 
+def test_no_defence_moves_the_scores_of_real_works(tmp_path: Path, data_dir: Path) -> None:
+    """The 20 stored tasks before the honest scripted judge, leaf by leaf."""
+    run = tmp_path / "run"
+    stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
+    command = ["import", "opencompass", str(stored), "--dataset", "workflow"]
+    command += ["--data", str(data_dir / "gta_workflow"), "--out", str(run)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    judging = plan_judging(["scripted/honest"], Settings())
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for shield in shields(judging.options, ablation=True):
+        one = replace(judging, options=shield.options)
+        (done,) = judge_run(run, one, lambda judge, total: nullcontext(lambda well: None))
+        found[shield.name] = {
+            (key.task, key.leaf): row.verdict.value
+            for key, row in read_verdicts(run).items()
+            if key.judge == done.judge and isinstance(row.verdict, Scored)
+        }
+    for name, scores in found.items():
+        drift = fmean(scores[leaf] - found["none"][leaf] for leaf in scores)
+        print(name, len(scores), fmean(scores.values()), drift)
+        assert len(scores) == 229
+        assert abs(drift) <= 0.1
+
+
 def test_a_small_real_model_is_attacked(
     tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its figures are reported as they are: so small a model is hardly a judge."""
     monkeypatch.setenv("GTA_TEST_KEY_A", "none")
-    chosen = [part for name in ("text", "answer", "csv cell") for part in ("--carrier", name)]
+    chosen = [part for name in ("text", "answer") for part in ("--carrier", name)]
     chosen += ["--payload", "order", "--payload", "evaluator"]
     with llm_server(threads=1) as url:
         budget = {"max_connections": 1, "timeout": 1800}
