@@ -30,6 +30,7 @@ COMMANDS = {
         "Submit runs, check entries and bundles, build the site.",
     ),
     "import": ("gta_bench.cli.importing:import_group", "Bring finished results into a run."),
+    "export": ("gta_bench.cli.exporting:export_group", "Tasks and traces for other frameworks."),
     "config": ("gta_bench.cli.config:config", "Show or check what holds, and where it came from."),
     "completion": ("gta_bench.cli.completion:completion", "Completion for bash, zsh or fish."),
     "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),

@@ -34,12 +34,8 @@ from gta_bench.tasks.context import artefact_store, current_harness
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
-from gta_bench.tasks.workflow import (
-    keep_inputs,
-    loaded_workflow,
-    own_tools,
-    workflow_samples,
-)
+from gta_bench.tasks.workflow import keep_inputs, loaded_workflow, workflow_samples
+from gta_bench.tools.offering import own_tools
 
 
 @task

@@ -16,6 +16,7 @@ from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tasks.context import at_end, current_settings, current_tooling
 from gta_bench.tools.equipment import close_equipment, open_equipment
+from gta_bench.tools.offering import offered_tools
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
@@ -38,10 +39,7 @@ class RunTools:
     async def for_unit(
         self, task: str, epoch: int, own: Mapping[str, ToolSpec | None], workspace: Workspace
     ) -> AsyncIterator[UnitTools]:
-        """The tools of one task; `own` are those it lists, with the dataset's definitions.
-
-        Each is offered as the source defines it, or as the dataset does where the source has none.
-        """
+        """The tools of one task; `own` are those it lists, with the dataset's definitions."""
         tooling = current_tooling()
         taping = tooling.taping
         async with self._live(workspace, needed=taping is None or taping.mode != "replay") as live:
@@ -54,8 +52,7 @@ class RunTools:
                 source = TapedTools(taping.tape, unit, taping.mode, redactor, live)
             assert source is not None
             known = source.specs()
-            found = [known.get(name) or spec for name, spec in own.items()]
-            offered = [spec for spec in found if spec is not None]
+            offered = offered_tools(own, known)
             if tooling.controls is not None:
                 offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
                 source = tooling.controls.wrap(source, task=task, epoch=epoch)

@@ -22,7 +22,6 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.dialogue import UserTurn
-from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.runs.samples import (
@@ -51,7 +50,7 @@ from gta_bench.tasks.context import (
 )
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.workflow_scorer import judged_root
-from gta_bench.tools.catalog import tool_names
+from gta_bench.tools.offering import own_tools
 
 
 @task
@@ -129,12 +128,6 @@ def check_agent(agent: str) -> None:
         )
 
 
-def own_tools(dataset: WorkflowDataset, entry: WorkflowTask) -> dict[str, ToolSpec | None]:
-    """The task's own tools, else all of the dataset's; else all of the catalog."""
-    names = entry.tools or tuple(dataset.tools) or tool_names()
-    return {name: dataset.tools.get(name) for name in names}
-
-
 def workflow_samples(folder: str) -> MemoryDataset:
     """The dataset in that folder as Inspect's samples."""
     tasks = loaded_workflow(folder).tasks.values()
@@ -191,7 +184,7 @@ def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) ->
     """Everything that the system wrote, and what it was given, by name and content."""
     written = workspace.outputs()
     paths = [file.path for file in written.files]
-    state.store.set(DELIVERABLES, dumped([_kept(workspace, store, path) for path in paths]))
+    state.store.set(DELIVERABLES, dumped([kept_file(workspace, store, path) for path in paths]))
     state.store.set(STRAYS, list(written.strays))
     keep_inputs(state, workspace, store)
 
@@ -199,9 +192,10 @@ def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) ->
 def keep_inputs(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
     """What the system was given, by name and content."""
     paths = [item.path for item in read_workflow_task(state.metadata).attachments]
-    state.store.set(INPUTS, dumped([_kept(workspace, store, path) for path in paths]))
+    state.store.set(INPUTS, dumped([kept_file(workspace, store, path) for path in paths]))
 
 
-def _kept(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
+def kept_file(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
+    """A file of a workspace, kept by its content."""
     data = workspace.read(path, most_bytes=workspace.quota.input_bytes)
     return Deliverable(path=path, digest=store.keep(data), size=len(data))

@@ -1,0 +1,1 @@
+"""Tasks and traces in the formats of other frameworks."""

@@ -1,0 +1,180 @@
+"""Tasks as Harbor's task folders: our tools as an MCP server, our scoring as the verifier.
+
+The verifier's folder holds a dataset of the one task, so that what scores the work is what
+`gta import` and `gta score` do with any finished result. Harbor shows it to no agent.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.convert import TOOLMETA
+from gta_bench.datasets.files import read_entries
+from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import RunError
+from gta_bench.exports.templates import TEMPLATES
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.attachment import Attachment
+from gta_bench.records.dialogue import AnswerTurn
+from gta_bench.records.workflow import WorkflowTask
+
+SCHEMA: Final = "1.4"
+Task = AtomicTask | WorkflowTask
+
+
+class _Scoring(NamedTuple):
+    """How the reward is read from what `gta score --json` says of one task."""
+
+    dataset: str
+    judging: str
+    value: str
+    most: str
+
+
+ATOMIC: Final = _Scoring("atomic", "", 'scores["metrics"]["ans_acc"]', "100")
+WORKFLOW: Final = _Scoring(
+    "workflow",
+    ' --judge "$GTA_JUDGE"',
+    'scores["judges"][0]["strict"]["root_score"] if scores["judges"] else None',
+    "10",
+)
+# What the verifier of a Workflow task is told of the judge; Harbor fills it in when it runs.
+JUDGE_ENV: Final = {
+    "GTA_JUDGE": "${GTA_JUDGE}",
+    **{
+        name: f"${{{name}:-}}"
+        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "JUDGE_API_KEY", "JUDGE_BASE_URL")
+    },
+}
+
+
+class Exported(NamedTuple):
+    """The folders that were written, and the tasks that the format has no place for.
+
+    `missing` are files that tasks name and the dataset does not have.
+    """
+
+    folders: tuple[Path, ...]
+    left_out: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported:
+    """Write a folder for each task; those whose product is an image are left out.
+
+    Such a task is scored by its calls, and a verifier sees files and texts only.
+    """
+    entries = read_entries(dataset.root / dataset.file)
+    folders, left_out, missing = [], [], []
+    for name in tasks:
+        task = dataset.tasks[name]
+        if isinstance(task, AtomicTask) and task.answer is None:
+            left_out.append(name)
+            continue
+        folder = out / f"{_kind(dataset).dataset}-{name}"
+        if folder.exists():
+            raise RunError(f"{folder} is there already; name another --out.")
+        _write_task(dataset, task, entries[name], folder)
+        folders.append(folder)
+        missing += [item.source for item in task.attachments if not _has(dataset, item)]
+    return Exported(tuple(folders), tuple(left_out), tuple(missing))
+
+
+def read_harbor(folder: Path) -> Dataset:
+    """The dataset of the one task that a folder was made from."""
+    data = folder / "tests" / "data"
+    return load_workflow(data) if (data / "end.json").is_file() else load_atomic(data)
+
+
+def _has(dataset: Dataset, item: Attachment) -> bool:
+    return (dataset.root / item.source).is_file()
+
+
+def _kind(dataset: Dataset) -> _Scoring:
+    return ATOMIC if isinstance(dataset, AtomicDataset) else WORKFLOW
+
+
+def _write_task(dataset: Dataset, task: Task, entry: JsonValue, folder: Path) -> None:
+    scoring = _kind(dataset)
+    inputs = folder / "environment" / "inputs"
+    inputs.mkdir(parents=True)
+    files = [item for item in task.attachments if _has(dataset, item)]
+    for item in files:
+        shutil.copyfile(dataset.root / item.source, inputs / Path(item.path).name)
+    _write(folder / "instruction.md", _instruction(task))
+    _write(folder / "task.toml", _config(task, scoring))
+    dockerfile = TEMPLATES.render("Dockerfile", version=version("gta-bench"))
+    _write(folder / "environment" / "Dockerfile", dockerfile)
+    test = TEMPLATES.render("test.sh", task=task.id, **scoring._asdict())
+    _write(folder / "tests" / "test.sh", test, mode=0o755)
+    _write_data(dataset, task, entry, files, folder / "tests" / "data")
+    answer = _reference_answer(task)
+    if answer is not None:
+        _write(folder / "solution" / "final.txt", answer)
+        script = (
+            '#!/bin/sh\ncp "$(dirname "$0")/final.txt" "${GTA_WORKSPACE:-/workspace}/final.txt"'
+        )
+        _write(folder / "solution" / "solve.sh", script, mode=0o755)
+
+
+def _instruction(task: Task) -> str:
+    names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
+    inputs = f" The files of the task: {names}." if names else ""
+    return TEMPLATES.render("instruction.md", request=task.request, inputs=inputs)
+
+
+def _config(task: Task, scoring: _Scoring) -> str:
+    tools = list(task.offered) if isinstance(task, AtomicTask) else list(task.tools)
+    options = [part for tool in tools for part in ("--tool", tool)]
+    serve = ["tools", "serve", "--stdio", "--workspace", "/workspace", *options]
+    about: dict[str, JsonValue] = {"dataset": scoring.dataset, "task": task.id}
+    if isinstance(task, WorkflowTask) and task.category is not None:
+        about["category"] = task.category
+    tables: list[tuple[str, Mapping[str, JsonValue]]] = [
+        ("[task]", {"name": f"gta-bench/{scoring.dataset}-{task.id}"}),
+        ("[metadata]", about),
+        ("[agent]", {"timeout_sec": 3600.0}),
+        ("[verifier]", {"timeout_sec": 3600.0}),
+        ("[environment]", {"build_timeout_sec": 1800.0, "workdir": "/workspace"}),
+        (
+            "[[environment.mcp_servers]]",
+            {"name": "gta", "transport": "stdio", "command": "gta", "args": list(serve)},
+        ),
+    ]
+    if scoring is WORKFLOW:
+        tables.insert(4, ("[verifier.env]", dict(JUDGE_ENV)))
+    lines = [f"schema_version = {json.dumps(SCHEMA)}"]
+    for heading, values in tables:
+        # A JSON value of these kinds is a TOML value too.
+        lines += ["", heading, *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    return "\n".join(lines)
+
+
+def _write_data(
+    dataset: Dataset, task: Task, entry: JsonValue, files: Sequence[Attachment], data: Path
+) -> None:
+    """A dataset of the released layout with this task alone."""
+    _write(data / dataset.file, json.dumps({task.id: entry}, ensure_ascii=False, indent=1))
+    shutil.copyfile(dataset.root / TOOLMETA, data / TOOLMETA)
+    for item in files:
+        (data / item.source).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(dataset.root / item.source, data / item.source)
+
+
+def _reference_answer(task: Task) -> str | None:
+    """The reference's last words, where the task has a reference that ends with an answer."""
+    last = task.steps[-1] if isinstance(task, AtomicTask) else None
+    return last.content if isinstance(last, AnswerTurn) else None
+
+
+def _write(file: Path, text: str, *, mode: int = 0o644) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text + "\n", encoding="utf-8")
+    file.chmod(mode)

@@ -1,0 +1,1 @@
+"""Episodes for reinforcement learning: reset, step, reward, on any ToolSource."""

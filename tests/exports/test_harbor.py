@@ -1,0 +1,170 @@
+"""Tasks as Harbor's folders: read back, and scored by their own verifier."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gta_bench.cli import app
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import RunError
+from gta_bench.exports.harbor import export_harbor, read_harbor
+from tests.builders import JPEG, atomic_task, write_atomic
+from tests.chat_server import chat_server
+from tests.judging.builders import names, verdict
+from tests.tasks.workflow_runs import WORDS, write_dataset
+
+COUNT = 20
+
+
+def first(dataset: Dataset) -> list[str]:
+    """The first tasks that can be exported."""
+    tasks = dataset.tasks.items()
+    able = (name for name, task in tasks if getattr(task, "answer", "judged") is not None)
+    return list(islice(able, COUNT))
+
+
+@pytest.mark.parametrize("name", ["atomic", "workflow"])
+def test_twenty_tasks_are_read_back_as_they_were(name: str, data_dir: Path, tmp_path: Path) -> None:
+    root = data_dir / f"gta_{name}"
+    dataset: Dataset = load_atomic(root) if name == "atomic" else load_workflow(root)
+    chosen = first(dataset)
+    made = export_harbor(dataset, chosen, tmp_path / "out")
+    assert (len(made.folders), made.left_out) == (COUNT, ())
+    assert len(made.missing) == {"atomic": 0, "workflow": 2}[name]
+    for task, folder in zip(chosen, made.folders, strict=True):
+        again = read_harbor(folder)
+        assert dict(again.tasks) == {task: dataset.tasks[task]}
+        assert again.tools == dataset.tools
+        for item in dataset.tasks[task].attachments:
+            if item.source in made.missing:
+                continue
+            data = (dataset.root / item.source).read_bytes()
+            assert (folder / "environment" / item.path).read_bytes() == data
+            assert f"/workspace/{item.path}" in (folder / "instruction.md").read_text("utf-8")
+        config = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
+        assert config["task"]["name"] == f"gta-bench/{name}-{task}"
+        (server,) = config["environment"]["mcp_servers"]
+        assert (server["command"], server["args"][:3]) == ("gta", ["tools", "serve", "--stdio"])
+        assert ("env" in config["verifier"]) == (name == "workflow")
+
+
+def test_nothing_that_gives_the_answer_away_is_shown_to_the_agent(tmp_path: Path) -> None:
+    dataset = load_atomic(write_atomic(tmp_path / "data"))
+    (folder,) = export_harbor(dataset, ["0"], tmp_path / "out").folders
+    shown = [folder / "instruction.md", *(folder / "environment").rglob("*")]
+    texts = [file.read_bytes() for file in shown if file.is_file()]
+    assert JPEG in texts
+    assert not any(b"It costs 7" in text or b"seven" in text for text in texts)
+
+
+def test_image_tasks_are_left_out_and_folders_are_not_overwritten(tmp_path: Path) -> None:
+    tasks = {"0": atomic_task(), "1": atomic_task(gt_answer=None)}
+    data = write_atomic(tmp_path / "data", tasks)
+    out = tmp_path / "out"
+    command = ["export", "harbor", "--dataset", "atomic", "--data", str(data), "--out", str(out)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "1 tasks in" in result.output and "their calls are scored: 1" in result.output
+    assert sorted(folder.name for folder in out.iterdir()) == ["atomic-0"]
+    with pytest.raises(RunError, match="another --out"):
+        export_harbor(load_atomic(data), ["0"], out)
+
+
+def verified(folder: Path, workspace: Path, **environment: str) -> dict[str, Any] | str:
+    """What the task's own verifier says of a workspace: the reward, or why there is none."""
+    programs = workspace.parent / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "gta").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gta_bench.cli "$@"\n')
+    (programs / "gta").chmod(0o755)
+    logs = workspace.parent / f"{workspace.name}-logs"
+    result = subprocess.run(
+        ["sh", str(folder / "tests" / "test.sh")],
+        env={
+            **os.environ,
+            **environment,
+            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "GTA_WORKSPACE": str(workspace),
+            "GTA_LOGS": str(logs),
+        },
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    reward = logs / "reward.json"
+    if not reward.exists():
+        return result.stderr
+    found: dict[str, Any] = json.loads(reward.read_text(encoding="utf-8"))
+    return found
+
+
+def workspace(folder: Path, final: str | None, files: Mapping[str, str] | None = None) -> Path:
+    (folder / "outputs").mkdir(parents=True)
+    if final is not None:
+        (folder / "final.txt").write_text(final, encoding="utf-8")
+    for name, text in (files or {}).items():
+        (folder / "outputs" / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def scored(*command: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["score", *command, "--json"], catch_exceptions=False)
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_the_verifier_gives_an_answer_what_gta_score_gives(tmp_path: Path) -> None:
+    data = write_atomic(tmp_path / "data")
+    (folder,) = export_harbor(load_atomic(data), ["0"], tmp_path / "out").folders
+    solved = workspace(tmp_path / "solved", None)
+    solve = ["sh", str(folder / "solution" / "solve.sh")]
+    subprocess.run(solve, env={**os.environ, "GTA_WORKSPACE": str(solved)}, check=True)
+    empty = workspace(tmp_path / "empty", None)
+    wrong = workspace(tmp_path / "wrong", "It costs 8.")
+    rewards = [verified(folder, place) for place in (solved, empty, wrong)]
+    assert rewards == [{"reward": 1.0}, {"reward": 0.0}, {"reward": 0.0}]
+    delivered = tmp_path / "delivered" / "0"
+    delivered.mkdir(parents=True)
+    (delivered / "final.txt").write_bytes((solved / "final.txt").read_bytes())
+    options = ["--dataset", "atomic", "--data", str(data), "--out", str(tmp_path / "run")]
+    CliRunner().invoke(app, ["import", "folder", str(delivered.parent), *options])
+    assert scored(str(tmp_path / "run"))["metrics"]["ans_acc"] == 100.0
+
+
+@pytest.mark.slow
+def test_the_verifier_gives_a_delivery_the_judges_root(loopback: None, tmp_path: Path) -> None:
+    def judge(request: dict[str, Any]) -> str:
+        """Gives 8 to a leaf whose animal stands in the evidence, else 1."""
+        (leaf,) = names(request)
+        found = WORDS[leaf.partition("~")[0]] in json.dumps(request["messages"])
+        return json.dumps(verdict(leaf, 8 if found else 1))
+
+    dataset = load_workflow(write_dataset(tmp_path / "data"))
+    (folder,) = export_harbor(dataset, ["1"], tmp_path / "out").folders
+    note = {"note.txt": "quokka wombat numbat"}
+    solved = workspace(tmp_path / "solved", "Here it is.", note)
+    empty = workspace(tmp_path / "empty", None)
+    with chat_server(judge) as server:
+        told = {
+            "GTA_JUDGE": "openai-api/judge/m",
+            "JUDGE_API_KEY": "none",
+            "JUDGE_BASE_URL": server.url,
+        }
+        rewards = [verified(folder, place, **told) for place in (solved, empty)]
+    assert rewards == [{"reward": pytest.approx(0.8)}, {"reward": pytest.approx(0.1)}]
+    with chat_server(lambda request: "nine") as server:
+        told["JUDGE_BASE_URL"] = server.url
+        unscored = verified(folder, workspace(tmp_path / "again", "Here."), **told)
+    assert isinstance(unscored, str) and "no score" in unscored, "unscored is not zero"

@@ -1,0 +1,111 @@
+"""Traces as ATIF trajectories, and back."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gta_bench.metrics.reference import reference_trace
+from gta_bench.records.atif import AtifAgent, AtifStep, Trajectory, read_steps, write_steps
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    ReplyPart,
+    ReplyStep,
+    StepError,
+    ThoughtStep,
+    Trace,
+)
+
+FAILED = StepError(type="API_ERROR", message="no such file")
+TEXTS = st.text(max_size=8)
+STEPS: st.SearchStrategy[PredictedStep] = st.one_of(
+    st.builds(
+        CallStep,
+        name=TEXTS,
+        arguments=st.one_of(TEXTS, st.dictionaries(TEXTS, st.one_of(TEXTS, st.integers()))),
+        error=st.sampled_from([None, FAILED]),
+    ),
+    st.builds(AnswerStep, content=TEXTS, error=st.sampled_from([None, FAILED])),
+    st.builds(ThoughtStep, content=TEXTS),
+    st.builds(MalformedStep, content=TEXTS, reason=TEXTS),
+    st.builds(
+        ReplyStep,
+        parts=st.lists(
+            st.builds(ReplyPart, type=st.sampled_from(["text", "image", "int"]), content=TEXTS),
+            max_size=2,
+        ).map(tuple),
+    ),
+)
+
+
+def through_json(trace: Trace) -> Trace:
+    steps = write_steps("Do it.", trace)
+    agent = AtifAgent(name="x", version="1")
+    whole = Trajectory(agent=agent, steps=steps).model_dump_json(exclude_none=True)
+    return read_steps(Trajectory.model_validate_json(whole).steps)
+
+
+@given(st.lists(STEPS, max_size=8).map(tuple))
+def test_every_trace_comes_back_as_it_was(trace: Trace) -> None:
+    assert through_json(trace) == trace
+    steps = write_steps("Do it.", trace)
+    assert [step.step_id for step in steps] == list(range(1, len(steps) + 1))
+    assert (steps[0].source, steps[0].message) == ("user", "Do it.")
+
+
+def test_every_reference_comes_back(atomic_tasks: Mapping[str, AtomicTask]) -> None:
+    for task in atomic_tasks.values():
+        assert through_json(reference_trace(task)) == reference_trace(task)
+
+
+def test_a_call_stands_with_its_thought_and_its_reply() -> None:
+    trace: Trace = (
+        ThoughtStep(content="Look."),
+        CallStep(name="OCR", arguments={"image": "inputs/a.png"}),
+        ReplyStep(parts=(ReplyPart(type="text", content="Beer 7"),)),
+        AnswerStep(content="7"),
+    )
+    _, call, answer = write_steps("What is it?", trace)
+    assert call.reasoning_content == "Look."
+    assert call.tool_calls is not None and call.observation is not None
+    assert call.tool_calls[0].function_name == "OCR"
+    assert call.observation.results[0].source_call_id == call.tool_calls[0].tool_call_id
+    assert call.observation.results[0].content == "Beer 7"
+    assert answer.message == "7"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"source": "system", "message": "Be good."}, ()),
+        ({"source": "agent", "message": "Seven."}, (AnswerStep(content="Seven."),)),
+        ({"source": "agent", "message": ""}, ()),
+        ({"source": "agent", "message": [{"type": "text", "text": "7"}]}, ()),
+        (
+            {
+                "source": "agent",
+                "message": "I call.",
+                "model_name": "m",
+                "tool_calls": [{"tool_call_id": "1", "function_name": "f", "arguments": {}}],
+                "observation": {"results": [{"content": "done"}, {"content": None}]},
+                "extra": {"theirs": 1},
+            },
+            (
+                CallStep(name="f", arguments={}),
+                ReplyStep(parts=(ReplyPart(type="text", content="done"),)),
+                ReplyStep(),
+            ),
+        ),
+    ],
+)
+def test_trajectories_of_others_are_read_as_far_as_they_go(
+    written: dict[str, object], read: Trace
+) -> None:
+    step = AtifStep.model_validate_json(json.dumps({"step_id": 1, **written}))
+    assert read_steps([step]) == read
