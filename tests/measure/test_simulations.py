@@ -237,4 +237,6 @@ def test_prediction_powered_interval(labelled: int, share: float, leaves: bool) 
     )
     kind = "leaves" if leaves else "roots"
     print(f"prediction-powered, {kind}, {labelled} of 132 tasks, share {share}: {held:.2%}")
-    assert 0.93 <= held <= 0.97
+    # With 30 tasks that pass or not, a fifth of the datasets fall back to Wilson's interval, which
+    # covers more than it must.
+    assert 0.93 <= held <= (0.97 if leaves or labelled > 30 else 0.985)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, stdtrit  # type: ignore[import-untyped]
+from scipy.special import expit, ndtri  # type: ignore[import-untyped]
 
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.bootstrap import (
@@ -52,7 +52,7 @@ def corrected_rate(
         found = clustered_ratio(alone, seed=seed, top=top, level=level)
         return found.model_copy(update={"method": "labels-only"})
     n = int(labelled.sum())
-    reach = float(stdtrit(n - 1, (1 + level) / 2)) * _error(sums)
+    reach = float(ndtri((1 + level) / 2)) * _error(sums)
     # On the scale of log odds intervals of small and large rates are as skew as they should be.
     share = estimate / top
     odds, half = np.log(share / (1 - share)), reach / top / (share * (1 - share))
