@@ -88,6 +88,9 @@ class JudgeSettings(Section):
     control: bool = Field(
         False, description="Ask first for what cannot be there; take no score from who finds it."
     )
+    panel: Literal["mean", "majority"] | None = Field(
+        None, description="Score by all judges together too: their mean, or what most of them say."
+    )
     leaf_threshold: Score = Field(7.0, description="Score from which a leaf succeeds.")
     root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from gta_bench.records.statistics import Interval, Source
 from gta_bench.statistics.bootstrap import Ratio
+from gta_bench.statistics.prediction import JudgedPart
 
 # Leaves per task of the 132 tasks of GTA-Workflow, as published: 1,156 in all.
 LEAVES = np.repeat(
@@ -27,6 +28,26 @@ def leaves_within_tasks(
     scale = (1 - icc) / icc
     chances = random.beta(share * scale, (1 - share) * scale, tasks)
     return Ratio(random.binomial(sizes, chances).astype(np.float64), sizes.astype(np.float64))
+
+
+def judged_and_labelled(
+    random: np.random.Generator, *, tasks: int, labelled: int, share: float, leaves: bool
+) -> list[JudgedPart]:
+    """People pass a share; a lenient judge misses a tenth of that and passes 15 % of the rest."""
+    if leaves:
+        truth = leaves_within_tasks(random, tasks=tasks, share=share)
+        good, sizes = np.asarray(truth.numerators), np.asarray(truth.denominators)
+    else:
+        good, sizes = (random.random(tasks) < share).astype(np.float64), np.ones(tasks)
+    seen = random.binomial(good.astype(int), 0.9) + random.binomial(
+        (sizes - good).astype(int), 0.15
+    )
+    return [
+        JudgedPart(
+            str(place), float(seen[place]), float(good[place]) if place < labelled else None, size
+        )
+        for place, size in enumerate(sizes)
+    ]
 
 
 def two_systems(

@@ -22,6 +22,15 @@ from gta_bench.reports.controls import (
 )
 from gta_bench.reports.failures import failure_table
 from gta_bench.reports.needs import needs_report_extra
+from gta_bench.reports.panel import (
+    UNSTABLE_WORDS,
+    WORDS,
+    panel_report,
+    panel_table,
+    says_something,
+    unstable_table,
+    unstable_title,
+)
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -40,6 +49,7 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.store import StorePath
+from gta_bench.runs.verdicts import read_verdicts
 
 # The folder of the table of runs in an export.
 RUNS = "runs"
@@ -162,7 +172,9 @@ def _summary(folder: StorePath) -> list[Summary]:
 def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.dataset == "workflow":
-        return WorkflowSummary(str(run), manifest, read_workflow_scores(run), read_floors(run))
+        scores = read_workflow_scores(run)
+        panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
+        return WorkflowSummary(str(run), manifest, scores, read_floors(run), panel)
     return RunSummary(str(run), manifest, read_scores(run))
 
 
@@ -198,6 +210,16 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
             of = f"{summary.name}, judged by {judge.judge}"
             yield Titled(f"Groups of {of}", workflow_summary.group_table(judge), (0, 1))
             yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
+        yield from _panel_tables(summary)
+
+
+def _panel_tables(summary: WorkflowSummary) -> Iterator[Titled]:
+    panel = summary.panel
+    if panel is not None and says_something(panel):
+        yield Titled(f"Judges of {summary.name}", panel_table(panel), WORDS)
+        if panel.unstable:
+            title = f"{summary.name}: {unstable_title(panel)}"
+            yield Titled(title, unstable_table(panel), UNSTABLE_WORDS)
 
 
 def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
@@ -242,7 +264,9 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
     }
     if isinstance(summary, WorkflowSummary):
         floors = [floor.model_dump(mode="json") for floor in summary.floors.rows]
-        return {**common, **summary.scores.model_dump(mode="json"), "floors": floors}
+        panel = summary.panel.model_dump(mode="json") if summary.panel else None
+        scored = summary.scores.model_dump(mode="json")
+        return {**common, **scored, "floors": floors, "panel": panel}
     scores = summary.scores
     return {
         **common,

@@ -56,6 +56,11 @@ from gta_bench.similarity.scoring import scored
     multiple=True,
     help="GTA-Workflow: ask this model for every leaf that has no score of it yet.",
 )
+@click.option(
+    "--panel",
+    type=click.Choice(["mean", "majority"]),
+    help="Score by all judges together too: their mean, or what most of them say.",
+)
 @judge_options
 @backend_options
 @similarity_option

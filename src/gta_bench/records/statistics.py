@@ -5,7 +5,15 @@ from typing import Literal
 
 from gta_bench.records.base import Record
 
-IntervalMethod = Literal["wilson", "wilson-tasks", "bootstrap-t", "newcombe", "newcombe-tasks"]
+IntervalMethod = Literal[
+    "wilson",
+    "wilson-tasks",
+    "bootstrap-t",
+    "newcombe",
+    "newcombe-tasks",
+    "prediction-powered",
+    "labels-only",
+]
 TestMethod = Literal["permutation", "mcnemar-exact", "two-proportions"]
 
 
@@ -13,7 +21,8 @@ class Interval(Record):
     """An estimate and where the true value lies with confidence `level`.
 
     `n` is the number of independent things behind it: tasks, never their leaves. The methods
-    ending in `-tasks` are the wide ones for data in which too few tasks differ.
+    ending in `-tasks` are the wide ones for data in which too few tasks differ. `labels-only` is
+    that of people's labels where they cannot correct the judge.
     """
 
     estimate: float

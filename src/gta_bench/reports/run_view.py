@@ -21,6 +21,14 @@ from gta_bench.reports.gains import (
 )
 from gta_bench.reports.groups import atomic_groups, workflow_groups
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
+from gta_bench.reports.panel import (
+    UNSTABLE_WORDS,
+    WORDS,
+    panel_table,
+    says_something,
+    unstable_table,
+    unstable_title,
+)
 from gta_bench.reports.sections import (
     AtomicSection,
     WorkflowSection,
@@ -66,6 +74,8 @@ class RunView:
     tasks_left: int
     sections: tuple[AtomicSection | WorkflowSection, ...]
     left_out: int
+    panel: PageTable | None = None
+    unstable: PageTable | None = None
 
 
 def view_run(number: int, run: RunMaterial, *, most: int, wanted: Collection[str] = ()) -> RunView:
@@ -89,7 +99,23 @@ def view_run(number: int, run: RunMaterial, *, most: int, wanted: Collection[str
         tasks_left=len(keys) - len(listed),
         sections=tuple(view_sections(number, run, shown)),
         left_out=len(keys) - len(shown),
+        panel=_panel(run),
+        unstable=_unstable(run),
     )
+
+
+def _panel(run: RunMaterial) -> PageTable | None:
+    panel = None if isinstance(run, AtomicRun) else run.summary.panel
+    if panel is None or not says_something(panel):
+        return None
+    return plain(f"Agreement of the judges of {run.name}", panel_table(panel), WORDS)
+
+
+def _unstable(run: RunMaterial) -> PageTable | None:
+    panel = None if isinstance(run, AtomicRun) else run.summary.panel
+    if panel is None or not panel.unstable:
+        return None
+    return plain(unstable_title(panel), unstable_table(panel), UNSTABLE_WORDS)
 
 
 def _held(run: RunMaterial) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gta_bench.records.agreement import PanelReport
 from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
@@ -35,6 +36,7 @@ class WorkflowSummary(NamedTuple):
     manifest: RunManifest
     scores: WorkflowScores
     floors: Floors = Floors()
+    panel: PanelReport | None = None
 
 
 def score_table(runs: Sequence[WorkflowSummary]) -> Table:

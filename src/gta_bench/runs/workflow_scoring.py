@@ -1,5 +1,6 @@
 """A stored Workflow run scored from its units and verdicts; no model is asked."""
 
+from gta_bench.metrics.panel import panel_rows
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
@@ -13,9 +14,12 @@ def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     """Score the run by every judge that left a verdict, and keep the scores."""
     manifest = read_manifest(run)
     found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    rows = list(read_verdicts(run).values())
+    if settings.judge.panel is not None:
+        rows += panel_rows(rows, settings.judge.panel)
     scores = score_workflow(
         found.units,
-        read_verdicts(run).values(),
+        rows,
         thresholds=Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold),
         not_run=found.not_run,
     )

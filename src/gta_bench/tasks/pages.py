@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial
 from gta_bench.reports.needs import needs_report_extra
+from gta_bench.reports.panel import panel_report
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import (
@@ -42,10 +43,12 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
         found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
         return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
     store = EvidenceStore(run / EVIDENCE)
+    scores, verdicts = read_workflow_scores(run), read_verdicts(run)
+    panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
     return JudgedRun(
-        WorkflowSummary(name, manifest, read_workflow_scores(run), read_floors(run)),
+        WorkflowSummary(name, manifest, scores, read_floors(run), panel),
         read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units,
-        read_verdicts(run),
+        verdicts,
         evidence={shown.digest: shown for shown in store.files()},
         picture=store.picture,
     )

@@ -1,0 +1,72 @@
+"""`gta judge label`: people label the leaves of a run, blind, on a page of this machine."""
+
+import asyncio
+import webbrowser
+from pathlib import Path
+
+import click
+
+from gta_bench.cli.options import config_path
+from gta_bench.cli.output import say
+from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.metrics.labels import label_order
+from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels
+from gta_bench.settings import can_open_pages, read_settings
+
+HOST = "127.0.0.1"
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--tasks", "count", type=click.IntRange(1), help="Label so many tasks; all unless.")
+@click.option("--seed", default=0, show_default=True, help="Another random order of the tasks.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one unless given.")
+@click.option(
+    "--export",
+    type=click.Path(dir_okay=False),
+    help="Write all labels to this CSV file instead of serving the page.",
+)
+@click.pass_obj
+def label(
+    config_file: str | None, run: str, count: int | None, seed: int, port: int, export: str | None
+) -> None:
+    """Serve a page on which people label the leaves of RUN from 0 to 10, with a reason.
+
+    It shows task, requirement and evidence, not who made it or what a judge said. Tasks come in
+    random order, so that what is finished speaks for all. Each person has a name and goes on where
+    they stopped; where people disagree, somebody has the last word. End it with Ctrl-C.
+    """
+    folder = Path(run)
+    if export is not None:
+        raters = read_labels(folder)
+        if not raters:
+            raise UsageError(f"{run} has no labels yet: `gta judge label {run}`.")
+        text = labels_csv(raters, read_adjudication(folder))
+        Path(export).write_text(text, encoding="utf-8")
+        say(f"{sum(len(one.labels) for one in raters)} labels of {len(raters)} people: {export}")
+        return
+    settings = read_settings(config_path(config_file)).settings
+    try:
+        from gta_bench.serving.limits import Limits
+        from gta_bench.serving.listening import bound_socket, make_server
+        from gta_bench.tasks.labelling import label_items, make_label_app
+    except ImportError as exc:
+        raise EnvironmentProblem(
+            f"The label page needs {exc.name}: pip install 'gta-bench[serve]'."
+        ) from exc
+    from gta_bench.tasks.judge_run import made_evidence
+    from gta_bench.tasks.judging import judgeable_units
+
+    units = label_order(judgeable_units(folder).values(), seed=seed)[:count]
+    evidence = asyncio.run(made_evidence(folder, units, settings))
+    items = label_items(units, evidence)
+    if not items:
+        raise UsageError(f"{run} has no leaf with evidence: nothing can be labelled.")
+    app = make_label_app(folder, items, evidence, threshold=settings.judge.leaf_threshold)
+    taken = bound_socket(HOST, port)
+    address = f"http://{HOST}:{taken.getsockname()[1]}/"
+    click.echo(address)
+    say(f"{len(items)} leaves of {len(units)} tasks to label; end it with Ctrl-C.")
+    if can_open_pages():
+        webbrowser.open(address)
+    asyncio.run(make_server(app, Limits()).serve(sockets=[taken]))

@@ -1,0 +1,58 @@
+"""What people agree on: a leaf's settled score, or that it needs somebody's last word."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from statistics import fmean
+
+from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.labels import Labels
+from gta_bench.records.run import WorkflowUnit
+
+Place = tuple[str, int, str]
+# Labels further apart than this are settled by somebody, even on one side of the threshold.
+MOST_APART = 2.0
+
+
+def label_order(units: Iterable[WorkflowUnit], *, seed: int) -> list[WorkflowUnit]:
+    """The units as if shuffled, the same way every time.
+
+    People label from the front, so whatever they have finished is a random choice of units.
+    """
+    return sorted(
+        units, key=lambda unit: sha256(f"{seed} {unit.epoch} {unit.task.id}".encode()).digest()
+    )
+
+
+def given_labels(raters: Sequence[Labels]) -> dict[Place, list[float]]:
+    """Every labelled leaf with the scores that it was given."""
+    found: dict[Place, list[float]] = {}
+    for rater in raters:
+        for label in rater.labels:
+            found.setdefault(label.place, []).append(label.value)
+    return found
+
+
+def is_disputed(scores: Sequence[float], threshold: float) -> bool:
+    """Whether people disagree on passing, or by more than two points."""
+    sides = {succeeds(score, threshold) for score in scores}
+    return len(sides) > 1 or max(scores) - min(scores) > MOST_APART
+
+
+def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[Place]:
+    """The leaves that need a last word, in the order in which they were first labelled."""
+    labels = given_labels(raters)
+    return [place for place, scores in labels.items() if is_disputed(scores, threshold)]
+
+
+def settled_scores(
+    raters: Sequence[Labels], adjudication: Labels | None, threshold: float
+) -> dict[Place, float]:
+    """The last word where it was said, else the mean; disputed leaves without one are left out."""
+    labels = given_labels(raters)
+    found = {
+        place: fmean(scores)
+        for place, scores in labels.items()
+        if not is_disputed(scores, threshold)
+    }
+    last = {} if adjudication is None else {one.place: one.value for one in adjudication.labels}
+    return {**found, **last}

@@ -1,0 +1,42 @@
+"""Scores that people gave to leaves, without knowing what a judge said of them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gta_bench.records.base import Record
+
+Rater = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+
+
+class Label(Record):
+    """A person's score of one leaf, 0 to 10, why, and the digest of the evidence shown."""
+
+    task: str
+    epoch: int = 1
+    leaf: str
+    value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+    reason: str = ""
+    evidence: str = ""
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """The leaf that it is for."""
+        return self.task, self.epoch, self.leaf
+
+
+class Labels(Record):
+    """`labels/<rater>.json` of a run; or `adjudication.json`, where the last word was said."""
+
+    format: int = 1
+    rater: Rater
+    labels: tuple[Label, ...] = ()
+
+    def of(self, place: tuple[str, int, str]) -> Label | None:
+        """The label of a leaf, if it has one."""
+        return next((label for label in self.labels if label.place == place), None)
+
+    def with_label(self, label: Label) -> "Labels":
+        """With this one, in place of an earlier one of the same leaf."""
+        others = (one for one in self.labels if one.place != label.place)
+        return self.model_copy(update={"labels": (*others, label)})

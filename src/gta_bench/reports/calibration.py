@@ -1,0 +1,229 @@
+"""A judge set against people on the leaves that they labelled."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from gta_bench.metrics.labels import Place
+from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.metrics.workflow_scores import NO_CATEGORY
+from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
+from gta_bench.reports.estimates import SEED
+from gta_bench.reports.tables import Table, shown
+from gta_bench.statistics.agreement import weighted_kappa
+from gta_bench.statistics.bootstrap import Ratio, clustered_difference, clustered_ratio
+from gta_bench.statistics.prediction import JudgedPart, corrected_rate
+
+
+class _Pair(NamedTuple):
+    task: TaskScore
+    judge: float
+    people: float
+
+
+def calibrate(
+    judge: JudgeScores,
+    settled: Mapping[Place, float],
+    units: Sequence[WorkflowUnit],
+    scores: WorkflowScores,
+) -> Calibration | None:
+    """What the labels say of the judge; None where it scored none of the labelled leaves."""
+    pairs = list(_pairs(judge, settled))
+    if not pairs:
+        return None
+    threshold = scores.leaf_threshold
+    sides = [(succeeds(one.judge, threshold), succeeds(one.people, threshold)) for one in pairs]
+    both = sum(seen and wanted for seen, wanted in sides)
+    precision = _share(both, sum(seen for seen, _ in sides))
+    recall = _share(both, sum(wanted for _, wanted in sides))
+    return Calibration(
+        judge=judge.judge,
+        leaves=len(pairs),
+        tasks=len({one.task.task for one in pairs}),
+        accuracy=clustered_ratio(
+            _ratio(pairs, [float(seen == wanted) for seen, wanted in sides]), seed=SEED
+        ),
+        kappa=weighted_kappa([float(one) for one, _ in sides], [float(two) for _, two in sides]),
+        score_kappa=weighted_kappa([one.judge for one in pairs], [one.people for one in pairs]),
+        precision=precision,
+        recall=recall,
+        f1=_share(2 * both, sum(seen + wanted for seen, wanted in sides)),
+        bias=clustered_difference(
+            _ratio(pairs, [one.judge for one in pairs]),
+            _ratio(pairs, [one.people for one in pairs]),
+            seed=SEED,
+            top=10,
+        ),
+        groups=tuple(_groups(pairs, threshold)),
+        scores=tuple(_corrected(judge, settled, units, scores)),
+    )
+
+
+def figure_table(found: Sequence[Calibration]) -> Table:
+    """A row for each judge: how well it agrees with people."""
+    return Table(
+        (
+            "judge",
+            "leaves",
+            "tasks",
+            "accuracy",
+            "95 %",
+            "kappa",
+            "F1",
+            "score kappa",
+            "bias",
+            "95 %",
+        ),
+        tuple(
+            (
+                one.judge,
+                str(one.leaves),
+                str(one.tasks),
+                f"{one.accuracy.estimate:.3f}",
+                f"{one.accuracy.low:.3f} to {one.accuracy.high:.3f}",
+                *map(shown, (one.kappa, one.f1, one.score_kappa)),
+                f"{one.bias.estimate:+.2f}",
+                f"{one.bias.low:+.2f} to {one.bias.high:+.2f}",
+            )
+            for one in found
+        ),
+    )
+
+
+def corrected_table(found: Sequence[Calibration]) -> Table:
+    """Each score as the judge gives it, and corrected by the labelled tasks."""
+    return Table(
+        ("judge", "score", "raw", "corrected", "95 %", "labelled tasks", "method"),
+        tuple(
+            (
+                one.judge,
+                score.name,
+                shown(score.raw),
+                shown(score.corrected.estimate),
+                f"{score.corrected.low:.2f} to {score.corrected.high:.2f}",
+                str(score.corrected.n),
+                score.corrected.method,
+            )
+            for one in found
+            for score in one.scores
+        ),
+    )
+
+
+def bias_table(found: Sequence[Calibration]) -> Table:
+    """Where a judge leans: by category of the task and by kind of deliverable."""
+    return Table(
+        ("judge", "by", "group", "leaves", "bias", "accuracy"),
+        tuple(
+            (
+                one.judge,
+                group.by,
+                group.name,
+                str(group.leaves),
+                f"{group.bias:+.2f}",
+                f"{group.accuracy:.3f}",
+            )
+            for one in found
+            for group in one.groups
+        ),
+    )
+
+
+def _pairs(judge: JudgeScores, settled: Mapping[Place, float]) -> Iterator[_Pair]:
+    for task in judge.tasks:
+        for leaf in task.leaves:
+            people = settled.get((task.task, task.epoch, leaf.leaf))
+            if people is not None and leaf.value is not None:
+                yield _Pair(task, leaf.value, people)
+
+
+def _ratio(pairs: Sequence[_Pair], values: Sequence[float]) -> Ratio:
+    """Sums by task: the leaves of a task are no independent things."""
+    tasks: dict[str, list[float]] = {}
+    for pair, value in zip(pairs, values, strict=True):
+        tasks.setdefault(pair.task.task, []).append(value)
+    return Ratio([sum(own) for own in tasks.values()], [float(len(own)) for own in tasks.values()])
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
+    groups: dict[tuple[str, str], list[_Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(("category", pair.task.category or NO_CATEGORY), []).append(pair)
+        for kind in pair.task.kinds:
+            groups.setdefault(("delivered", kind), []).append(pair)
+    for (by, name), own in sorted(groups.items()):
+        right = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in own]
+        yield Bias(
+            by=by,
+            name=name,
+            leaves=len(own),
+            bias=fmean(one.judge - one.people for one in own),
+            accuracy=fmean(map(float, right)),
+        )
+
+
+def _corrected(
+    judge: JudgeScores,
+    settled: Mapping[Place, float],
+    units: Sequence[WorkflowUnit],
+    scores: WorkflowScores,
+) -> Iterator[CorrectedScore]:
+    """Root SR, Leaf SR and Root Score; a unit is labelled where all its leaves are."""
+    whole = {(unit.task.id, unit.epoch): unit for unit in units}
+    roots: list[JudgedPart] = []
+    root_rates: list[JudgedPart] = []
+    leaf_rates: list[JudgedPart] = []
+    for task in judge.tasks:
+        if task.root is None:
+            continue
+        people = _people(whole[task.task, task.epoch], settled)
+        root = (
+            None
+            if people is None
+            else root_score(whole[task.task, task.epoch].task.checkpoints, people)
+        )
+        values = [leaf.value for leaf in task.leaves if leaf.value is not None]
+        roots.append(JudgedPart(task.task, task.root, root))
+        root_rates.append(
+            JudgedPart(
+                task.task,
+                100.0 * succeeds(task.root, scores.root_threshold),
+                None if root is None else 100.0 * succeeds(root, scores.root_threshold),
+            )
+        )
+        leaf_rates.append(
+            JudgedPart(
+                task.task,
+                100.0 * _passed(values, scores.leaf_threshold),
+                None if people is None else 100.0 * _passed(people.values(), scores.leaf_threshold),
+                len(values),
+            )
+        )
+    for name, parts, top in (
+        ("Root SR", root_rates, 100.0),
+        ("Leaf SR", leaf_rates, 100.0),
+        ("Root", roots, 10.0),
+    ):
+        if any(part.labelled is not None for part in parts):
+            raw = sum(part.judged for part in parts) / sum(part.whole for part in parts)
+            yield CorrectedScore(
+                name=name, raw=raw, corrected=corrected_rate(parts, seed=SEED, top=top)
+            )
+
+
+def _people(unit: WorkflowUnit, settled: Mapping[Place, float]) -> dict[str, float] | None:
+    """People's scores of all leaves of a unit, or None where one is missing."""
+    places = [(unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()]
+    if any(place not in settled for place in places):
+        return None
+    return {place[2]: settled[place] for place in places}
+
+
+def _passed(values: Iterable[float], threshold: float) -> int:
+    return sum(succeeds(value, threshold) for value in values)

@@ -1,0 +1,135 @@
+"""What judges make of the same leaves: agreement, cost, and where they are not sure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean, stdev
+
+from gta_bench.metrics.panel import Place, by_leaf, scores_of
+from gta_bench.metrics.pooling import total
+from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.agreement import JudgeAgreement, LeafSpread, PanelReport
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.reports.tables import Table, shown
+from gta_bench.statistics.agreement import agreement
+
+HEADING = (
+    *("judge", "verdicts", "leaves", "spread", "flips %"),
+    *("alpha", "alpha pass", "ICC", "kappa", "cost"),
+)
+WORDS = (0,)
+UNSTABLE_WORDS = (0, 1, 3)
+UNSTABLE_SHOWN = 20
+
+Leaves = Mapping[Place, Mapping[str, list[VerdictRow]]]
+
+
+def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
+    """The repeats of every judge, every pair of judges by their means, and all of them."""
+    judges, leaves = by_leaf(rows)
+    found = [_of_judge(judge, leaves, threshold) for judge in judges]
+    found += [
+        _of_judges(f"{one} and {two}", (one, two), leaves, threshold)
+        for one, two in combinations(judges, 2)
+    ]
+    if len(judges) > 2:
+        found.append(_of_judges(f"all {len(judges)} judges", judges, leaves, threshold))
+    unstable = [_spread(place, own) for place, own in leaves.items() if _flips(own, threshold)]
+    unstable.sort(key=lambda leaf: (-leaf.spread, leaf.task, leaf.epoch, leaf.leaf))
+    return PanelReport(
+        threshold=threshold, rows=tuple(found), unstable=tuple(unstable), leaves=len(leaves)
+    )
+
+
+def panel_table(panel: PanelReport) -> Table:
+    """A row for each judge, each pair, and all."""
+    return Table(HEADING, tuple(_row(row) for row in panel.rows))
+
+
+def unstable_table(panel: PanelReport) -> Table:
+    """The worst of the leaves whose scores fall on both sides of the threshold."""
+    return Table(
+        ("task", "leaf", "spread", "scores"),
+        tuple(
+            (
+                leaf.task if leaf.epoch == 1 else f"{leaf.task}, epoch {leaf.epoch}",
+                leaf.leaf,
+                f"{leaf.spread:.2f}",
+                "; ".join(
+                    f"{judge}: {' '.join(f'{score:g}' for score in given)}"
+                    for judge, given in leaf.scores
+                ),
+            )
+            for leaf in panel.unstable[:UNSTABLE_SHOWN]
+        ),
+    )
+
+
+def says_something(panel: PanelReport) -> bool:
+    """Whether any leaf has two scores."""
+    return any(row.agreement.leaves for row in panel.rows)
+
+
+def unstable_title(panel: PanelReport) -> str:
+    """How many leaves are not certain, and how many of them stand in the table."""
+    count = len(panel.unstable)
+    shown_ = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
+    return (
+        f"{count} of {panel.leaves} leaves with scores on both sides of {panel.threshold:g}{shown_}"
+    )
+
+
+def _of_judge(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
+    rows = [own.get(judge, []) for own in leaves.values()]
+    repeats = max(map(len, rows))
+    table = [([*scores_of(own), *[None] * repeats])[:repeats] for own in rows]
+    costs = [row.cost_usd for own in rows for row in own if row.cost_usd is not None]
+    return JudgeAgreement(
+        name=judge,
+        agreement=agreement(table, threshold=threshold),
+        verdicts=sum(map(len, rows)),
+        cost_usd=total(costs) if costs else None,
+    )
+
+
+def _of_judges(
+    name: str, judges: Sequence[str], leaves: Leaves, threshold: float
+) -> JudgeAgreement:
+    table = [[_mean(own.get(judge, [])) for judge in judges] for own in leaves.values()]
+    return JudgeAgreement(name=name, agreement=agreement(table, threshold=threshold))
+
+
+def _mean(rows: Sequence[VerdictRow]) -> float | None:
+    scores = scores_of(rows)
+    return fmean(scores) if scores else None
+
+
+def _flips(own: Mapping[str, Sequence[VerdictRow]], threshold: float) -> bool:
+    sides = {succeeds(score, threshold) for rows in own.values() for score in scores_of(rows)}
+    return len(sides) > 1
+
+
+def _spread(place: Place, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
+    task, epoch, leaf = place
+    scores = tuple((judge, tuple(scores_of(rows))) for judge, rows in sorted(own.items()))
+    every = [score for _, given in scores for score in given]
+    return LeafSpread(
+        task=task,
+        epoch=epoch,
+        leaf=leaf,
+        scores=scores,
+        low=min(every),
+        high=max(every),
+        spread=stdev(every),
+    )
+
+
+def _row(row: JudgeAgreement) -> tuple[str, ...]:
+    found = row.agreement
+    flips = None if found.flip_rate is None else 100 * found.flip_rate
+    return (
+        row.name,
+        "-" if row.verdicts is None else str(row.verdicts),
+        str(found.leaves),
+        *map(shown, (found.spread, flips, found.alpha, found.pass_alpha, found.icc, found.kappa)),
+        "-" if row.cost_usd is None else f"${row.cost_usd:.2f}",
+    )
