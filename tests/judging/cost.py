@@ -62,7 +62,7 @@ def our_cost(run: Path, server: CountingServer, leaves: int, *, connections: int
     )
     start = time.monotonic()
     judging = plan_judging(["local"], settings)
-    done = list(judge_run(run, judging, lambda judge, total: nullcontext(lambda ok: None)))
+    done = list(judge_run(run, judging, lambda judge: nullcontext(lambda _: None)))
     seconds = time.monotonic() - start
     assert [one.scored for one in done] == [one.asked for one in done]
     return Cost(f"{leaves} a call", seconds, server.counts)

@@ -13,13 +13,16 @@ from typing import Any
 import pytest
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
+from gta_bench.cluster.ray_tasks import RayTasks
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.runs.directory import log_folder, read_scores
 from gta_bench.runs.logs import kept_units, log_files
 from gta_bench.runs.progress import progress_folder, read_command, read_progress
 from gta_bench.tape.reference import reference_tape
 from tests.chat_server import ChatServer, chat_server
+from tests.cluster import works
 from tests.conftest import REPOSITORY
 from tests.scripted import reference_reply, write_settings
 
@@ -306,3 +309,18 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
     assert "No space left on device" in done.stderr
     assert "units are finished and safe" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ray_tells_failures_and_begins_lost_work_again(
+    cluster: Any, tmp_path: Path, loopback: None
+) -> None:
+    backend = RayTasks(cluster.address)
+    try:
+        items = [(str(tmp_path), name) for name in "abc"]
+        backend.run(works.die_once, items, at_once=2, tick=int)
+        assert {"a", "b", "c"} <= {file.name for file in tmp_path.iterdir()}
+        with pytest.raises(GtaError, match=r"^This part is bad\.$") as caught:
+            backend.run(works.fail, [(str(tmp_path), "bad")], at_once=1, tick=int)
+        assert caught.value.exit_code == 2
+    finally:
+        backend.close()

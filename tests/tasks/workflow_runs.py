@@ -8,6 +8,7 @@ from typing import Any
 
 from inspect_ai.model import ChatMessage, Model, ModelOutput, get_model
 
+from gta_bench.records.progress import RunProgress
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
@@ -89,8 +90,8 @@ def judge_by_words(run: Path) -> Judged:
 
 
 @contextmanager
-def unwatched(_: Path) -> Iterator[Callable[[bool], None]]:
-    yield lambda well: None
+def unwatched(_: object) -> Iterator[Callable[[RunProgress], None]]:
+    yield lambda _: None
 
 
 def shown(messages: list[ChatMessage]) -> str:
