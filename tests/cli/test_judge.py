@@ -199,3 +199,19 @@ def test_without_a_judge_no_model_is_asked(provider: Provider, run: Path) -> Non
     result = gta(provider, run)
     assert result.exit_code == 0, result.output
     assert provider.server.asked == 0
+
+
+@pytest.mark.slow
+def test_processes_judge_what_one_judges_and_nothing_twice(provider: Provider, run: Path) -> None:
+    result = judged(provider, run, "--workers", "2", "--repeats", "2")
+    assert result.exit_code == 0, result.output
+    assert "openai-api/local/m: 12 leaves asked, 12 scored." in result.stderr
+    assert provider.asked() == sorted(["cp1-1", "cp1-2", "cp1-3"] * 4)
+    values = {
+        row.verdict.value for row in read_verdicts(run).values() if row.verdict.type == "scored"
+    }
+    assert len(read_verdicts(run)) == 12
+    again = judged(provider, run, "--repeats", "2")
+    assert again.exit_code == 0
+    assert provider.asked() == []
+    assert values

@@ -16,6 +16,7 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from inspect_ai.model import ModelUsage
+from zstandard import ZstdError
 
 from gta_bench.errors import RunError
 from gta_bench.records.run import Unit, Usage, WorkflowUnit
@@ -115,7 +116,7 @@ def told_if_damaged(log: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (BadZipFile, EOFError, IndexError, KeyError, ValueError) as exc:
+    except (BadZipFile, EOFError, IndexError, KeyError, ValueError, ZstdError) as exc:
         raise RunError(
             f"The log {log} is damaged ({type(exc).__name__}: {str(exc).splitlines()[0][:120]}). "
             "All other logs of the run are untouched. Put a copy of it in its place, or remove it "

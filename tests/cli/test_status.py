@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gta_bench.cli import app
+from gta_bench.runs.plan import locked
+from tests.builders import atomic_task, write_atomic
+
+
+def gta(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data" / "gta_atomic", {"0": atomic_task(), "1": atomic_task()})
+    options = ("--mode", "step", "--similarity", "exact-or-half", "--agent", "gold")
+    assert gta("run", "atomic", *options, "--out", "x").exit_code == 0
+    return tmp_path / "x"
+
+
+def test_a_finished_run_is_complete_and_one_that_is_worked_on_is_running(run: Path) -> None:
+    result = gta("status", run)
+    assert result.exit_code == 0, result.output
+    assert "state     complete" in result.stdout
+    assert "finished  2 of 2 units" in result.stdout
+    assert "now       nothing runs" in result.stdout
+    assert "work      inline, 1 at once" in result.stdout
+    with locked(run):
+        result = gta("status", run)
+    assert "state     running" in result.stdout
+    assert "now       0 failed · 0 running" in result.stdout
+
+
+def test_programs_get_the_same_as_json(run: Path) -> None:
+    found = json.loads(gta("status", run, "--json").stdout)
+    assert (found["state"], found["units"], found["done"]) == ("complete", 2, 2)
+    assert found["units_a_minute"] > 0
+    assert found["seconds_left"] == 0
+
+
+def test_a_run_that_never_said_how_far_it_is_is_counted_from_its_logs(run: Path) -> None:
+    for file in (run / "progress").iterdir():
+        file.unlink()
+    assert "finished  2 of 2 units" in gta("status", run).stdout
+    for file in (run / "logs").glob("*.eval"):
+        file.unlink()
+    result = gta("status", run)
+    assert "stopped: the same command goes on where it ended" in result.stdout
+    assert "finished  0 of 2 units" in result.stdout
+
+
+def test_who_gains_nothing_by_workers_is_told_so(run: Path) -> None:
+    options = ("--mode", "step", "--similarity", "exact-or-half", "--agent", "gold")
+    result = gta("run", "atomic", *options, "--out", "x", "--workers", "2")
+    assert result.exit_code == 0, result.output
+    assert "2 units are soon run by one process" in result.stderr
+
+
+def test_a_cluster_that_is_not_there_is_told_in_one_line(run: Path, loopback: None) -> None:
+    pytest.importorskip("ray")
+    options = ("--mode", "step", "--similarity", "exact-or-half", "--agent", "gold")
+    result = gta("run", "atomic", *options, "--out", "y", "--cluster", "nowhere:x")
+    assert result.exception is not None
+    assert "--cluster" in str(result.exception) or "No Ray cluster" in str(result.exception)
