@@ -1,4 +1,4 @@
-"""One call of each tool that works without a key or a large model, and the files it needs."""
+"""One call of each tool that works without a key, and the files it needs."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,8 @@ from pydantic import JsonValue
 
 from gta_bench.cli.demo import DATA
 from tests.content.samples import docx, paragraph
-from tests.tools.media_files import make_stereo, make_video
+from tests.tools.media_files import ffmpeg, make_stereo, make_video
+from tests.tools.media_weights import fetch_speech
 
 PLOT = """import matplotlib.pyplot as plt
 def solution():
@@ -24,6 +25,8 @@ THEOREM = "(declare-const x Int) (assert (> x 3)) (assert (< x 5)) (check-sat)"
 IMAGE = "inputs/receipt.png"
 SOUND = "inputs/tone.wav"
 FILM = "inputs/film.mp4"
+SPEECH = "inputs/speech.wav"
+READABLE = "inputs/readable.mp4"
 
 Call = tuple[str, dict[str, JsonValue]]
 LIGHT: list[Call] = [
@@ -73,8 +76,14 @@ MODELS: list[Call] = [
         "RegionAttributeDescription",
         {"image": IMAGE, "bbox": "(10, 10, 200, 100)", "attribute": "color"},
     ),
+    ("ImageStylization", {"image": IMAGE, "instruction": "convert to sketch style"}),
+    ("SpeechToText", {"audio": SPEECH}),
+    ("VideoOCR", {"video": READABLE}),
+    ("VideoObjectDetection", {"video": READABLE}),
 ]
-# They write the time into their files.
+# Their answers come from a key or an endpoint, so there is none to compare without one.
+REMOTE = frozenset({"GoogleSearch", "TextToImage", "TextToVideoTool", "VideoDescription"})
+# They write the time into their files; the files' names are compared.
 DATED = frozenset({"PdfFileGenerator", "PptxFileGenerator", "XlsxFileGenerator"})
 
 
@@ -91,3 +100,11 @@ def media_files(folder: Path) -> dict[str, bytes]:
         FILM: make_video(folder / "film.mp4", seconds=1, size="160x120").read_bytes(),
         "inputs/letter.docx": docx(paragraph("A letter.")),
     }
+
+
+def model_files(folder: Path) -> dict[str, bytes]:
+    """Human speech, and a film of a page; raises FetchError where the speech is not to be had."""
+    film = folder / "readable.mp4"
+    still = ["-loop", "1", "-i", str(DATA / "image" / "receipt.png"), "-t", "1", "-r", "4"]
+    ffmpeg(*still, "-vf", "scale=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", str(film))
+    return {SPEECH: fetch_speech().read_bytes(), READABLE: film.read_bytes()}

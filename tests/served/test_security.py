@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import logging
+import re
 import socket
 import time
 import zlib
@@ -16,18 +17,20 @@ from typing import Any
 import httpx
 import pytest
 
-from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.limits import Limits
 from gta_bench.settings import Settings
-from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.toolbox import Toolbox
-from tests.confine.test_hostile_files import HOSTILE_PATHS
 from tests.content.samples import bomb
-from tests.served.examples import light_files
 from tests.served.support import OTHER, TOKEN, Served, SmallTools, tool_server
 
 pytestmark = pytest.mark.usefixtures("loopback")
+PARTS = {
+    "docx": "word/document.xml",
+    "xlsx": "xl/workbook.xml",
+    "pptx": "ppt/presentation.xml",
+}
+TOO_LARGE = re.compile("unpack|larg|too many|pixels|more than|at most")
 HASTE = Limits(header_seconds=1, body_seconds=1, body_bytes=1 << 16, artefact_bytes=1 << 20)
 
 
@@ -226,6 +229,18 @@ class TestSlowness:
         assert answer.startswith(b"HTTP/1.1 408 ")
         assert time.monotonic() - start < 20
 
+    @pytest.mark.parametrize("path", ["/healthz", "/version"])
+    def test_a_slow_body_that_nobody_asked_for_is_cut_too(self, hasty: Served, path: str) -> None:
+        """A body behind GET was never read, so its connection stayed as long as it liked."""
+        with connection(hasty) as stream:
+            stream.sendall(
+                f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n"
+                "content-length: 1000\r\n\r\n".encode()
+            )
+            answer = trickle(stream)
+            while answer != b"":
+                answer = trickle(stream)
+
     def test_slow_headers_are_cut(self, hasty: Served) -> None:
         start = time.monotonic()
         with connection(hasty) as stream:
@@ -271,10 +286,19 @@ class TestSlowness:
             with served.client() as client:
                 assert client.get("/healthz").status_code == 200
 
-    def test_the_limits_that_users_have_cut_slow_bodies_within_thirty_seconds(self) -> None:
-        limits = Limits()
-        assert limits.body_seconds < 30
-        assert limits.header_seconds < 30
+    @pytest.mark.slow
+    def test_the_limits_that_users_have_cut_slow_bodies_within_thirty_seconds(
+        self, small: Served
+    ) -> None:
+        space = small.open()
+        start = time.monotonic()
+        with connection(small) as stream:
+            stream.sendall(
+                f"POST /v1/w/{space.workspace}/tools/Echo HTTP/1.1\r\nhost: x\r\n"
+                f"authorization: Bearer {space.token}\r\ncontent-length: 1000\r\n\r\n".encode()
+            )
+            assert trickle(stream, times=400).startswith(b"HTTP/1.1 408 ")
+        assert 15 < time.monotonic() - start < 30
 
 
 class TestBusy:
@@ -326,110 +350,29 @@ class TestBusy:
             assert sum(path.stat().st_size for path in kept) == 200
 
 
-DOTS = "\uff0e\uff0e"  # as wide as Chinese letters
-TRAVERSALS = [
-    *HOSTILE_PATHS,
-    *(f"{'../' * depth}{target}" for depth in range(1, 9) for target in ("etc/passwd", "x.txt")),
-    *(f"{dots}/{dots}/etc/passwd" for dots in ("..;", "%2e%2e", "%252e%252e", "..%00", DOTS)),
-    *(f"inputs/{name}" for name in ("..%5c..", "..%c0%af..", "....//....//x", ".../...//x")),
-    *(f"outputs/../{name}" for name in ("inputs/receipt.png", ".partial", "x", "../spaces")),
-    *(f"{root}etc/passwd" for root in ("/./", "//?/", "file:", "jar:file:", "phar://", "\\\\.\\")),
-]
-
-
-@pytest.fixture(scope="module")
-def toolbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Path]]:
-    """The real tools, as many as need no jail."""
-    folder = tmp_path_factory.mktemp("traversal")
-    with tool_server(Toolbox(Equipment(Settings())), folder / "served") as served:
-        yield served, folder
-
-
-def whole(spec: ToolSpec) -> dict[str, Any]:
-    """Arguments that are right, to be spoiled one at a time."""
-    values = {
-        "image": "inputs/receipt.png", "audio": "inputs/table.csv", "video": "inputs/table.csv",
-        "file": "inputs/table.csv", "csv_file": "inputs/table.csv", "bbox": "(1, 1, 9, 9)",
-        "position": "lt", "text": "x", "image_paths": "", "data_str": '[["a"]]',
-        "expression": "1", "filename": "name", "attribute": "color", "html_code": "<p>x</p>",
-        "content": "x", "slides_content_str": "[]",
-    }  # fmt: skip
-    required = [entry.name or "" for entry in spec.inputs if not entry.optional]
-    return {name: values.get(name, "x") for name in required}
-
-
-PLAIN = frozenset({"int", "float", "bool"})
-# A local model would be asked by each of these calls; its file argument is tested by the others.
-LOADS_A_MODEL = {"OCR", "ImageDescription", "CountGivenObject", "TextToBbox", "ImageStylization"}
-LOADS_A_MODEL |= {"RegionAttributeDescription", "MathOCR"}
-
-
-def sweep(served: Served, folder: Path, every: int) -> int:
-    """Hostile texts in every argument that is a text, one call each; how many were tried."""
-    planted = folder / "secret.txt"
-    planted.write_text("planted-secret", encoding="utf-8")
-    outside = {path for path in folder.rglob("*") if "served" not in path.parts}
-    tried = 0
-    for name, spec in Toolbox(Equipment(Settings())).specs().items():
-        for entry in spec.inputs:
-            if entry.type in PLAIN or (name in LOADS_A_MODEL and entry.type == "text"):
-                continue
-            space = served.open(light_files())  # anew, because outputs are bounded
-            with served.client(space.token) as client:
-                for text in TRAVERSALS[tried % every :: every]:
-                    body = json.dumps({**whole(spec), str(entry.name): text})
-                    answer = client.post(f"/v1/w/{space.workspace}/tools/{name}", content=body)
-                    assert answer.status_code in (200, 400, 413, 422, 424), (name, entry.name, text)
-                    for secret in ("planted-secret", "root:x:0:0", str(folder)):
-                        assert secret not in answer.text, (name, entry.name, text)
-                    tried += 1
-                client.delete(f"/v1/w/{space.workspace}")
-    assert {path for path in folder.rglob("*") if "served" not in path.parts} == outside
-    return tried
-
-
-def test_no_text_of_any_argument_leads_out_of_the_workspace(
-    toolbox_server: tuple[Served, Path],
-) -> None:
-    assert sweep(*toolbox_server, every=40) > 150
-
-
 @pytest.mark.slow
-def test_no_text_of_the_whole_corpus_in_any_argument_leads_out_of_the_workspace(
-    toolbox_server: tuple[Served, Path],
-) -> None:
-    assert len(set(TRAVERSALS)) >= 100
-    assert sweep(*toolbox_server, every=1) > 5000
-
-
-@pytest.mark.measure
-def test_nor_with_the_jail(tmp_path: Path) -> None:
-    """The same with every tool that runs foreign code or programs; takes many minutes."""
+def test_documents_and_pictures_that_unpack_to_gigabytes_are_refused(tmp_path: Path) -> None:
+    """By the tools that read them, each of which runs here."""
     equipment = asyncio.run(open_equipment(Settings()))
+    packed = {kind: bomb({part: b"<x/>"}, 400) for kind, part in PARTS.items()}
+    assert all(len(data) < 1 << 20 for data in packed.values())
+    files = {f"inputs/b.{kind}": data for kind, data in packed.items()}
     try:
-        with tool_server(Toolbox(equipment), tmp_path / "served") as served:
-            print(f"{sweep(served, tmp_path, every=1)} calls")
+        with tool_server(Toolbox(equipment), tmp_path) as served:
+            space = served.open({**files, "inputs/b.png": png_bomb()})
+            for tool, given in (
+                ("ReadDOCX", {"file": "inputs/b.docx"}),
+                ("ReadXLSX", {"file": "inputs/b.xlsx"}),
+                ("ReadPPTX", {"file": "inputs/b.pptx"}),
+                ("DrawBox", {"image": "inputs/b.png", "bbox": "(1, 1, 9, 9)"}),
+                ("ImageQualityTest", {"image": "inputs/b.png"}),
+                ("OCR", {"image": "inputs/b.png"}),
+            ):
+                answer = served.call(space, tool, given)
+                assert answer.status_code == 422, (tool, answer.text)
+                assert TOO_LARGE.search(answer.json()["message"]), answer.text
     finally:
         close_equipment(equipment)
-
-
-def test_documents_and_pictures_that_unpack_to_gigabytes_are_refused(
-    toolbox_server: tuple[Served, Path],
-) -> None:
-    served, _ = toolbox_server
-    packed = bomb({"word/document.xml": b"<x/>"}, 400)
-    assert len(packed) < 1 << 20
-    space = served.open(
-        {"inputs/b.docx": packed, "inputs/b.xlsx": packed, "inputs/b.png": png_bomb()}
-    )
-    for tool, given in (
-        ("ReadDOCX", {"file": "inputs/b.docx"}),
-        ("ReadXLSX", {"file": "inputs/b.xlsx"}),
-        ("DrawBox", {"image": "inputs/b.png", "bbox": "(1, 1, 9, 9)"}),
-        ("ImageQualityTest", {"image": "inputs/b.png"}),
-    ):
-        answer = served.call(space, tool, given)
-        assert answer.status_code in (422, 424), (tool, answer.text)
 
 
 def png_bomb() -> bytes:
@@ -456,10 +399,10 @@ def talk(served: Served, data: bytes) -> bytes:
         return stream.recv(4096)
 
 
-def trickle(stream: socket.socket) -> bytes:
+def trickle(stream: socket.socket, times: int = 100) -> bytes:
     """A byte now and then until the server has had enough; what it says at the end."""
     stream.settimeout(0.2)
-    for _ in range(100):
+    for _ in range(times):
         try:
             stream.sendall(b"x")
             return stream.recv(4096)

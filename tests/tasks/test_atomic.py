@@ -1,3 +1,6 @@
+import asyncio
+import atexit
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -6,11 +9,14 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ChatMessage, ModelOutput, get_model
 
+from gta_bench.confine.workspace import Workspace
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
-from gta_bench.tasks.context import RunContext, run_context, workspace_folder
+from gta_bench.tasks.context import RunContext, at_end, run_context, workspace_folder
+from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tools.toolbox import Toolbox
 from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.tasks.test_atomic_step import native_call, said
 
@@ -117,3 +123,30 @@ def test_a_workspace_of_another_epoch_lies_apart(tmp_path: Path) -> None:
         assert workspace_folder("3", 1) == tmp_path / "3"
         assert workspace_folder("3", 2) == tmp_path / "3.2"
     assert workspace_folder("3", 1).name == "3"
+
+
+def test_tools_are_closed_when_the_run_ends(tmp_path: Path) -> None:
+    """They stayed open until the garbage collector came by."""
+    space = Workspace.create(tmp_path / "space", {})
+
+    async def opened() -> Executor:
+        async with RunTools().for_unit("0", 1, {}, space) as tools:
+            assert isinstance(tools.source, Toolbox)
+            threads = tools.source.tool("Calculator").equipment.threads
+            assert threads is not None
+            return threads
+
+    with run_context(RunContext(tmp_path, Settings())):
+        threads = asyncio.run(opened())
+        assert threads.submit(int).result() == 0
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        threads.submit(int)
+
+
+def test_without_a_run_tools_are_closed_when_the_process_ends() -> None:
+    def work() -> None: ...
+
+    before = atexit._ncallbacks()
+    at_end(work)
+    assert atexit._ncallbacks() == before + 1
+    atexit.unregister(work)

@@ -113,7 +113,7 @@ class _Routes:
             summary="Open a workspace with contents that were sent before.",
             status_code=201,
             responses={201: {"model": OpenedWorkspace}, 409: {"model": MissingFiles}},
-            openapi_extra={"requestBody": _json_body(OpenWorkspace.model_json_schema())},
+            openapi_extra={"requestBody": _json_body(_OPEN_WORKSPACE)},
         )(self.open)
         app.get(
             "/v1/w/{workspace}", summary="What a workspace holds.", response_model=WorkspaceFiles
@@ -213,6 +213,14 @@ class _Routes:
         return _reply(outcome, status=status)
 
 
+# What it refers to is among the page's schemas already, because answers hold it too.
+_OPEN_WORKSPACE = {
+    key: value
+    for key, value in OpenWorkspace.model_json_schema(
+        ref_template="#/components/schemas/{model}"
+    ).items()
+    if key != "$defs"
+}
 _BINARY = {"content": {"application/octet-stream": {}}, "required": True}
 _WORKSPACE = {"name": "workspace", "in": "path", "required": True, "schema": {"type": "string"}}
 

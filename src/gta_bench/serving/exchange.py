@@ -2,16 +2,15 @@
 
 import asyncio
 import random
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import httpx
 
 from gta_bench.errors import EnvironmentProblem, ToolServerFailure
 from gta_bench.serving.choice import TOKEN_VARIABLE
+from gta_bench.tools.backends.certificates import certificates
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})
 
@@ -49,7 +48,7 @@ class Exchange:
             headers["authorization"] = f"Bearer {token}"
         timeout = httpx.Timeout(chosen.seconds, connect=chosen.connect_seconds)
         client = httpx.AsyncClient(
-            base_url=url, headers=headers, timeout=timeout, verify=_ssl_context()
+            base_url=url, headers=headers, timeout=timeout, verify=certificates()
         )
         return cls(url, chosen, client)
 
@@ -106,9 +105,3 @@ def _seconds(response: httpx.Response) -> float | None:
         return float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Made once: reading the certificates takes longer than many a request."""
-    return httpx.create_ssl_context()

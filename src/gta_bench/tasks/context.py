@@ -3,10 +3,11 @@
 Paths and settings among a task's arguments would make a moved run another run.
 """
 
+import atexit
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ class RunContext:
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
     of, with what goes back to the system. `harness` or `product` is the foreign system that is
-    measured, if one is.
+    measured, if one is. `closing` ends what was opened on the way.
     """
 
     files: Path
@@ -70,6 +71,7 @@ class RunContext:
     earlier: Earlier | None = None
     product: Product | None = None
     harness: Harness | None = None
+    closing: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
 
 _contexts: list[RunContext] = []
@@ -80,9 +82,18 @@ def run_context(context: RunContext) -> Iterator[None]:
     """What is evaluated inside the block uses that context."""
     _contexts.append(context)
     try:
-        yield
+        with context.closing:
+            yield
     finally:
         _contexts.remove(context)
+
+
+def at_end(work: Callable[[], None]) -> None:
+    """Do it when the run ends; when the process does where Inspect runs the task itself."""
+    if _contexts:
+        _contexts[-1].closing.callback(work)
+    else:
+        atexit.register(work)
 
 
 def current_settings() -> Settings:

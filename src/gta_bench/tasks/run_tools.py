@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 
 from gta_bench.confine.workspace import Workspace
@@ -13,8 +14,8 @@ from gta_bench.serving.exchange import Patience
 from gta_bench.settings import read_key, read_secrets
 from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
-from gta_bench.tasks.context import current_settings, current_tooling
-from gta_bench.tools.equipment import open_equipment
+from gta_bench.tasks.context import at_end, current_settings, current_tooling
+from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
@@ -86,7 +87,9 @@ class RunTools:
     async def _toolbox(self) -> ToolSource:
         async with self._opening:
             if self._local is None:
-                self._local = Toolbox(await open_equipment(current_settings()))
+                equipment = await open_equipment(current_settings())
+                at_end(partial(close_equipment, equipment))
+                self._local = Toolbox(equipment)
             return self._local
 
 

@@ -2,17 +2,16 @@
 
 import asyncio
 import json
-import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import httpx
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.tools.backends.certificates import certificates
 
 ATTEMPTS = 3
 TIMEOUT = 10.0  # seconds
@@ -129,7 +128,7 @@ class SearchService(ABC):
             ) from exc
 
     async def _ask(self, request: dict[str, Any]) -> bytes:
-        verify = await asyncio.to_thread(_certificates)
+        verify = await asyncio.to_thread(certificates)
         trouble, pause = "", self.first_pause
         async with httpx.AsyncClient(timeout=self.timeout, verify=verify) as client:
             for attempt in range(ATTEMPTS):
@@ -272,9 +271,3 @@ def _wished_pause(response: httpx.Response) -> float:
         return max(0.0, float(response.headers.get("retry-after", "0")))
     except ValueError:
         return 0.0
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Reading the authorities takes long enough to be done once, and not on the event loop."""
-    return httpx.create_ssl_context()

@@ -4,18 +4,17 @@ import asyncio
 import json
 import logging
 import random
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import NamedTuple
 
 import httpx
 from pydantic import JsonValue
 
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
+from gta_bench.tools.backends.certificates import certificates
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +107,7 @@ def _pause(fault: Fault, attempt: int, bounds: Bounds) -> float | None:
 
 async def _attempt(server: Server, request: Request, bounds: Bounds) -> bytes | Fault:
     timeout = httpx.Timeout(bounds.seconds, connect=bounds.connect_seconds)
-    context = await asyncio.to_thread(_ssl_context)
+    context = await asyncio.to_thread(certificates)
     try:
         async with (
             asyncio.timeout(bounds.seconds),
@@ -193,9 +192,3 @@ def _retry_after(response: httpx.Response) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Made once: reading the certificates takes longer than many a request."""
-    return httpx.create_ssl_context()

@@ -13,6 +13,7 @@ from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolIn
 from gta_bench.tools.media import ffmpeg, lettering, video
 from gta_bench.tools.media.lettering import EM_PER_SCALE, MARGIN
 from gta_bench.tools.media.probing import Picture, open_media
+from gta_bench.tools.operation.fields import ClipName
 
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
 TEXT_FILE = "text.txt"
@@ -39,7 +40,7 @@ class AddTextVideoInput(ToolInput):
         1.0, gt=0, le=20, allow_inf_nan=False, description="Size: 1 is a font of 30 pixels."
     )
     thickness: int = Field(2, ge=1, le=20, description="Weight of the letters; 3 or more is bold.")
-    filename: str | None = Field(None, description="Optional output filename (without extension).")
+    filename: ClipName = None
     output_dir: str | None = Field(None, description="Accepted and ignored.")
 
 

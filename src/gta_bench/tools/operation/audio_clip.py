@@ -9,6 +9,7 @@ from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import decode, encode, kept_format
 from gta_bench.tools.media.spans import read_span, shortfall
+from gta_bench.tools.operation.fields import ClipName
 
 
 class AudioClipInput(ToolInput):
@@ -19,7 +20,7 @@ class AudioClipInput(ToolInput):
     end_time: float | None = Field(
         None, description="End time of the clip in seconds (must be > start_time)."
     )
-    filename: str | None = Field(None, description="Optional output filename (without extension).")
+    filename: ClipName = None
     output_dir: str | None = Field(None, description="Accepted and ignored.")
 
 

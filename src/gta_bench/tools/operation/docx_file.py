@@ -16,7 +16,7 @@ from gta_bench.tools.contract import (
 from gta_bench.tools.documents import needs
 from gta_bench.tools.documents.pandoc import pandoc_missing, pandoc_version, run_pandoc
 from gta_bench.tools.documents.reference import reference_docx
-from gta_bench.tools.operation.fields import ImagePaths, OutputDir
+from gta_bench.tools.operation.fields import FileName, ImagePaths, OutputDir
 
 MADE = "made.docx"
 
@@ -24,7 +24,7 @@ MADE = "made.docx"
 class DocxInput(ToolInput):
     """Upstream's arguments."""
 
-    filename: str = Field(
+    filename: FileName = Field(
         description="The base name of the DOCX file to generate (without extension)."
     )
     content: str = Field(

@@ -1,9 +1,11 @@
-"""Arguments that several document tools take, in upstream's names and words."""
+"""Arguments that several tools which make files take, in upstream's names and words."""
 
 import json
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from gta_bench.confine.names import clean_name
 
 OUTPUT_DIR: Final = (
     "Accepted for compatibility and ignored: every file is saved into the task's outputs."
@@ -25,6 +27,19 @@ def _as_paths(value: Any) -> Any:
     return "" if value is None else value
 
 
+def _usable(name: str | None) -> str | None:
+    """A name that cannot be cleaned is refused before any work; ToolError says why."""
+    if name:
+        clean_name(name)
+    return name
+
+
 JsonText = Annotated[str, BeforeValidator(_as_json)]
 ImagePaths = Annotated[str, BeforeValidator(_as_paths), Field(description=IMAGE_PATHS)]
+FileName = Annotated[str, AfterValidator(_usable)]
+ClipName = Annotated[
+    str | None,
+    AfterValidator(_usable),
+    Field(description="Optional output filename (without extension)."),
+]
 OutputDir = Annotated[str | None, Field(description=OUTPUT_DIR)]

@@ -16,13 +16,13 @@ from gta_bench.tools.contract import (
 from gta_bench.tools.documents import needs
 from gta_bench.tools.documents.fonts import NO_EAST_ASIAN, has_east_asian_font, main_script
 from gta_bench.tools.documents.pandoc import pandoc_missing, pandoc_version
-from gta_bench.tools.operation.fields import ImagePaths, OutputDir
+from gta_bench.tools.operation.fields import FileName, ImagePaths, OutputDir
 
 
 class PdfInput(ToolInput):
     """Upstream's arguments."""
 
-    filename: str = Field(
+    filename: FileName = Field(
         description="The base name of the PDF file to generate (without extension)."
     )
     content: str = Field(

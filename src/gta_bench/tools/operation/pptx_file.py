@@ -7,13 +7,13 @@ from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents import needs
 from gta_bench.tools.documents.pandoc import pandoc_missing, pandoc_version
-from gta_bench.tools.operation.fields import ImagePaths, JsonText, OutputDir
+from gta_bench.tools.operation.fields import FileName, ImagePaths, JsonText, OutputDir
 
 
 class PptxInput(ToolInput):
     """Upstream's arguments."""
 
-    filename: str = Field(
+    filename: FileName = Field(
         description="The base name of the PPTX file to generate (without extension)."
     )
     slides_content_str: JsonText = Field(

@@ -8,6 +8,7 @@ from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolIn
 from gta_bench.tools.media import ffmpeg, video
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.spans import read_span, shortfall
+from gta_bench.tools.operation.fields import ClipName
 
 
 class VideoClipInput(ToolInput):
@@ -18,7 +19,7 @@ class VideoClipInput(ToolInput):
     end_time: float | None = Field(
         None, description="End time of the clip in seconds (must be > start_time)."
     )
-    filename: str | None = Field(None, description="Optional output filename (without extension).")
+    filename: ClipName = None
     output_dir: str | None = Field(None, description="Accepted and ignored.")
 
 

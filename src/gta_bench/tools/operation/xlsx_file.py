@@ -12,7 +12,7 @@ from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents import needs
 from gta_bench.tools.documents.tables import Table, read_tables
-from gta_bench.tools.operation.fields import JsonText, OutputDir
+from gta_bench.tools.operation.fields import FileName, JsonText, OutputDir
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ NAME: Final = "made.xlsx"
 class XlsxInput(ToolInput):
     """Upstream's arguments."""
 
-    filename: str = Field(
+    filename: FileName = Field(
         description="The base name of the XLSX file to generate (without extension)."
     )
     data_str: JsonText = Field(
