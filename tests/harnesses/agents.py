@@ -5,6 +5,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
+from gta_bench.errors import GtaError
 from gta_bench.harnesses.in_process import AgentTask
 
 NO_FUNCTION = 1
@@ -74,6 +75,22 @@ def upstream_alone(task: AgentTask) -> object:
             )
 
     return Alone()
+
+
+async def failing(task: AgentTask) -> str:
+    """Leaves a file and breaks."""
+    (task.folder / "outputs" / "begun.txt").write_text("half")
+    raise ValueError("I lost the thread.")
+
+
+async def careless(task: AgentTask) -> str:
+    """Answers, whatever became of its calculation."""
+    try:
+        await task.tool("Calculator")({"expression": "6*7"})
+        await task.tool("Calculator")({"expression": "6*7"})
+    except GtaError as exc:
+        return f"Sorry: {exc}"
+    return "42"
 
 
 async def slow(task: AgentTask) -> str:

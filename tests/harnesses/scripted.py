@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    Model,
+    ModelCost,
+    ModelInfo,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+    set_model_info,
+)
 
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
@@ -18,19 +27,24 @@ ANSWER = "All done: 42."
 LIMITS = CellLimits(seconds=300)
 
 
-def scripted_model(shell: str | None = None) -> Model:
-    """Asks the calculator, then the harness's own shell if it names one, then answers."""
+# Second calls that leave a file: by the shell of Codex, by a tool of ours.
+BY_SHELL = ("exec_command", {"cmd": "echo '# Report' > outputs/report.md"})
+BY_TOOL = ("CsvFileGenerator", {"filename": "table", "data_str": '[["a","b"],[1,2]]'})
+
+
+def scripted_model(then: tuple[str, dict[str, str]] | None = None) -> Model:
+    """Asks the calculator, then makes the other call if there is one, then answers."""
 
     def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
         said = [message.text for message in messages if message.role == "tool"]
         names = [tool.name for tool in tools]
         calculator = next((name for name in names if name.endswith("Calculator")), None)
+        other = next((name for name in names if then and name.endswith(then[0])), None)
         if not said and calculator is not None:
             output = ModelOutput.for_tool_call(NAME, calculator, {"expression": "6*7"})
-        elif len(said) == 1 and shell is not None:
+        elif len(said) == 1 and then is not None and other is not None:
             assert "42" in said[0], said
-            script = "echo '# Report' > outputs/report.md"
-            output = ModelOutput.for_tool_call(NAME, shell, {"cmd": script})
+            output = ModelOutput.for_tool_call(NAME, other, then[1])
         else:
             output = ModelOutput.from_content(NAME, ANSWER)
         # Without it, Inspect counts tokens with a vocabulary from the network.
@@ -38,6 +52,21 @@ def scripted_model(shell: str | None = None) -> Model:
         return output
 
     return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def broken_model() -> Model:
+    """Fails at every call."""
+
+    def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+        raise RuntimeError("The provider is down.")
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def set_price() -> None:
+    """Each call of a scripted model costs $1.50."""
+    price = ModelCost(input=1e5, output=1e5, input_cache_write=0, input_cache_read=0)
+    set_model_info(NAME, ModelInfo(cost=price))
 
 
 def run_workflow(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from inspect_ai.util import SandboxUserUnsupportedError
 
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
@@ -134,6 +135,9 @@ def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
                 await box.exec(["sleep", "60"], timeout=1)
             ran = await box.exec(["cat"], input="in", cwd="deep", env={"A": "1"})
             assert (ran.success, ran.stdout) == (True, "in")
+            assert (await box.exec(["id", "-un"], user="root")).stdout == "harness\n"
+            with pytest.raises(SandboxUserUnsupportedError, match="A cell has one user"):
+                await box.exec(["id"], user="postgres")
 
     asyncio.run(work())
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.confine.workspace import MIB
 from gta_bench.errors import RunError, UsageError
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -175,6 +176,10 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     assert str(manifest.system.harness).startswith(f"python3 {HOSTILE}")
     assert manifest.network == "tools"
     assert manifest.notes == ("The harness had 300 s for each task.",)
+    assert manifest.max_turns is None
+    assert manifest.limits is not None
+    held = manifest.limits.model_dump()
+    assert (held["seconds"], held["cost_usd"], held["disk_bytes"]) == (300, None, 32 * MIB)
     assert manifest.prompts["harnesses/task.md"]
 
 
@@ -182,7 +187,11 @@ def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_ag
     out: Path, data: Path
 ) -> None:
     command = str(read_manifest(out).system.harness)
-    options = ("--data", data, "--harness", command, "--out", out, "--tasks", f":{len(DEEDS)}")
+    options: list[str | Path] = ["--data", data, "--harness", command, "--out", out]
+    options += ["--tasks", f":{len(DEEDS)}", "--harness-disk", "32"]
+    less = gta("run", "workflow", *options, "--harness-seconds", "200")
+    assert "another setting (limits)" in str(less.exception)
+    options += ["--harness-seconds", "300"]
     result = gta("run", "workflow", *options, "--network", "open")
     assert isinstance(result.exception, RunError)
     assert "another setting (network)" in str(result.exception)
@@ -192,7 +201,7 @@ def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_ag
 
 
 def test_an_open_network_is_flagged() -> None:
-    harness = Harness(kind="command", target="true", network="open", max_cost=2)
+    harness = Harness(kind="command", target="true", network="open", limits=CellLimits(cost_usd=2))
     assert harness.notes == (
         "The harness had 1800 s and $2 for each task.",
         "The harness had the open network: its results compare with no others.",

@@ -1,10 +1,13 @@
-"""One scripted agent by three roads gives a judge the same: in process, by MCP, by the bridge."""
+"""One scripted agent by four roads gives a judge the same: our loop, MCP, bridge, a folder."""
 
-from collections.abc import Sequence
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
 from gta_bench.agents.history import History
@@ -13,8 +16,15 @@ from gta_bench.harnesses.in_process import AgentTask
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.settings import Settings
+from gta_bench.tasks.judge_run import made_evidence
+from tests.chat_server import ChatServer, chat_server
+from tests.judging.builders import honest
+from tests.judging.stored import settings_file
 
 SCRIPT = (
     ("Calculator", {"expression": "6*7"}),
@@ -22,6 +32,7 @@ SCRIPT = (
     ("Calculator", {"expression": "1/0"}),
 )
 ANSWER = "The table is in outputs/table.csv."
+HERE = "tests.harnesses.test_equal_roads"
 HARNESS = f"""
 import json, os, urllib.request
 
@@ -61,25 +72,55 @@ async def bridged(task: AgentTask) -> str:
     return ANSWER
 
 
-def run(data: Path, out: Path, *system: str) -> list[WorkflowUnit]:
-    options = ["--data", str(data), "--tasks", "0:2", "--out", str(out)]
-    result = CliRunner().invoke(app, ["run", "workflow", *options, *system])
+def gta(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
+    return result
+
+
+def units(out: Path) -> list[WorkflowUnit]:
     manifest = read_manifest(out)
-    units = read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs).units
-    assert len(units) == 2
-    return list(units)
+    found = read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs).units
+    assert len(found) == 2
+    return list(found)
+
+
+def write_folder(root: Path, out: Path) -> Path:
+    """What a run delivered, as a folder of finished results."""
+    store = ArtefactStore(out / ARTEFACTS)
+    for unit in units(out):
+        files = root / unit.task.id / "files"
+        files.mkdir(parents=True)
+        (files.parent / "final.txt").write_text(f"{unit.answer}\n")
+        for file in unit.deliverables:
+            (files / Path(file.path).name).write_bytes(store.read(file.digest))
+    return root
 
 
 @pytest.fixture(scope="module")
-def in_process(workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[WorkflowUnit]:
-    out = tmp_path_factory.mktemp("equal") / "agent"
-    agent = "tests.harnesses.test_equal_roads:scripted"
-    return run(workflow_dir, out, "--agent", agent, "--model", "mockllm/model")
+def runs(workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    base = tmp_path_factory.mktemp("equal")
+    made = {name: base / name for name in ("agent", "command", "bridged", "folder")}
+    script = base / "harness.py"
+    script.write_text(HARNESS)
+    systems = {
+        "agent": ("--agent", f"{HERE}:scripted", "--model", "mockllm/model"),
+        "command": ("--harness", f"python3 {script}"),
+        "bridged": ("--agent-bridge", f"{HERE}:bridged", "--model", "mockllm/model"),
+    }
+    data: list[str | Path] = ["--data", workflow_dir, "--tasks", "0:2", "--out"]
+    for name, system in systems.items():
+        gta("run", "workflow", *data, made[name], *system)
+    source = write_folder(base / "source", made["agent"])
+    gta("import", "folder", source, *data, made["folder"])
+    return made
 
 
-def assert_same(one: list[WorkflowUnit], two: list[WorkflowUnit]) -> None:
-    for first, second in zip(one, two, strict=True):
+@pytest.mark.parametrize("road", ["command", "bridged"])
+def test_a_harness_with_our_tools_does_and_leaves_what_the_agent_does(
+    runs: Mapping[str, Path], road: str
+) -> None:
+    for first, second in zip(units(runs["agent"]), units(runs[road]), strict=True):
         assert [file.path for file in first.deliverables] == ["outputs/table.csv"]
         assert second.deliverables == first.deliverables
         assert second.inputs == first.inputs
@@ -90,19 +131,50 @@ def assert_same(one: list[WorkflowUnit], two: list[WorkflowUnit]) -> None:
         ]
 
 
-def test_a_command_over_mcp_gives_what_the_agent_in_process_gives(
-    in_process: list[WorkflowUnit], workflow_dir: Path, tmp_path: Path
-) -> None:
-    script = tmp_path / "harness.py"
-    script.write_text(HARNESS)
-    assert_same(in_process, run(workflow_dir, tmp_path / "run", "--harness", f"python3 {script}"))
-
-
-def test_a_python_agent_by_the_bridge_gives_the_same(
-    in_process: list[WorkflowUnit], workflow_dir: Path, tmp_path: Path
-) -> None:
-    agent = ("--agent-bridge", "tests.harnesses.test_equal_roads:bridged")
-    assert_same(in_process, run(workflow_dir, tmp_path / "run", *agent, "--model", "mockllm/model"))
-    manifest = read_manifest(tmp_path / "run")
+def test_a_python_agent_is_noted_as_unconfined(runs: Mapping[str, Path]) -> None:
+    manifest = read_manifest(runs["bridged"])
     assert manifest.network == "open"
     assert manifest.notes[-1] == "The agent ran unconfined in the process of the run."
+
+
+def evidence_digests(run: Path) -> list[str]:
+    found = units(run)
+    made = asyncio.run(made_evidence(run, found, Settings()))
+    shown = [made.made(unit) for unit in found]
+    assert [len(one.deliverables) if one else 0 for one in shown] == [1, 1]
+    return [one.digest for one in shown if one is not None]
+
+
+@pytest.mark.parametrize("road", ["command", "bridged", "folder"])
+def test_the_evidence_has_the_same_digests(runs: Mapping[str, Path], road: str) -> None:
+    assert evidence_digests(runs[road]) == evidence_digests(runs["agent"])
+
+
+@pytest.fixture
+def judge(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
+    with chat_server() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_a_judge_is_asked_the_same_and_gives_the_same_verdicts(
+    runs: Mapping[str, Path], judge: ChatServer, tmp_path: Path
+) -> None:
+    requests: list[str] = []
+
+    def reply(request: dict[str, Any]) -> str:
+        requests.append(json.dumps(request, sort_keys=True))
+        return honest(request)
+
+    judge.reply = reply
+    config = settings_file(tmp_path, judge.url)
+    asked, given = [], []
+    for run in runs.values():
+        gta("--config", config, "score", run, "--judge", "local")
+        asked.append(sorted(requests))
+        given.append({key: row.verdict for key, row in read_verdicts(run).items()})
+        requests.clear()
+    assert len(asked[0]) == len(given[0]) > 0
+    assert all(one == asked[0] for one in asked)
+    assert all(one == given[0] for one in given)

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from inspect_ai.model import ModelCost, ModelInfo, set_model_info
-
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.run import Unit
+from gta_bench.records.run import Limits, Unit
 from gta_bench.records.steps import MalformedStep
-from tests.harnesses.scripted import ANSWER, NAME, run_atomic, scripted_model
+from tests.harnesses.scripted import (
+    ANSWER,
+    broken_model,
+    run_atomic,
+    run_workflow,
+    scripted_model,
+    set_price,
+)
 
 CALCULATING = "1"  # a task of GTA-Atomic that offers the calculator
 
@@ -20,8 +25,7 @@ def work(
         kind="bridged",
         target=f"tests.harnesses.agents:{function}",
         network="open",
-        limits=CellLimits(seconds=seconds),
-        max_cost=max_cost,
+        limits=CellLimits(seconds=seconds, cost_usd=max_cost),
     )
     return run_atomic(harness, scripted_model(), data, CALCULATING, out)[0]
 
@@ -64,10 +68,40 @@ def test_an_agent_that_takes_too_long_is_stopped(atomic_dir: Path, tmp_path: Pat
 
 
 def test_an_agent_that_costs_too_much_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:
-    price = ModelCost(input=1e5, output=1e5, input_cache_write=0, input_cache_read=0)
-    set_model_info(NAME, ModelInfo(cost=price))
+    set_price()
     unit = work("bare", atomic_dir, tmp_path / "run", max_cost=0.5)
     assert unit.failure is None
     step = (unit.trace or ())[-1]
     assert isinstance(step, MalformedStep)
     assert step.reason == "The agent was stopped: it cost more than $0.5."
+
+
+def bridged(function: str) -> Harness:
+    return Harness(kind="bridged", target=f"tests.harnesses.agents:{function}", network="open")
+
+
+def test_an_exception_of_an_agent_is_its_own_failure_and_what_it_left_is_kept(
+    workflow_dir: Path, tmp_path: Path
+) -> None:
+    model, out = scripted_model(), tmp_path / "run"
+    (unit,) = run_workflow(bridged("failing"), model, workflow_dir, "0:1", out)
+    assert unit.failure is None
+    (step,) = unit.trace
+    assert isinstance(step, MalformedStep)
+    assert step.reason == "The agent failed: ValueError: I lost the thread."
+    assert 'raise ValueError("I lost the thread.")' in step.content
+    assert [file.path for file in unit.deliverables] == ["outputs/begun.txt"]
+
+
+def test_an_agent_whose_model_failed_has_no_score(atomic_dir: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    (unit,) = run_atomic(bridged("bare"), broken_model(), atomic_dir, CALCULATING, out)
+    assert unit.failure is not None
+    assert "The harness's model failed: " in unit.failure
+    assert unit.trace is None
+
+
+def test_time_and_cost_are_all_that_bounds_an_agent_in_this_process() -> None:
+    limits = CellLimits(seconds=9, cost_usd=2)
+    harness = Harness(kind="bridged", target="m:f", network="open", limits=limits)
+    assert harness.bounds == Limits(seconds=9, cost_usd=2)

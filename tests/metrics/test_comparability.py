@@ -7,7 +7,7 @@ from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.comparison import ComparedRun
-from gta_bench.records.run import RunManifest, System
+from gta_bench.records.run import Limits, RunManifest, System
 from gta_bench.records.tape import TapeUse
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -93,6 +93,11 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
         ({}, None),
         ({"tools": "http://a"}, "tools: local and http://a"),
         ({"network": "open"}, "network: none and open"),
+        ({"max_turns": 20}, "max_turns: none and 20"),
+        (
+            {"limits": Limits(seconds=1800, cost_usd=0.5)},
+            "limits: none and seconds 1800, cost_usd 0.5",
+        ),
         ({"controls": ("faults=0.2",)}, "controls: none and faults=0.2"),
         ({"prompts": {"react": "0123456789abcdef"}}, "prompts: - and react 0123456789ab"),
         (

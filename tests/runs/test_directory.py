@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ import pytest
 from gta_bench.errors import RunError
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.records.run import RunManifest, System
+from gta_bench.records.run import Limits, RunManifest, System
 from gta_bench.runs.directory import open_run, read_manifest, read_scores, write_scores
 
 
@@ -43,15 +44,27 @@ def test_the_same_command_continues_the_run_that_is_there(tmp_path: Path) -> Non
         ({"tasks": ("0",)}, "tasks"),
         ({"epochs": 2}, "epochs"),
         ({"prompts": {"a": "b"}}, "prompts"),
+        ({"max_turns": 20}, "max_turns"),
+        ({"max_turns": None}, "max_turns"),
+        ({"limits": Limits(seconds=1800)}, "limits"),
+        ({"limits": Limits(seconds=900, cost_usd=2)}, "limits"),
         ({"system": System(model="openai/y", agent="react")}, "model 'openai/x'"),
         ({"system": System(model="openai/x", agent="gold")}, "agent 'react'"),
         ({"system": System(model="openai/x", agent="react", seed=1)}, "seed None"),
     ],
 )
 def test_another_run_does_not_touch_it(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
-    open_run(tmp_path, manifest())
+    bounds = {"max_turns": 10, "limits": Limits(seconds=900)}
+    open_run(tmp_path, manifest(**bounds))
     with pytest.raises(RunError, match=named):
-        open_run(tmp_path, manifest(**changes))
+        open_run(tmp_path, manifest(**{**bounds, **changes}))
+
+
+def test_a_manifest_from_before_limits_were_kept_is_read_and_continued(tmp_path: Path) -> None:
+    old = json.loads(manifest().model_dump_json(exclude={"max_turns", "limits"}))
+    (tmp_path / "run.json").write_text(json.dumps(old))
+    later = manifest(max_turns=10, limits=Limits(seconds=900))
+    assert open_run(tmp_path, later).max_turns is None
 
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def harness_options(command: Command) -> Command:
     ) -> None:
         limits = CellLimits(
             seconds=seconds,
+            cost_usd=max_cost,
             output_bytes=output * MIB,
             disk_bytes=disk * MIB,
             memory_bytes=memory * MIB,
@@ -130,7 +131,6 @@ def harness_options(command: Command) -> Command:
                 version=version or _version(kind, target),
                 network="open" if kind == "bridged" else network,
                 limits=limits,
-                max_cost=max_cost,
                 readable=[Path(path).absolute() for path in readable],
                 variables=variables,
             )

@@ -14,7 +14,7 @@ from gta_bench.confine.limits import MIB
 from gta_bench.confine.walls import Python
 from gta_bench.records.run import Network
 
-Stop = Literal["timeout", "output", "disk", "memory", "processes"]
+Stop = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
 WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
 INSIDE = ("gta_bench/confine/inside", "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
@@ -34,11 +34,12 @@ OWN_FILES = {
 class CellLimits:
     """What a harness may use on one task; what exceeds it is stopped and recorded by name.
 
-    `disk_bytes` and `disk_files` bound workspace and outputs together, `memory_bytes` all
-    processes together.
+    `cost_usd` bounds the calls of the run's model, `disk_bytes` and `disk_files` workspace and
+    outputs together, `memory_bytes` all processes together.
     """
 
     seconds: float = 1800.0
+    cost_usd: float | None = None
     output_bytes: int = MIB
     disk_bytes: int = 256 * MIB
     disk_files: int = 2000
@@ -49,6 +50,7 @@ class CellLimits:
         """What the harness did that it was stopped for."""
         return {
             "timeout": f"it had not ended after {self.seconds:g} seconds",
+            "cost": f"it cost more than ${self.cost_usd or 0:g}",
             "output": f"it printed more than {self.output_bytes} bytes",
             "disk": f"it wrote more than {self.disk_bytes} bytes or {self.disk_files} files",
             "memory": f"it used more than {self.memory_bytes} bytes of memory",

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,7 @@ from gta_bench.confine.walls import ENVIRONMENT
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.cell_plan import CellLimits, Plan
-from gta_bench.records.run import Network
+from gta_bench.records.run import Limits, Network
 from gta_bench.settings import read_key
 
 Kind = Literal["command", "named", "bridged"]
@@ -31,20 +31,27 @@ class Harness:
     version: str | None = None
     network: Network = "tools"
     limits: CellLimits = field(default_factory=CellLimits)
-    max_cost: float | None = None
     readable: Sequence[Path] = ()
     variables: Sequence[str] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results must know."""
-        cost = "" if self.max_cost is None else f" and ${self.max_cost:g}"
+        most = self.limits.cost_usd
+        cost = "" if most is None else f" and ${most:g}"
         had = (f"The harness had {self.limits.seconds:g} s{cost} for each task.",)
         if self.kind == "bridged":
             return (*had, "The agent ran unconfined in the process of the run.")
         if self.network == "open":
             return (*had, "The harness had the open network: its results compare with no others.")
         return had
+
+    @property
+    def bounds(self) -> Limits:
+        """What it may use on one task, for the manifest; time and cost alone bound a function."""
+        if self.kind == "bridged":
+            return Limits(seconds=self.limits.seconds, cost_usd=self.limits.cost_usd)
+        return Limits(**asdict(self.limits))
 
     def cell(
         self,

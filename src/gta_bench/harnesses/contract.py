@@ -9,7 +9,7 @@ from gta_bench.agents.arguments import checked_call
 from gta_bench.agents.loop import Work, call_tool
 from gta_bench.agents.messages import files_text
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolError
+from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.results import ToolResult
@@ -20,10 +20,15 @@ from gta_bench.tools.source import ToolSource
 
 
 class RecordedTools:
-    """A unit's tools as a harness meets them: those on offer alone, each call kept as a step."""
+    """A unit's tools as a harness meets them: those on offer alone, each call kept as a step.
+
+    `broken` is what kept a tool from answering through no fault of the harness, such as a server
+    that was lost. Whatever the harness makes of that, its task has no score.
+    """
 
     def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: Work) -> None:
         self.work = work
+        self.broken: Exception | None = None
         self._source = source
         self._offered = tuple(offered)
 
@@ -39,7 +44,12 @@ class RecordedTools:
         if step.error is not None:
             self.work.steps.append(step)
             raise ToolError(step.error.message)
-        return await call_tool(self.work, step, self._source, workspace)
+        try:
+            return await call_tool(self.work, step, self._source, workspace)
+        except Exception as exc:
+            if not isinstance(exc, ToolError | ToolUnavailable):
+                self.broken = self.broken or exc
+            raise
 
 
 @dataclass(frozen=True, slots=True)

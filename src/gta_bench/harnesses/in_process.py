@@ -7,6 +7,7 @@ instead be an object of upstream's contract, `chat(query, memory, resources) -> 
 
 import asyncio
 import inspect
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -23,18 +24,20 @@ from inspect_ai.model import (
     ChatMessageUser,
     get_model,
 )
-from inspect_ai.util import apply_limits, cost_limit
+from inspect_ai.util import LimitExceededError, apply_limits, cost_limit
 from pydantic import JsonValue
 
-from gta_bench.errors import ToolError, ToolUnavailable, UsageError
+from gta_bench.errors import GtaError, ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.faults import blame_model
 from gta_bench.harnesses.named import told
 from gta_bench.records.steps import AnswerStep, Trace
 from gta_bench.records.upstream import read_trace
 from gta_bench.serving.schemas import input_schema
 
 Message = Mapping[str, str]
+SHOWN = 2000
 
 
 @dataclass(frozen=True)
@@ -107,19 +110,31 @@ def load_function(target: str) -> Callable[[AgentTask], Any]:
 
 
 async def work_in_process(harness: Harness, given: Assignment) -> Outcome:
-    """Let the agent work within its time and cost; an exception of its own leaves no score."""
-    limits, outcome = harness.limits, Outcome("")
+    """Let the agent work within its time and cost; an exception of its own is its failure."""
+    limits = harness.limits
     with (
-        apply_limits([cost_limit(harness.max_cost)], catch_errors=True) as bounds,
+        apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
         anyio.move_on_after(limits.seconds) as clock,
     ):
-        async with agent_bridge(web_search=False, code_execution=False):
-            outcome = await _outcome(load_function(harness.target), _task(given))
+        outcome = await _tried(harness, given)
     if clock.cancelled_caught:
         return Outcome("", f"The agent was stopped: {limits.words('timeout')}.")
     if bounds.limit_error is not None:
-        return Outcome("", f"The agent was stopped: it cost more than ${harness.max_cost:g}.")
+        return Outcome("", f"The agent was stopped: {limits.words('cost')}.")
+    blame_model()
     return outcome
+
+
+async def _tried(harness: Harness, given: Assignment) -> Outcome:
+    """The only guard for foreign code in this process."""
+    try:
+        async with agent_bridge(web_search=False, code_execution=False):
+            return await _outcome(load_function(harness.target), _task(given))
+    except Exception as exc:
+        if isinstance(exc, GtaError | LimitExceededError):
+            raise
+        where = "".join(traceback.format_exception(exc))[-SHOWN:]
+        return Outcome("", f"The agent failed: {type(exc).__name__}: {exc}", where)
 
 
 async def _outcome(function: Callable[[AgentTask], Any], task: AgentTask) -> Outcome:

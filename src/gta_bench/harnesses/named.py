@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +29,37 @@ from gta_bench.records.tools import ToolSpec
 
 @dataclass(frozen=True)
 class Known:
-    """A harness of inspect_swe: its function there, its program, and where that comes from."""
+    """A harness of inspect_swe: its function there, its program, and where that comes from.
+
+    One that is `copied` is not run where it is installed: inspect_swe brings the same version into
+    the cell by npm.
+    """
 
     function: str
     program: str
     package: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    copied: bool = False
 
 
+DRIVER = "inspect_swe"
+# A search that the model's provider makes would be a way around the network of the cell.
 CATALOG = {
-    "claude-code": Known("claude_code", "claude", "@anthropic-ai/claude-code"),
+    "claude-code": Known(
+        "claude_code",
+        "claude",
+        "@anthropic-ai/claude-code",
+        {"disallowed_tools": ["WebSearch"]},
+    ),
     "codex": Known(
         "codex_cli",
         "codex",
         "@openai/codex",
         {"web_search": "disabled", "home_dir": f"{HOME}/.codex"},
     ),
-    "gemini": Known("gemini_cli", "gemini", "@google/gemini-cli", {"web_search": False}),
+    "gemini": Known(
+        "gemini_cli", "gemini", "@google/gemini-cli", {"web_search": False}, copied=True
+    ),
     "kimi-code": Known("kimi_code", "kimi", "@moonshot-ai/kimi-code"),
     "opencode": Known("opencode", "opencode", "opencode-ai"),
 }
@@ -81,6 +96,16 @@ def installed_version(name: str) -> str:
     return found.group()
 
 
+def driver_version() -> str:
+    """The version of what knows how to drive them."""
+    try:
+        return version(DRIVER)
+    except PackageNotFoundError as exc:
+        raise EnvironmentProblem(
+            "--harness-name needs inspect_swe: pip install 'gta-bench[harness]'."
+        ) from exc
+
+
 def plan(harness: Harness, given: Assignment) -> Plan:
     """The cell of a named harness: its program and all that is installed with it."""
     program = installed(harness.target)
@@ -89,7 +114,7 @@ def plan(harness: Harness, given: Assignment) -> Plan:
 
 async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     """Let it work on the task's prompt; its last message is the answer."""
-    agent = _agent(find(harness.target), given)
+    agent = _agent(harness.target, given)
     state = await agent(AgentState(messages=[ChatMessageUser(content=given.prompt)]))
     return Outcome(state.output.completion)
 
@@ -109,17 +134,15 @@ def told(result: ToolResult) -> str:
     )
 
 
-def _agent(known: Known, given: Assignment) -> Agent:
-    try:
-        import inspect_swe
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            "--harness-name needs inspect_swe: pip install 'gta-bench[harness]'."
-        ) from exc
+def _agent(name: str, given: Assignment) -> Agent:
+    import inspect_swe
+
     # Some harnesses call tools from code that the model wrote, so no single call is proposed.
     tools = BridgedToolsSpec(name="gta", tools=bridged_tools(given), require_proposal=False)
+    known = find(name)
     make = getattr(inspect_swe, known.function)
-    agent: Agent = make(version="sandbox", cwd=WORKSPACE, bridged_tools=[tools], **known.options)
+    which = installed_version(name) if known.copied else "sandbox"
+    agent: Agent = make(version=which, cwd=WORKSPACE, bridged_tools=[tools], **known.options)
     return agent
 
 

@@ -1,21 +1,22 @@
 """A harness at work on one task in its cell: what it is given, what bounds it, how it ended."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import anyio
-from inspect_ai.event import ModelEvent
-from inspect_ai.log import transcript
-from inspect_ai.util import SandboxUnavailableError, apply_limits, cost_limit, sandbox
+from inspect_ai.util import SandboxUnavailableError, sample_limits, sandbox
 
 from gta_bench.confine import files
 from gta_bench.confine.limits import MIB
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import RunError
 from gta_bench.harnesses import command, named
-from gta_bench.harnesses.cell import Cell, CellGone
+from gta_bench.harnesses.cell import TICK, Cell, CellGone
+from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS
 from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.faults import blame_model, model_calls
 from gta_bench.harnesses.sandbox import CellSandbox
 
 FINAL = "final.txt"
@@ -36,31 +37,52 @@ async def work_in_cell(harness: Harness, given: Assignment) -> Outcome:
         final = await anyio.to_thread.run_sync(_final, cell)
         if cell.stop == "disk":
             await anyio.to_thread.run_sync(_clear, given.workspace)
-    if ended.problem is not None and cell.stop is None:
-        _blame_model()
+    if cell.stop is None:
+        blame_model()
     return Outcome(final or ended.answer, ended.problem, ended.printed)
 
 
 async def _bounded(play: Play, harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     """Within its time and cost; says in words what ended it."""
     limits, ended = harness.limits, Outcome("")
+    watch = asyncio.create_task(_watch_cost(cell))
     try:
-        with (
-            apply_limits([cost_limit(harness.max_cost)], catch_errors=True) as bounds,
-            anyio.move_on_after(limits.seconds) as clock,
-        ):
+        with anyio.move_on_after(limits.seconds) as clock:
             ended = await play(harness, given, cell)
     except BROKEN as exc:
-        if cell.stop is None and not isinstance(exc, CellGone):
-            return Outcome("", f"The harness failed: {exc}")
-        ended = Outcome("", "The harness ended its own cell.")
+        ended = _broken(exc, harness, cell)
+    finally:
+        watch.cancel()
     if clock.cancelled_caught:
         cell.halt("timeout")
+    elif _too_dear(limits):
+        cell.halt("cost")
     if cell.stop is not None:
         return Outcome("", f"The harness was stopped: {limits.words(cell.stop)}.", ended.printed)
-    if bounds.limit_error is not None:
-        return Outcome("", f"The harness was stopped: it cost more than ${harness.max_cost:g}.")
     return ended
+
+
+def _broken(exc: Exception, harness: Harness, cell: Cell) -> Outcome:
+    """A failure is the harness's own, but not where it could not even begin."""
+    if isinstance(exc, CellGone):
+        return Outcome("", "The harness ended its own cell.")
+    if harness.kind == "named" and cell.stop is None and not model_calls():
+        raise RunError(f"{harness.target} failed before it asked its model: {exc}") from exc
+    return Outcome("", f"The harness failed: {exc}")
+
+
+async def _watch_cost(cell: Cell) -> None:
+    """Stop a harness that costs more than it may.
+
+    Inspect's own limit would end the whole task, and with it what the harness has made so far.
+    """
+    while not _too_dear(cell.plan.limits):
+        await asyncio.sleep(TICK)
+    cell.halt("cost")
+
+
+def _too_dear(limits: CellLimits) -> bool:
+    return limits.cost_usd is not None and sample_limits().cost.usage > limits.cost_usd
 
 
 def _final(cell: Cell) -> str:
@@ -78,10 +100,3 @@ def _clear(workspace: Workspace) -> None:
     outputs = workspace.root / OUTPUTS
     files.remove_tree(outputs)
     outputs.mkdir()
-
-
-def _blame_model() -> None:
-    """A harness that failed because its model did has no score; the same command runs it again."""
-    calls = [event for event in transcript().events if isinstance(event, ModelEvent)]
-    if calls and calls[-1].error is not None:
-        raise RunError(f"The harness's model failed: {calls[-1].error.splitlines()[0]}")

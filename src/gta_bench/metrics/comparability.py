@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gta_bench.records.comparison import ComparedRun
-from gta_bench.records.run import RunManifest
+from gta_bench.records.run import Limits, RunManifest
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 
 # Differences that a reader must know of; each is a way in which two systems may not have had the
 # same chances.
-TOLD: Final = ("tools", "network", "prompts", "controls", "control_seed", "epochs", "feedback")
+TOLD: Final = (
+    *("tools", "network", "max_turns", "limits", "prompts"),
+    *("controls", "control_seed", "epochs", "feedback"),
+)
 
 
 def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
@@ -96,6 +99,9 @@ def _shown(value: object) -> str:
     """Digests and the like by what they are for, not in full."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {str(part)[:12]}" for name, part in sorted(value.items())) or "-"
+    if isinstance(value, Limits):
+        held = value.model_dump(exclude_none=True)
+        return ", ".join(f"{name} {most:g}" for name, most in held.items())
     if isinstance(value, tuple):
         return _listed([str(part) for part in value])
     return "none" if value is None else str(value)

@@ -27,6 +27,8 @@ IDENTITY = (
     *("dataset", "dataset_digest", "mode", "tasks", "epochs", "prompts"),
     *("tools", "controls", "control_seed", "feedback", "network"),
 )
+# The same, where the older manifest knows of it: the first ones did not.
+LATER_IDENTITY = ("max_turns", "limits")
 
 
 class System(Record):
@@ -45,6 +47,21 @@ class System(Record):
     seed: int | None = None
 
 
+class Limits(Record):
+    """What a foreign system might use on one task; None where nothing bounded it.
+
+    Bytes and files are those that it might write, `output_bytes` what it might print.
+    """
+
+    seconds: float
+    cost_usd: float | None = None
+    output_bytes: int | None = None
+    disk_bytes: int | None = None
+    disk_files: int | None = None
+    memory_bytes: int | None = None
+    processes: int | None = None
+
+
 class Feedback(Record):
     """A later round of a run: what of the round before went back to the system, and by whom."""
 
@@ -59,7 +76,8 @@ class RunManifest(Record):
     `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
     the address of the server whose tools were called, or `own` where a system brought its own.
     `network` is what a harness could reach: our tools and its model alone, or everything; None
-    where no foreign code ran.
+    where no foreign code ran. `max_turns` bounded the decisions of an agent of ours, `limits` the
+    work of a foreign system.
     """
 
     format: Literal[1] = 1
@@ -80,12 +98,17 @@ class RunManifest(Record):
     control_seed: int = 0
     feedback: Feedback | None = None
     network: Network | None = None
+    max_turns: int | None = None
+    limits: Limits | None = None
     notes: tuple[str, ...] = ()
 
     def difference(self, other: "RunManifest") -> str | None:
         """The first thing that makes the two another run, or None where one continues the other."""
         for name in IDENTITY:
             if getattr(self, name) != getattr(other, name):
+                return name
+        for name in LATER_IDENTITY:
+            if getattr(self, name) not in (None, getattr(other, name)):
                 return name
         if not (other.tape is None if self.tape is None else self.tape.same_use(other.tape)):
             return "tape"

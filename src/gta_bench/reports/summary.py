@@ -9,6 +9,10 @@ from gta_bench.reports.tables import Table, shown
 
 Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
+# What a manifest calls the model of a system that asked none of ours, or that does not tell.
+NAMELESS = ("none/none", "unknown")
+# What manifests call the agent of a system that did not work here.
+FOREIGN = ("imported", "product")
 
 COLUMNS: Mapping[Mode, Mapping[str, str]] = {
     "step": {
@@ -98,14 +102,15 @@ def system_name(manifest: RunManifest) -> str:
     seen = " (images attached)" if system.images == "attached" else ""
     if system.harness is not None:
         name = " ".join(filter(None, (system.harness, system.harness_version)))
-        return name if system.model == "none/none" else f"{name} · {system.model}"
+        name += " (imported)" if manifest.imported_from is not None else ""
+        return name if system.model in NAMELESS else f"{name} · {system.model}"
     return f"{system.model} · {system.agent}{seen}"
 
 
 def remarks(run: RunSummary) -> list[str]:
     """The system, what it took, and what one must know before comparing its numbers."""
     scores = run.scores
-    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage)}"]
+    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
     if scores.n < scores.n_units:
         missing = scores.n_units - scores.n
         cause = scores.unscored[0].cause
@@ -151,11 +156,19 @@ def _tape_remarks(run: RunSummary) -> list[str]:
     return said
 
 
-def usage_text(usage: Usage) -> str:
-    """What a run took, in a few words."""
-    cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    return (
-        f"{usage.model_calls} model calls ({usage.retries} retries), "
-        f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens, {cost}, "
-        f"{usage.seconds:.1f} s of tasks."
-    )
+def usage_text(usage: Usage, manifest: RunManifest) -> str:
+    """What a run took, in a few words; what a foreign system did not state is not known."""
+    system = manifest.system
+    foreign = system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
+    tokens = usage.input_tokens + usage.output_tokens
+    said = [
+        f"{usage.model_calls} model calls ({usage.retries} retries)"
+        if usage.model_calls or not foreign
+        else "model calls unknown",
+        f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
+        if tokens or not foreign
+        else "tokens unknown",
+        "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}",
+        f"{usage.seconds:.1f} s of tasks" if usage.seconds or not foreign else "time unknown",
+    ]
+    return f"{', '.join(said)}."

@@ -65,7 +65,7 @@ def curve_table(judge: JudgeScores) -> Table:
 def remarks(run: WorkflowSummary) -> list[str]:
     """The system, what it took, and what one must know before comparing its numbers."""
     scores = run.scores
-    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage)}"]
+    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
     if run.manifest.feedback is not None:
         back = run.manifest.feedback
         said.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")

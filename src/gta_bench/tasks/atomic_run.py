@@ -37,6 +37,11 @@ class AtomicRun(SystemRun):
     mode: Mode
     similarity: str
 
+    @property
+    def loops(self) -> bool:
+        """Whether an agent of ours decides turn by turn; a step is one decision."""
+        return super().loops and self.mode == "end-to-end"
+
 
 def plan(run: AtomicRun) -> RunManifest:
     """The manifest of a run that has not begun."""

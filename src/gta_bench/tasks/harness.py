@@ -107,6 +107,8 @@ async def _work(state: TaskState, given: Assignment) -> None:
     """The harness's work, kept in the form of any agent's."""
     harness, work = current_harness(), given.tools.work
     outcome = await _outcome(harness, given)
+    if given.tools.broken is not None:
+        raise given.tools.broken
     if not work.calls:
         work.steps += outcome.steps
     if outcome.problem is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
-from gta_bench.records.run import OWN_TOOLS, Images, System
+from gta_bench.records.run import OWN_TOOLS, Images, Limits, System
 from gta_bench.settings import Settings
 from gta_bench.tasks.evaluation import described_system, package_versions
 from gta_bench.tasks.models import ChosenModel
@@ -33,16 +33,38 @@ class SystemRun:
     product: Product | None = None
     harness: Harness | None = None
 
+    @property
+    def loops(self) -> bool:
+        """Whether an agent of ours decides turn by turn."""
+        return self.harness is None and self.product is None
+
 
 def manifest_fields(run: SystemRun) -> dict[str, Any]:
     """What the manifest says of a run's system and tools, whatever the dataset."""
     return {
         "system": _system(run),
         "epochs": run.epochs,
-        "packages": package_versions(),
+        "packages": package_versions() | _drivers(run.harness),
         "network": None if run.harness is None else run.harness.network,
+        "max_turns": run.max_turns if run.loops else None,
+        "limits": _limits(run),
         **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
     }
+
+
+def _drivers(harness: Harness | None) -> dict[str, str]:
+    """What drives a harness that Inspect knows."""
+    if harness is None or harness.kind != "named":
+        return {}
+    from gta_bench.harnesses.named import DRIVER, driver_version
+
+    return {DRIVER: driver_version()}
+
+
+def _limits(run: SystemRun) -> Limits | None:
+    if run.product is not None:
+        return Limits(seconds=run.product.seconds)
+    return None if run.harness is None else run.harness.bounds
 
 
 def _system(run: SystemRun) -> System:

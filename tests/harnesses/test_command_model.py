@@ -1,0 +1,93 @@
+"""A command whose model is behind Inspect's bridge: what it may cost, and a model that fails."""
+
+from typing import Any
+
+import pytest
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
+
+from gta_bench.harnesses.cell_plan import CellLimits
+from gta_bench.harnesses.choice import Harness
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.steps import MalformedStep
+from tests.builders import workflow_task, write_workflow
+from tests.harnesses.scripted import NAME, run_workflow, set_price
+
+pytestmark = pytest.mark.slow  # Inspect takes some seconds to put its bridge into a cell
+# Asks as often as its task says. What its model refuses is no reason for it to end badly.
+HARNESS = """
+import json, os, sys, urllib.error, urllib.request
+
+times = int(json.load(open(os.environ["GTA_TASK_FILE"]))["request"].split()[-1])
+open("outputs/begun.txt", "w").write("half")
+body = {"model": "inspect", "messages": [{"role": "user", "content": f"{times} times"}]}
+for _ in range(times):
+    try:
+        urllib.request.urlopen(urllib.request.Request(
+            os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Authorization": "Bearer none"},
+        )).read()
+    except urllib.error.HTTPError as exc:
+        print("Sorry:", exc)
+        break
+print("Done.")
+"""
+TIMES = {"cheap": 1, "dear": 2, "endless": 100_000, "broken": 3}
+
+
+def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+    if messages[-1].text == f"{TIMES['broken']} times":
+        raise RuntimeError("The provider is down.")
+    output = ModelOutput.from_content(NAME, "Go on.")
+    output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+    return output
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WorkflowUnit]:
+    """One run of all four with $2 for each; a call costs $1.50."""
+    set_price()
+    folder = tmp_path_factory.mktemp("model")
+    tasks = {
+        name: workflow_task(dialogs=[{"role": "user", "content": f"Ask {times}"}])
+        for name, times in TIMES.items()
+    }
+    data = write_workflow(folder / "data", tasks)
+    command = folder / "harness.py"
+    command.write_text(HARNESS)
+    harness = Harness(
+        kind="command",
+        target=f"python3 {command}",
+        limits=CellLimits(seconds=300, cost_usd=2.0),
+    )
+    model = get_model(NAME, custom_outputs=reply, memoize=False)
+    found = run_workflow(harness, model, data, ":", folder / "run")
+    return {unit.task.id: unit for unit in found}
+
+
+def test_a_command_within_its_cost_is_left_alone(units: dict[str, WorkflowUnit]) -> None:
+    unit = units["cheap"]
+    assert (unit.failure, unit.answer) == (None, "Done.")
+    assert unit.usage.cost_usd == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("name", ["dear", "endless"])
+def test_a_command_that_costs_too_much_is_stopped_and_what_it_had_is_kept(
+    units: dict[str, WorkflowUnit], name: str
+) -> None:
+    unit = units[name]
+    assert unit.failure is None
+    (step,) = unit.trace
+    assert isinstance(step, MalformedStep)
+    assert step.reason == "The harness was stopped: it cost more than $2."
+    assert [file.path for file in unit.deliverables] == ["outputs/begun.txt"]
+    assert 3.0 <= (unit.usage.cost_usd or 0) < 1.5 * TIMES["endless"]
+
+
+def test_a_command_whose_model_failed_has_no_score_however_it_ended(
+    units: dict[str, WorkflowUnit],
+) -> None:
+    failure = units["broken"].failure
+    assert failure is not None
+    assert "The harness's model failed: " in failure
+    assert "The provider is down." in failure

@@ -1,0 +1,57 @@
+"""A tool server that dies under a harness: its task has no score, whatever it answers."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gta_bench.cli import app
+from gta_bench.runs.directory import log_folder
+from gta_bench.runs.logs import read_workflow_units
+from tests.builders import parameter, tool, workflow_task, write_workflow
+from tests.served.support import TOKEN
+from tests.served.test_runs import server_process
+
+CALCULATOR = tool("Calculator", parameter("expression"))
+HARNESS = """
+import json, os, urllib.request
+
+params = {"name": "Calculator", "arguments": {"expression": "6*7"}}
+body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+for _ in range(2):
+    urllib.request.urlopen(urllib.request.Request(
+        os.environ["GTA_MCP_URL"],
+        json.dumps(body).encode(),
+        {
+            "Authorization": "Bearer " + os.environ["GTA_MCP_TOKEN"],
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        },
+    )).read()
+print("Whatever came of it, I am done.")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("loopback")
+@pytest.mark.parametrize("road", ["command", "bridged"])
+def test_a_lost_tool_server_is_no_fault_of_the_harness(
+    road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GTA_TOOLS_TOKEN", TOKEN)
+    data = write_workflow(tmp_path / "data", {"1": workflow_task(tools=[CALCULATOR])}, [CALCULATOR])
+    script = tmp_path / "harness.py"
+    script.write_text(HARNESS)
+    system = {
+        "command": ["--harness", f"python3 {script}"],
+        "bridged": ["--agent-bridge", "tests.harnesses.agents:careless", "--model", "mockllm/m"],
+    }[road]
+    out = tmp_path / "run"
+    with server_process(0, lives=1) as port:
+        tools = ["--tools", f"http://127.0.0.1:{port}"]
+        options = ["--data", str(data), "--out", str(out), *tools, *system]
+        result = CliRunner().invoke(app, ["run", "workflow", *options])
+    assert result.exit_code == 1, result.output
+    (unit,) = read_workflow_units(log_folder(out), ["1"], 1).units
+    assert unit.failure is not None
+    assert "tool server" in unit.failure
