@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gta_bench.errors import RunError
 from gta_bench.records.run import Usage
 from gta_bench.records.verdicts import VerdictRow
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.comparison import compare
 from gta_bench.runs.comparing import read_compared
 from gta_bench.runs.verdicts import VERDICTS
@@ -77,7 +79,7 @@ def test_workflow_runs_are_paired_by_the_units_that_both_have_a_root_of(workflow
     assert metrics["Root SR, upstream"]["test"] == "mcnemar-exact"
     assert root["p_value"] < root["p_holm"] <= 1
     assert found["evidence"] == [
-        {"judge": "upstream", "units": 20, "same": 0, "same_but_scored_otherwise": 0}
+        {"judge": "upstream", "units": 0, "same": 0, "same_but_scored_otherwise": 0}
     ]
     assert {tool["tool"] for tool in found["tools"]} >= {"GoogleSearch", "Plot"}
 
@@ -100,6 +102,20 @@ def test_the_comparison_as_markdown_tells_what_else_differs(workflow: Path, tmp_
     assert "- not only the systems differ: network: none and open." in result.stdout
     assert "### Tool calls" in result.stdout
     assert "the same in 20 of 20 units; 0 of those scored otherwise" in result.stdout
+
+
+def test_runs_without_a_task_that_both_have_a_score_of_are_refused(workflow: Path) -> None:
+    first, second = (read_compared(workflow / name) for name in "ab")
+    assert isinstance(second.scores, WorkflowScores)
+    judges = tuple(
+        judge.model_copy(
+            update={"tasks": tuple(one.model_copy(update={"root": None}) for one in judge.tasks)}
+        )
+        for judge in second.scores.judges
+    )
+    unscored = second.scores.model_copy(update={"judges": judges})
+    with pytest.raises(RunError, match="no task has a score in both"):
+        compare([first, second.model_copy(update={"scores": unscored})])
 
 
 def test_one_run_is_no_comparison(workflow: Path) -> None:

@@ -29,7 +29,7 @@ def test_gold_runs_scores_and_reports() -> None:
     result = run("--agent", "gold", "--out", "runs/gold")
     assert result.exit_code == 0, result.output
     assert "runs/gold  2/2  strict    100.00   100.00  100.00" in result.stdout
-    assert "none/none · gold" in result.stderr
+    assert "gold; 0 model calls" in result.stderr
     assert "not comparable with published ones" in result.stderr
     manifest = json.loads(Path("runs/gold/run.json").read_text(encoding="utf-8"))
     assert manifest["system"]["agent"] == "gold"

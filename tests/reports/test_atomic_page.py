@@ -21,7 +21,7 @@ from gta_bench.records.steps import (
     StepError,
     ThoughtStep,
 )
-from gta_bench.reports.gains import error_kinds, unit_failures
+from gta_bench.reports.gains import error_kinds, unit_losses
 from gta_bench.reports.material import AtomicRun, anchor
 from gta_bench.reports.page import report_page
 from gta_bench.reports.summary import RunSummary
@@ -89,7 +89,7 @@ def test_failures_come_in_the_order_of_what_they_are_worth(atomic_tasks: Tasks) 
     units[0] = units[0].model_copy(update={"trace": None})
     units[7] = units[7].model_copy(update={"trace": units[7].trace[:-1]})  # type: ignore[index]
     run = material(units, "step")
-    first, second = unit_failures(run.summary.scores, units)[:2]
+    first, second = unit_losses(run.summary.scores, units)[:2]
     assert (first.task, first.what) == (units[0].task.id, "no prediction")
     assert second.task == units[7].task.id
     assert first.gain > second.gain > 0
@@ -150,10 +150,12 @@ def test_errors_are_counted_by_kind(atomic_tasks: Tasks) -> None:
 
 def test_failures_are_counted_by_their_first_cause(atomic_tasks: Tasks) -> None:
     few = {name: atomic_tasks[name] for name in ("0", "1", "2")}
-    said = report_page([material(silent(few), "end-to-end")])
-    causes = material(silent(few), "end-to-end").causes
-    assert causes and all(f"<td>{cause}</td>" in said for cause in causes)
-    assert "by cause" not in report_page([material(gold(few), "end-to-end")])
+    run = material(silent(few), "end-to-end")
+    said = report_page([run])
+    assert '<td>format</td><td class="num">3</td><td class="num">100.0 %</td>' in said
+    assert '<a href="#run-1-task-0-1">task 0: empty reply</a>' in said
+    assert {loss.causes for loss in unit_losses(run.summary.scores, run.units)} == {("format",)}
+    assert "by first cause" not in report_page([material(gold(few), "end-to-end")])
 
 
 def test_what_runs_took_is_drawn_and_told(atomic_tasks: Tasks) -> None:

@@ -120,3 +120,12 @@ def test_a_thumbnail_is_small_whatever_the_picture(mode: str) -> None:
     uri = thumbnail(picture(mode))
     assert uri.startswith("data:image/jpeg;base64,")
     assert len(uri) < 10_000
+
+
+def test_leaves_have_their_first_cause_and_the_run_says_what_held() -> None:
+    text = page(unit(deliverables=(FILE,)), list(rows({"a1": 10, "a2": 2, "b": 5})))
+    assert "<dt>dataset</dt><dd>workflow 0</dd>" in text
+    assert "<small>wrong content</small>" in text
+    assert '<a href="#run-1-task-1-1">task 1, a2: scored 2</a>' in text
+    assert "By ending of the deliverables</th>" in text
+    assert "Not recorded." in text

@@ -38,6 +38,7 @@ class Row(NamedTuple):
     system: str
     about: str
     n: str
+    whole: bool
     cells: tuple[Cell, ...]
     headline: Estimate | None
 
@@ -52,6 +53,7 @@ class Board(NamedTuple):
     rows: tuple[Row, ...]
     spent: PageTable
     charts: tuple[Chart, ...]
+    known: bool
 
 
 def boards(runs: Sequence[RunMaterial]) -> list[Board]:
@@ -65,7 +67,8 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
             spent, charts = _spent(mode, own, rows)
             headline = LABELS[HEADLINES[mode]]
             columns = tuple(LABELS[name] for name in COLUMNS[mode])
-            found.append(Board(mode, TITLES[mode], headline, columns, rows, spent, charts))
+            known = any(value is not None for _, run in own for value in _per_task(run))
+            found.append(Board(mode, TITLES[mode], headline, columns, rows, spent, charts, known))
     return found
 
 
@@ -75,29 +78,34 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
         found = estimates(atomic_parts(scores.units))
-        n = f"{scores.n}/{scores.n_units}"
+        of = _of(scores.n, scores.n_units)
         cells = tuple(estimated(found, name) for name in columns)
-        yield Row(number, run.name, system, "strict", n, cells, found.get(columns[0]))
+        yield Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]))
         compat = metrics(scores, "compat")
         rest = tuple(number_cell(compat.get(name)) for name in columns)
-        yield Row(number, run.name, system, "compat", n, rest, None)
+        yield Row(number, run.name, system, "compat", *of, rest, None)
         return
     workflow = run.summary.scores
     if not workflow.judges:
         found = estimates(workflow_parts((), workflow, run.units))
         cells = tuple(estimated(found, name) for name in columns)
-        n = f"{workflow.n}/{workflow.n_units}"
-        yield Row(number, run.name, system, "no judge yet", n, cells, None)
+        of = _of(workflow.n, workflow.n_units)
+        yield Row(number, run.name, system, "no judge yet", *of, cells, None)
     for judge in workflow.judges:
         found = estimates(workflow_parts(judge.tasks, workflow, run.units))
         cells = tuple(estimated(found, name) for name in columns)
-        n = f"{judge.strict.n}/{judge.strict.n_units}"
+        of = _of(judge.strict.n, judge.strict.n_units)
         about = f"strict, by {judge.judge}"
-        yield Row(number, run.name, system, about, n, cells, found.get(columns[0]))
-        n = f"{judge.compat.n}/{judge.strict.n_units}"
+        yield Row(number, run.name, system, about, *of, cells, found.get(columns[0]))
+        of = _of(judge.compat.n, judge.strict.n_units)
         compat = {"root_score": judge.compat.root_score}
         rest = tuple(number_cell(compat.get(name)) for name in columns)
-        yield Row(number, run.name, system, f"compat, by {judge.judge}", n, rest, None)
+        yield Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
+
+
+def _of(n: int, units: int) -> tuple[str, bool]:
+    """`n/N`, and whether the two are the same."""
+    return f"{n}/{units}", n == units
 
 
 def _spent(

@@ -20,12 +20,16 @@ class Cell(NamedTuple):
 
 
 class PageTable(NamedTuple):
-    """A table with a name for those who hear it; columns of `words` are flush left."""
+    """A table with a name for those who hear it; columns of `words` are flush left.
+
+    A row begins a part of the table where the row's number has a title in `parts`.
+    """
 
     name: str
     heading: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     words: tuple[int, ...] = (0,)
+    parts: Mapping[int, str] = {}
 
 
 def plain(name: str, table: Table, words: Sequence[int] = (0,)) -> PageTable:

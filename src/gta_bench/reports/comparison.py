@@ -81,6 +81,10 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
 def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
     scores = list(_measured(first, second))
     keys = _kept(scores[0].first.keys(), scores[0].second.keys(), first, second)
+    if not keys:
+        raise RunError(
+            f"{first.name} and {second.name} cannot be compared: no task has a score in both."
+        )
     tasks = {task for task, _ in keys}
     everything = {*first.manifest.tasks, *second.manifest.tasks}
     return Comparison(
@@ -318,13 +322,13 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
     if not isinstance(one, WorkflowScores) or not isinstance(two, WorkflowScores):
         return
     for judge in common_judges(first, second):
+        # An empty digest is that of stored verdicts whose evidence nobody kept.
         shown = [
-            {key: unit.evidence[judge] for key, unit in run.units.items() if judge in unit.evidence}
+            {key: digest for key, unit in run.units.items() if (digest := unit.evidence.get(judge))}
             for run in (first, second)
         ]
         common = shown[0].keys() & shown[1].keys()
-        # An empty digest is that of stored verdicts whose evidence nobody kept.
-        same = {key for key in common if shown[0][key] and shown[0][key] == shown[1][key]}
+        same = {key for key in common if shown[0][key] == shown[1][key]}
         roots = [
             {(task.task, task.epoch): task.root for task in table.tasks}
             for scores in (one, two)

@@ -46,6 +46,8 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         said.append(
             f"evidence before {shown.judge}: the same in {shown.same} of {shown.units} units; "
             f"{shown.same_but_scored_otherwise} of those scored otherwise by the judge itself."
+            if shown.units
+            else f"evidence before {shown.judge}: not recorded for both."
         )
     return said
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from gta_bench.metrics.consistency import LABELS
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.failures import FailureCause
 from gta_bench.records.leaderboard import MetricName
 from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.records.scores import RunScores, StrictStepCounts, UnitScore
@@ -21,20 +22,22 @@ GAINED: Final[Mapping[str, tuple[MetricName, ...]]] = {
 }
 
 
-class Failure(NamedTuple):
+class Loss(NamedTuple):
     """A unit, or a leaf of it, that is not as good as it could be; `gain` is in points."""
 
     task: str
     epoch: int
     what: str
     gain: float
+    causes: tuple[FailureCause, ...] = ()
 
 
-def leaf_failures(
+def leaf_losses(
     judge: JudgeScores, units: Sequence[WorkflowUnit], *, threshold: float
-) -> list[Failure]:
+) -> list[Loss]:
     """Leaves below the threshold; the gain is that of the run's Root score, which ends at 10."""
     trees = {(unit.task.id, unit.epoch): unit.task.checkpoints for unit in units}
+    causes = {(one.task, one.epoch, one.place): (one.cause,) for one in judge.failures}
     found = []
     for task in judge.tasks:
         shares = dict(_shares(trees[task.task, task.epoch], 1.0))
@@ -43,17 +46,22 @@ def leaf_failures(
                 continue
             node, share = shares[leaf.leaf]
             gain = share * (10 - leaf.value) / max(1, judge.strict.n_units)
-            found.append(Failure(task.task, task.epoch, f"{leaf.leaf}: {node.requirements}", gain))
-    return sorted(found, key=lambda failure: -failure.gain)
+            what = f"{leaf.leaf}: {node.requirements}"
+            cause = causes.get((task.task, task.epoch, leaf.leaf), ())
+            found.append(Loss(task.task, task.epoch, what, gain, cause))
+    return sorted(found, key=lambda loss: -loss.gain)
 
 
-def unit_failures(scores: RunScores, units: Sequence[Unit]) -> list[Failure]:
+def unit_losses(scores: RunScores, units: Sequence[Unit]) -> list[Loss]:
     """Units that miss something; the gain is in points of all metrics of the mode together."""
     known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
         metric: sum(part.whole for part in parts)
         for metric, parts in atomic_parts(scores.units).items()
     }
+    causes: dict[tuple[str, int], list[FailureCause]] = {}
+    for failure in scores.failures:
+        causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
     found = []
     for score in scores.units:
         own = atomic_parts([score])
@@ -63,9 +71,10 @@ def unit_failures(scores: RunScores, units: Sequence[Unit]) -> list[Failure]:
             if wholes[metric]
         )
         if gain > 1e-9:
-            unit = known.get((score.task, score.epoch))
-            found.append(Failure(score.task, score.epoch, missed(score, unit), gain))
-    return sorted(found, key=lambda failure: -failure.gain)
+            key = (score.task, score.epoch)
+            first = tuple(dict.fromkeys(causes.get(key, ())))
+            found.append(Loss(*key, missed(score, known.get(key)), gain, first))
+    return sorted(found, key=lambda loss: -loss.gain)
 
 
 def gain_text(mode: str) -> str:

@@ -29,10 +29,15 @@ def atomic_groups(run: AtomicRun) -> PageTable:
 
     scored = [score for score in run.summary.scores.units if score.task in tasks]
     groups: list[tuple[str, str, list[UnitScore]]] = [
-        ("tools", name, [one for one in scored if name in categories(one)]) for name in CATEGORIES
+        (
+            "category of the reference's tools",
+            name,
+            [one for one in scored if name in categories(one)],
+        )
+        for name in CATEGORIES
     ]
     groups += [
-        ("answer", name, [one for one in scored if answers(one) == name])
+        ("kind of answer", name, [one for one in scored if answers(one) == name])
         for name in sorted({answers(one) for one in scored})
     ]
     columns = COLUMNS[run.mode]
@@ -55,29 +60,44 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
         return by, group.name, f"{group.n}/{group.n_units}", found
 
     groups = [
-        row("category", group, [one for one in judge.tasks if _category(one) == group.name])
+        row(
+            "category of the task",
+            group,
+            [one for one in judge.tasks if _category(one) == group.name],
+        )
         for group in judge.categories
     ]
     groups += [
-        row("delivered", group, [one for one in judge.tasks if group.name in one.kinds])
+        row(
+            "ending of the deliverables",
+            group,
+            [one for one in judge.tasks if group.name in one.kinds],
+        )
         for group in judge.kinds
     ]
     groups += [
-        row("called", group, [one for one in judge.tasks if group.name in one.tool_categories])
+        row(
+            "category of called tools",
+            group,
+            [one for one in judge.tasks if group.name in one.tool_categories],
+        )
         for group in judge.tool_categories
     ]
     return _group_table(run.name, ("root_sr", "root_score", "leaf_sr"), groups)
 
 
 def _group_table(name: str, columns: Sequence[MetricName], groups: Sequence[Group]) -> PageTable:
+    first: dict[str, int] = {}
+    for place, (by, *_) in enumerate(groups):
+        first.setdefault(by, place)
     return PageTable(
         f"Scores of {name} by group",
-        ("by", "group", "n", *(LABELS[column] for column in columns)),
+        ("group", "n", *(LABELS[column] for column in columns)),
         tuple(
-            (Cell(by), Cell(group), Cell(n), *(estimated(found, column) for column in columns))
-            for by, group, n, found in groups
+            (Cell(group), Cell(n), *(estimated(found, column) for column in columns))
+            for _, group, n, found in groups
         ),
-        (0, 1),
+        parts={place: f"By {by}" for by, place in first.items()},
     )
 
 

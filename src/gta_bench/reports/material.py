@@ -4,9 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gta_bench.metrics.failures import count_failures
 from gta_bench.records.evidence import FileEvidence
-from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunManifest, RunMode, Unit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.reports.gallery import PictureSource
@@ -42,11 +40,6 @@ class AtomicRun:
         """What one must know before comparing its numbers."""
         return remarks(self.summary)
 
-    @property
-    def causes(self) -> Mapping[str, int]:
-        """Failures counted by their first cause."""
-        return _counted(self.summary.scores.failures)
-
 
 @dataclass(frozen=True)
 class JudgedRun:
@@ -73,16 +66,6 @@ class JudgedRun:
     def remarks(self) -> list[str]:
         """What one must know before comparing its numbers."""
         return workflow_remarks(self.summary)
-
-    @property
-    def causes(self) -> Mapping[str, int]:
-        """Failures counted by their first cause, as the first judge saw them."""
-        judges = self.summary.scores.judges
-        return _counted(judges[0].failures) if judges else {}
-
-
-def _counted(failures: Sequence[Failure]) -> Mapping[str, int]:
-    return {count.cause: count.failures for count in count_failures(failures)}
 
 
 RunMaterial = AtomicRun | JudgedRun

@@ -4,17 +4,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.failures import Failure, FailureCount
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
 from gta_bench.reports.cells import Cell, PageTable, number_cell, plain
 from gta_bench.reports.charts import Chart, curve_chart
+from gta_bench.reports.failures import example
 from gta_bench.reports.gains import (
-    Failure,
+    Loss,
     error_kinds,
     gain_text,
-    leaf_failures,
+    leaf_losses,
     missed,
-    unit_failures,
+    unit_losses,
 )
 from gta_bench.reports.groups import atomic_groups, workflow_groups
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
@@ -39,8 +42,9 @@ class Block:
 
     judge: str
     groups: PageTable
-    failures: PageTable
-    failures_left: int
+    causes: PageTable | None
+    losses: PageTable
+    losses_left: int
     gain: str
     curve: Chart | None = None
     thresholds: PageTable | None = None
@@ -52,12 +56,12 @@ class RunView:
 
     number: int
     name: str
+    held: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
     blocks: tuple[Block, ...]
     tools: PageTable | None
     errors: PageTable | None
     errors_left: int
-    causes: PageTable | None
     tasks: PageTable
     tasks_left: int
     sections: tuple[AtomicSection | WorkflowSection, ...]
@@ -66,7 +70,7 @@ class RunView:
 
 def view_run(number: int, run: RunMaterial, *, most: int, wanted: Collection[str] = ()) -> RunView:
     """The run with sections for `most` units: those that are wanted, then the worst."""
-    found = _failures(run)
+    found = _losses(run)
     keys = [(unit.task.id, unit.epoch) for unit in run.units]
     shown = _chosen(keys, found, most, wanted)
     tools = run.summary.scores.tools
@@ -75,12 +79,12 @@ def view_run(number: int, run: RunMaterial, *, most: int, wanted: Collection[str
     return RunView(
         number=number,
         name=run.name,
+        held=tuple(_held(run)),
         remarks=tuple(run.remarks),
         blocks=tuple(_blocks(number, run, found, shown)),
         tools=plain(f"Tool calls of {run.name}", tool_table(tools), (0, 5)) if tools else None,
         errors=_errors(run.name, kinds[:ERRORS_SHOWN]) if kinds else None,
         errors_left=len(kinds[ERRORS_SHOWN:]),
-        causes=_causes(run) if run.causes else None,
         tasks=_task_table(number, run, listed, shown),
         tasks_left=len(keys) - len(listed),
         sections=tuple(view_sections(number, run, shown)),
@@ -88,50 +92,74 @@ def view_run(number: int, run: RunMaterial, *, most: int, wanted: Collection[str
     )
 
 
-def _failures(run: RunMaterial) -> list[tuple[str, list[Failure]]]:
-    """The failures as every judge sees them; GTA-Atomic needs none."""
+def _held(run: RunMaterial) -> Iterator[tuple[str, str]]:
+    """What one must know to repeat the run."""
+    held = run.manifest
+    yield ("imported" if held.imported_from else "run"), f"{held.created:%Y-%m-%d}"
+    yield "dataset", f"{held.dataset} {held.dataset_digest[:12]}"
+    yield "scoring version", str(run.summary.scores.scoring_version)
+    yield "tools", held.tools
+    if held.network is not None:
+        yield "network", held.network
+    if held.epochs > 1:
+        yield "epochs", str(held.epochs)
+    for name in ("gta-bench", "inspect-ai"):
+        if name in held.packages:
+            yield name, held.packages[name]
+
+
+def _losses(run: RunMaterial) -> list[tuple[str, list[Loss]]]:
+    """What is lost as every judge sees it; GTA-Atomic needs none."""
     if isinstance(run, AtomicRun):
-        return [("", unit_failures(run.summary.scores, run.units))]
+        return [("", unit_losses(run.summary.scores, run.units))]
     threshold = run.summary.scores.leaf_threshold
     return [
-        (judge.judge, leaf_failures(judge, run.units, threshold=threshold))
+        (judge.judge, leaf_losses(judge, run.units, threshold=threshold))
         for judge in run.summary.scores.judges
     ]
 
 
 def _chosen(
     keys: Sequence[UnitKey],
-    found: Sequence[tuple[str, Sequence[Failure]]],
+    found: Sequence[tuple[str, Sequence[Loss]]],
     most: int,
     wanted: Collection[str],
 ) -> set[UnitKey]:
     first = [key for key in keys if key[0] in wanted]
-    failed = [(one.task, one.epoch) for _, failures in found for one in failures]
-    order = list(dict.fromkeys((*first, *failed, *keys)))
+    worst = [(one.task, one.epoch) for _, losses in found for one in losses]
+    order = list(dict.fromkeys((*first, *worst, *keys)))
     return set(order[: max(most, len(first))])
 
 
 def _blocks(
     number: int,
     run: RunMaterial,
-    found: Sequence[tuple[str, Sequence[Failure]]],
+    found: Sequence[tuple[str, Sequence[Loss]]],
     shown: set[UnitKey],
 ) -> Iterator[Block]:
-    for place, (judge, failures) in enumerate(found):
+    for place, (judge, losses) in enumerate(found):
         table = PageTable(
             f"Failures of {run.name}",
-            ("task", "gain", "what is missing"),
-            tuple(_failure_row(number, one, shown) for one in failures[:FAILURES_SHOWN]),
+            ("task", "gain", "what is missing, and its first cause"),
+            tuple(_loss_row(number, one, shown) for one in losses[:FAILURES_SHOWN]),
             (0, 2),
         )
-        left, gain = len(failures[FAILURES_SHOWN:]), gain_text(run.mode)
+        left, gain = len(losses[FAILURES_SHOWN:]), gain_text(run.mode)
         if isinstance(run, AtomicRun):
-            yield Block(judge, atomic_groups(run), table, left, gain)
+            causes = _causes(number, run.name, run.summary.scores.failures, shown)
+            yield Block(judge, atomic_groups(run), causes, table, left, gain)
         else:
             scores = run.summary.scores.judges[place]
-            thresholds = _thresholds(run.name, scores)
-            groups = workflow_groups(run, scores)
-            yield Block(judge, groups, table, left, gain, curve_chart(scores.curve), thresholds)
+            yield Block(
+                judge,
+                workflow_groups(run, scores),
+                _causes(number, run.name, scores.failures, shown),
+                table,
+                left,
+                gain,
+                curve_chart(scores.curve),
+                _thresholds(run.name, scores),
+            )
 
 
 def _thresholds(name: str, judge: JudgeScores) -> PageTable:
@@ -146,16 +174,20 @@ def _thresholds(name: str, judge: JudgeScores) -> PageTable:
     )
 
 
-def _failure_row(number: int, failure: Failure, shown: set[UnitKey]) -> tuple[Cell, ...]:
+def _loss_row(number: int, loss: Loss, shown: set[UnitKey]) -> tuple[Cell, ...]:
     return (
-        _task_cell(number, (failure.task, failure.epoch), shown),
-        Cell(f"+{failure.gain:.3f}"),
-        Cell(line(failure.what)),
+        _task_cell(number, (loss.task, loss.epoch), shown),
+        Cell(f"+{loss.gain:.3f}"),
+        Cell(line(loss.what), ", ".join(loss.causes)),
     )
 
 
 def _task_cell(number: int, key: UnitKey, shown: set[UnitKey]) -> Cell:
-    return Cell(unit_name(*key), href=f"#{anchor(number, *key)}" if key in shown else "")
+    return Cell(unit_name(*key), href=_link(number, key, shown))
+
+
+def _link(number: int, key: UnitKey, shown: set[UnitKey]) -> str:
+    return f"#{anchor(number, *key)}" if key in shown else ""
 
 
 def _errors(name: str, kinds: Sequence[tuple[tuple[str, str], int]]) -> PageTable:
@@ -167,12 +199,31 @@ def _errors(name: str, kinds: Sequence[tuple[tuple[str, str], int]]) -> PageTabl
     )
 
 
-def _causes(run: RunMaterial) -> PageTable:
-    ordered = sorted(run.causes.items(), key=lambda item: (-item[1], item[0]))
+def _causes(
+    number: int, name: str, failures: Sequence[Failure], shown: set[UnitKey]
+) -> PageTable | None:
+    """How often each first cause came, with an example that has a section if there is one."""
+    if not failures:
+        return None
+    examples: dict[str, Failure] = {}
+    for one in sorted(failures, key=lambda one: (one.task, one.epoch) not in shown):
+        examples.setdefault(one.cause, one)
+
+    def row(count: FailureCount) -> tuple[Cell, ...]:
+        seen = examples[count.cause]
+        return (
+            Cell(count.cause),
+            Cell(f"{count.failures:,}"),
+            Cell(f"{100 * count.failures / len(failures):.1f} %"),
+            Cell(f"{count.tasks:,}"),
+            Cell(example(seen), href=_link(number, (seen.task, seen.epoch), shown)),
+        )
+
     return PageTable(
-        f"Failures of {run.name} by cause",
-        ("first cause", "failures"),
-        tuple((Cell(cause), Cell(f"{count:,}")) for cause, count in ordered),
+        f"Failures of {name} by cause",
+        ("first cause", "failures", "share", "tasks", "for example"),
+        tuple(row(count) for count in count_failures(failures)),
+        (0, 4),
     )
 
 

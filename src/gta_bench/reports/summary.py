@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gta_bench.records.run import Mode, RunManifest, Usage
-from gta_bench.records.scores import RunScores, ToolUse
+from gta_bench.records.scores import Measured, RunScores, ToolUse
 from gta_bench.reports.tables import Table, shown
 
 Scoring = Literal["strict", "compat"]
@@ -67,20 +67,28 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
 
 
 def tool_table(tools: Sequence[ToolUse]) -> Table:
-    """What became of the tool calls of a run."""
+    """What became of the tool calls of a run; imported ones have neither time nor backend."""
+    recorded = any(use.seconds or use.backends for use in tools)
     return Table(
-        ("tool", "done", "error", "unavailable", "s in all", "backend"),
+        ("tool", "done", "error", "unavailable", *(("s in all", "backend") if recorded else ())),
         tuple(
             (
                 use.tool,
                 str(use.done),
                 str(use.error),
                 str(use.unavailable),
-                f"{use.seconds:.1f}",
-                _backends(use.backends),
+                *((f"{use.seconds:.1f}", _backends(use.backends)) if recorded else ()),
             )
             for use in tools
         ),
+    )
+
+
+def measured_table(found: Sequence[Measured]) -> Table:
+    """Metrics of a user's own."""
+    return Table(
+        ("metric", "n/N", "mean"),
+        tuple((one.name, f"{one.n}/{one.n_units}", shown(one.value)) for one in found),
     )
 
 
@@ -104,6 +112,8 @@ def system_name(manifest: RunManifest) -> str:
         name = " ".join(filter(None, (system.harness, system.harness_version)))
         name += " (imported)" if manifest.imported_from is not None else ""
         return name if system.model in NAMELESS else f"{name} · {system.model}"
+    if system.model == "none/none":
+        return system.agent
     return f"{system.model} · {system.agent}{seen}"
 
 
@@ -158,6 +168,8 @@ def _tape_remarks(run: RunSummary) -> list[str]:
 
 def usage_text(usage: Usage, manifest: RunManifest) -> str:
     """What a run took, in a few words; what a foreign system did not state is not known."""
+    if usage == Usage():
+        return "what it took was not recorded."
     system = manifest.system
     foreign = system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
     tokens = usage.input_tokens + usage.output_tokens

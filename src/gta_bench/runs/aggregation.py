@@ -3,7 +3,6 @@
 The figures are those of `metrics.workflow_scores`, to the last digits of a sum.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +22,8 @@ from gta_bench.records.workflow_scores import (
     JudgeScores,
     WorkflowScores,
 )
+from gta_bench.runs.database import connected
 
-MEMORY = "512MB"
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
@@ -100,9 +99,7 @@ class ExportedRun(NamedTuple):
 
 def read_export(folder: Path) -> list[ExportedRun]:
     """All exported runs, in the order in which they were given."""
-    with duckdb.connect(
-        config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()}
-    ) as connection:
+    with connected() as connection:
         for table in ("runs", "samples", "verdicts"):
             if any((folder / table).glob("*.parquet")):
                 files = str(folder / table / "*.parquet").replace("'", "''")

@@ -26,6 +26,7 @@ from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.database import connected
 from gta_bench.runs.directory import (
     SCORES,
     log_folder,
@@ -39,24 +40,30 @@ from gta_bench.runs.verdicts import VERDICTS, whole_verdicts
 
 Shape = Literal["parquet", "csv"]
 Row = dict[str, Any]
-MEMORY = "512MB"
 
-# The newest row of each key; on the same evidence a score outlasts the lack of one. This is
-# `read_verdicts` as a query: after the last score only rows without one follow, and the first of
-# them that was made from other evidence ends its life.
-NEWEST = """
-WITH lines AS (
-    SELECT *, row_number() OVER () AS line FROM read_json(
-        $file, format = 'newline_delimited', maximum_object_size = 67108864,
-        columns = {key: 'STRUCT(task VARCHAR, epoch INTEGER, leaf VARCHAR, judge VARCHAR,
-                                repeat INTEGER)',
-                   verdict: 'STRUCT("type" VARCHAR, "value" DOUBLE, reason VARCHAR, cause VARCHAR)',
-                   compat: 'DOUBLE', evidence: 'VARCHAR', prompts: 'VARCHAR', model: 'VARCHAR',
-                   input_tokens: 'BIGINT', cached_tokens: 'BIGINT', output_tokens: 'BIGINT',
-                   cost_usd: 'DOUBLE'})
-), places AS (
-    SELECT key AS place, max(line) AS last,
-           max(line) FILTER (verdict.type = 'scored') AS last_scored
+READ = """read_json(
+    $file, format = 'newline_delimited', maximum_object_size = 67108864,
+    columns = {key: 'STRUCT(task VARCHAR, epoch INTEGER, leaf VARCHAR, judge VARCHAR,
+                            repeat INTEGER)',
+               verdict: 'STRUCT("type" VARCHAR, "value" DOUBLE, reason VARCHAR, cause VARCHAR)',
+               compat: 'DOUBLE', evidence: 'VARCHAR', prompts: 'VARCHAR', model: 'VARCHAR',
+               input_tokens: 'BIGINT', cached_tokens: 'BIGINT', output_tokens: 'BIGINT',
+               cost_usd: 'DOUBLE'})"""
+# The file is read twice, first for what decides which rows stand: all lines with their texts do
+# not fit into the bound, and going to disk and back costs more than reading again.
+LINES = f"""
+CREATE TEMP TABLE lines AS
+SELECT row_number() OVER () AS line, key, verdict.type = 'scored' AS scored,
+       hash(evidence, prompts) AS shown
+FROM {READ}
+"""
+# All but the newest row of each key; on the same evidence a score outlasts the lack of one. This
+# is `read_verdicts` as a query: after the last score only rows without one follow, and the first
+# of them that was made from other evidence ends its life.
+DROPPED = """
+CREATE TEMP TABLE dropped AS
+WITH places AS (
+    SELECT key AS place, max(line) AS last, max(line) FILTER (scored) AS last_scored
     FROM lines GROUP BY key
 ), doubtful AS (
     SELECT place, last, last_scored FROM places WHERE last_scored < last
@@ -64,19 +71,21 @@ WITH lines AS (
     SELECT DISTINCT place FROM doubtful
     JOIN lines AS score ON score.line = doubtful.last_scored
     JOIN lines AS later ON later.key = place AND later.line > doubtful.last_scored
-    WHERE (later.evidence, later.prompts) <> (score.evidence, score.prompts)
+    WHERE later.shown <> score.shown
 ), kept AS (
     SELECT CASE WHEN last_scored IS NULL OR ended.place IS NOT NULL THEN last
                 ELSE last_scored END AS line
     FROM places LEFT JOIN ended USING (place)
 )
+SELECT line FROM lines ANTI JOIN kept USING (line)
+"""
+NEWEST = f"""
 SELECT $run AS run, key.task AS task, key.epoch AS epoch, key.leaf AS leaf, key.judge AS judge,
        key.repeat AS repeat, leaves.weight, leaves.compat_weight, leaves.requirement_sha256,
        verdict.value AS value, verdict.cause AS cause, compat, verdict.reason AS reason,
        evidence, prompts, model, input_tokens, cached_tokens, output_tokens, cost_usd
-FROM lines JOIN kept USING (line)
+FROM (SELECT *, row_number() OVER () AS line FROM {READ}) ANTI JOIN dropped USING (line)
 LEFT JOIN leaves ON leaves.task = key.task AND leaves.leaf = key.leaf
-ORDER BY line
 """
 
 
@@ -163,10 +172,15 @@ class RunExport:
         self._write("samples", map(self._workflow_sample, units))
         if (run / VERDICTS).is_file():
             tasks = {unit.task.id: unit.task for unit in units}
-            with whole_verdicts(run) as file, _connected() as connection:
+            with whole_verdicts(run) as file, connected() as connection:
                 _leaf_table(connection, tasks.values())
-                values = {"file": str(file), "run": self.name}
                 try:
+                    connection.execute(LINES, {"file": str(file)})
+                    connection.execute(DROPPED)
+                    # DuckDB cannot know how long the file is, takes it for short and would hold
+                    # all of it in a hash table; as written, the short tables are held.
+                    connection.execute("SET disabled_optimizers = 'build_side_probe_side'")
+                    values = {"file": str(file), "run": self.name}
                     self._copy(connection, "verdicts", NEWEST, values)
                 except duckdb.InvalidInputException as exc:
                     # Its message names the line; where a run lies is told by ours.
@@ -231,7 +245,7 @@ class RunExport:
             query = (
                 "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
             )
-            with _connected() as connection:
+            with connected() as connection:
                 self._copy(connection, table, query, {"file": file.name, "columns": columns})
 
     def _copy(
@@ -244,11 +258,6 @@ class RunExport:
         copied = connection.execute(f"COPY ({query}) TO '{target}' (FORMAT {form})", values)
         (count,) = copied.fetchone() or (0,)
         self.rows[table] = self.rows.get(table, 0) + count
-
-
-def _connected() -> duckdb.DuckDBPyConnection:
-    """DuckDB in memory, held to a bound; what does not fit goes to disk and back."""
-    return duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()})
 
 
 def _leaf_table(connection: duckdb.DuckDBPyConnection, tasks: Iterable[WorkflowTask]) -> None:

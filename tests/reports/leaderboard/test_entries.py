@@ -1,5 +1,6 @@
 import csv
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -102,3 +103,11 @@ def test_two_entries_with_one_id_are_refused() -> None:
     entry: Entry = published()[0]
     with pytest.raises(UsageError, match="2024-07/atomic/gpt-4-1106-preview"):
         without_doubles([entry, entry])
+
+
+def test_a_bundle_in_place_of_an_entry_is_told_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "mine.zip"
+    with ZipFile(file, "w") as archive:
+        archive.writestr("entry.json", "{}")
+    with pytest.raises(UsageError, match=r"mine\.zip is a bundle\. Check it by"):
+        read_entries([file])

@@ -4,7 +4,7 @@ from gta_bench.errors import UsageError
 from gta_bench.records.leaderboard import Entry, Score
 from gta_bench.reports.leaderboard.entries import published
 from gta_bench.reports.leaderboard.history import careers
-from gta_bench.reports.leaderboard.tables import Table, interval, tables
+from gta_bench.reports.leaderboard.tables import COMPARED, Table, interval, tables
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,26 @@ def test_every_pair_is_compared_once_the_better_one_first(made: tuple[Table, ...
     gemini_kimi = compared[6]
     assert (gemini_kimi.first.system, gemini_kimi.second.system) == ("Gemini-2.5-Pro", "Kimi-K2")
     assert gemini_kimi.difference.low < 0 < gemini_kimi.difference.high
+
+
+def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() -> None:
+    model = next(one for one in published() if one.board == "workflow")
+    (table,) = tables(
+        [
+            model.model_copy(
+                update={
+                    "id": f"2027-01/workflow/{number}",
+                    "system": f"{number:03}",
+                    "scores": {"root_sr": Score(value=100.0 - number)},
+                }
+            )
+            for number in range(COMPARED + 20)
+        ]
+    )
+    assert len(table.comparisons) == COMPARED * (COMPARED - 1) // 2
+    assert table.pairs == 60 * 59 // 2
+    assert [row.entry.system for row in table.compared] == [f"{n:03}" for n in range(COMPARED)]
+    assert table.rows[-1].standing.group > 1
 
 
 def entry(**scores: Score) -> Entry:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from zipfile import is_zipfile
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -40,6 +41,11 @@ def without_doubles(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def _read(path: Path) -> tuple[Entry, ...]:
+    if is_zipfile(path):
+        raise UsageError(
+            f"{path} is a bundle. Check it by `gta leaderboard check {path}`, then name the entry "
+            f"in it: unzip {path} entry.json"
+        )
     raw = path.read_bytes()
     try:
         if raw.lstrip().startswith(b"["):

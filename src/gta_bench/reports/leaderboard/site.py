@@ -151,7 +151,7 @@ def anchor(table: Table) -> str:
 def _compare_data(made: Sequence[Table]) -> dict[str, object]:
     """What the comparison page shows when two rows are chosen."""
     return {
-        "entries": [_shown(row) for table in made for row in table.rows],
+        "entries": [_shown(row) for table in made for row in table.compared],
         "pairs": {
             f"{one.first.id} {one.second.id}": _sentence(table, one)
             for table in made
@@ -181,5 +181,5 @@ def _sentence(table: Table, one: Comparison) -> str:
         f"{one.first.system} and {one.second.system}: {verdict(one)}. {headline} differs by "
         f"{points(one.difference.estimate)} points, 95 % interval {points(one.difference.low)} to "
         f"{points(one.difference.high)}; p {p_text(one.p_value)}, corrected for "
-        f"{len(table.comparisons)} comparisons {p_text(one.adjusted)}."
+        f"{table.pairs} comparisons {p_text(one.adjusted)}."
     )

@@ -4,6 +4,7 @@ Published rows have no results by task, so their comparisons are unpaired, which
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -48,6 +49,9 @@ BOARDS: Final[Mapping[Board, BoardText]] = {
         "ans_acc",
     ),
 }
+# The best of a table that are set against each other: pairs grow by the square of the rows, and
+# nobody reads 100,000 of them.
+COMPARED: Final = 40
 # Leaves and calls of a task hang together, so Wilson's interval of their share is too narrow.
 NESTED: Final = frozenset({"leaf_sr", "inst_acc", "tool_acc", "arg_acc"})
 # Means of values from 0 to 1, one a task: Wilson's interval is never too narrow for them.
@@ -88,13 +92,23 @@ class Comparison(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One board of one release, best first."""
+    """One board of one release, best first; all pairs are tested, those of the best are told."""
 
     board: Board
     release: str
     metrics: tuple[MetricName, ...]
     rows: tuple[Row, ...]
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def compared(self) -> tuple[Row, ...]:
+        """The rows whose comparisons are told."""
+        return self.rows[:COMPARED]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were tested."""
+        return len(self.rows) * (len(self.rows) - 1) // 2
 
     def group(self, number: int) -> list[Row]:
         """The rows of one group."""
@@ -152,10 +166,7 @@ def _compare(
     sizes = [_size(entry, metric) for entry in entries]
     counts = [_successes(entry.scores[metric], n) for entry, n in zip(entries, sizes, strict=True)]
     pairs = list(combinations(range(len(entries)), 2))
-    p_values = [
-        two_proportions(counts[one], sizes[one], counts[two], sizes[two]).p_value
-        for one, two in pairs
-    ]
+    p_values = [_p_value(counts[one], sizes[one], counts[two], sizes[two]) for one, two in pairs]
     compared = tuple(
         Comparison(
             entries[one],
@@ -165,8 +176,15 @@ def _compare(
             adjusted,
         )
         for (one, two), p_value, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
+        if two < COMPARED
     )
     return compared, dict(zip(pairs, p_values, strict=True))
+
+
+@cache
+def _p_value(first: float, first_n: int, second: float, second_n: int) -> float:
+    """Large tables ask for the same few counts again and again."""
+    return two_proportions(first, first_n, second, second_n).p_value
 
 
 def _size(entry: Entry, headline: MetricName) -> int:
