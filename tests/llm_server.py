@@ -1,5 +1,6 @@
 """A real small LLM behind the OpenAI protocol: SmolLM2 on llama.cpp's server, a process."""
 
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.model_alias = sys.argv[1], {sys.argv[2]}
 params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+# The smallest of models repeats itself until its reply is cut off, unless it is made not to.
+params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.2, 256
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
 server = xllamacpp.Server(params)
 while True:
@@ -26,16 +29,18 @@ while True:
 
 
 @contextmanager
-def llm_server(threads: int = 2) -> Iterator[str]:
-    """The server's base address; the process is ended by its own id.
-
-    Two threads wait for each other at every step, which is slow where others use the cores too.
-    """
+def llm_server() -> Iterator[str]:
+    """The server's base address; the process is ended by its own id."""
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", PROGRAM, str(fetch(SMOLLM2)), MODEL, str(port), str(threads)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", PROGRAM, str(fetch(SMOLLM2)), MODEL, str(port)]
+    # Its threads wait for each other at every step. Awake, they would take the cores from
+    # whoever they wait for: where others work too, a reply then takes minutes.
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         _wait_until_healthy(f"http://127.0.0.1:{port}/health", process)
         yield f"http://127.0.0.1:{port}/v1"

@@ -96,10 +96,12 @@ class ScoringSettings(Section):
 
 
 class BudgetSettings(Section):
-    """Limits on a whole run."""
+    """Limits on a command; those in dollars and hours hold for judging."""
 
-    cost_usd: float | None = Field(None, gt=0, description="Stop when this much is spent.")
-    hours: float | None = Field(None, gt=0, description="Stop after this time.")
+    cost_usd: float | None = Field(
+        None, gt=0, description="A judge is asked no more when this much is spent."
+    )
+    hours: float | None = Field(None, gt=0, description="A judge is asked no more after this time.")
     max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
     max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")
     timeout: int = Field(300, ge=1, description="Seconds that one model call may take.")

@@ -102,6 +102,37 @@ def test_running_it_again_asks_for_the_unscored_leaves_only(provider: Provider, 
     assert json.loads(result.stdout)["judges"][0]["judge"] == "openai-api/local/m"
 
 
+@pytest.mark.parametrize(
+    ("budget", "scored", "words"),
+    [
+        ({"cost_usd": 1e-6}, 1, "budget.cost_usd, $"),
+        ({"hours": 1e-9}, 0, "budget.hours, 1e-09 h"),
+    ],
+)
+def test_a_limit_stops_the_judge_and_what_was_not_asked_stays_open(
+    provider: Provider, run: Path, budget: dict[str, float], scored: int, words: str
+) -> None:
+    limits = {"max_connections": 1, **budget}
+    config = settings_file(run.parent, provider.server.url, budget=limits, price=100)
+    command = ["--config", str(config), "score", str(run), "--judge", "local"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1, result.output
+    assert f"openai-api/local/m: stopped at {words}" in result.stderr
+    assert f"{scored} of 6 leaves scored." in result.stderr
+    assert len(provider.asked()) == len(read_verdicts(run)) == scored
+    assert judged(provider, run).exit_code == 0
+    assert len(provider.asked()) == 6 - scored
+
+
+def test_a_limit_in_dollars_needs_a_price(provider: Provider, run: Path) -> None:
+    config = settings_file(run.parent, provider.server.url, budget={"cost_usd": 1}, model="free")
+    command = ["--config", str(config), "score", str(run), "--judge", "local"]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, UsageError)
+    assert "its price is not known" in str(result.exception)
+    assert provider.asked() == []
+
+
 def test_judges_repeats_and_options_never_mix(provider: Provider, run: Path) -> None:
     assert judged(provider, run).exit_code == 0
     for options, count, name in (

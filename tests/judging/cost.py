@@ -64,5 +64,5 @@ def our_cost(run: Path, server: CountingServer, leaves: int, *, connections: int
     judging = plan_judging(["local"], settings)
     done = list(judge_run(run, judging, lambda judge, total: nullcontext(lambda ok: None)))
     seconds = time.monotonic() - start
-    assert [one.scored for one in done] == [one.asked for one in done]
+    assert [one.scored for one in done] == [one.wanted for one in done]
     return Cost(f"{leaves} a call", seconds, server.counts)

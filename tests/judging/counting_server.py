@@ -50,11 +50,13 @@ class CountingServer:
     def chat(self, request: dict[str, Any]) -> dict[str, Any]:
         """A sound judge's reply, with the usage that a provider with a prefix cache reports."""
         blocks = list(_blocks(request))
-        known = self._known(blocks)
+        marks = list(_prefixes(blocks))
+        with self.lock:
+            known = next((n for n, mark in enumerate(marks) if mark not in self.cache), len(marks))
         time.sleep(self.seconds)
         tokens = [_tokens(block) for block in blocks]
         with self.lock:
-            self.cache.update(_prefixes(blocks))
+            self.cache.update(marks)
             self.counts.calls += 1
             self.counts.tokens += sum(tokens)
             self.counts.prefix += sum(tokens[:-1])
@@ -67,11 +69,6 @@ class CountingServer:
             "prompt_tokens_details": {"cached_tokens": sum(tokens[:known])},
         }
         return reply
-
-    def _known(self, blocks: list[dict[str, Any]]) -> int:
-        with self.lock:
-            found = [mark in self.cache for mark in _prefixes(blocks)]
-        return found.index(False) if False in found else len(found)
 
 
 def _blocks(request: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -2,18 +2,25 @@
 
 import json
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.judging.builders import asked
 from tests.serving import running
 
 
+class Exchange(NamedTuple):
+    """A request and its reply, read from JSON."""
+
+    request: dict[str, Any]
+    reply: dict[str, Any]
+
+
 class RecordingProxy(ThreadingHTTPServer):
-    """Passes every request on; `answered` lists the task's words and the leaves of each."""
+    """Passes every request on, and keeps it with its reply."""
 
     daemon_threads = True
 
@@ -21,12 +28,18 @@ class RecordingProxy(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.target = target
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        self.answered: list[dict[str, Any]] = []
         self.lock = threading.Lock()
+        self._exchanges: list[Exchange] = []
 
-    def leaves(self) -> list[str]:
+    def keep(self, exchange: Exchange) -> None:
         with self.lock:
-            return [leaf for request in self.answered for leaf in asked(request)]
+            self._exchanges.append(exchange)
+
+    def taken(self) -> list[Exchange]:
+        """What was answered since the last time."""
+        with self.lock:
+            exchanges, self._exchanges = self._exchanges, []
+        return exchanges
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -37,12 +50,15 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         path = self.server.target + self.path.removeprefix("/v1")
         request = urllib.request.Request(path, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=600) as reply:
-            content = reply.read()
-        with self.server.lock:
-            self.server.answered.append(json.loads(body))
+        try:
+            with urllib.request.urlopen(request, timeout=1800) as reply:
+                status, content = reply.status, reply.read()
+        except urllib.error.HTTPError as exc:
+            with exc:
+                status, content = exc.code, exc.read()
+        self.server.keep(Exchange(json.loads(body), json.loads(content)))
         with suppress(ConnectionError):  # whoever asked may have been killed meanwhile
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -46,15 +46,18 @@ def settings_file(
     folder: Path,
     url: str,
     model: str = "m",
-    budget: Mapping[str, int] | None = None,
+    budget: Mapping[str, float] | None = None,
+    max_tokens: int = 200,
+    price: float | None = None,
     **judge: object,
 ) -> Path:
     """A gta.toml whose model `local` is the server at `url`."""
     file = folder / "gta.toml"
+    prices = "" if price is None else f"input_price = {price}\noutput_price = {price}\n"
     limits = {"max_retries": 0, "max_connections": 4, **(budget or {})}
     file.write_text(
         f'[models.local]\nmodel = "openai-api/local/{model}"\nbase_url = "{url}"\n'
-        'key_env = "GTA_TEST_KEY_A"\nmax_tokens = 200\n'
+        f'key_env = "GTA_TEST_KEY_A"\nmax_tokens = {max_tokens}\n{prices}'
         + _table("budget", limits)
         + _table("judge", judge),
         encoding="utf-8",

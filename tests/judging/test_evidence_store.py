@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.errors import RunError
+from gta_bench.errors import ConfinedError, RunError
 from gta_bench.judging import evidence as module
 from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
 from gta_bench.judging.showing.catalog import SHOW
@@ -103,6 +103,34 @@ def test_an_entry_that_is_damaged_or_lost_its_picture_is_made_again(
         desk.store.picture(digest)
     assert desk.show_one("a.png", image(30, 20)) == shown
     assert desk.picture(shown).size == (30, 20)
+
+
+def test_what_ran_out_of_time_is_made_again_by_the_next_run(
+    bare: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine's timeout was kept for good, and the judge never saw the file."""
+    tries: list[str] = []
+
+    async def slow_at_first(draft: Draft) -> None:
+        tries.append(draft.subject.path)
+        if len(tries) > 1:
+            return await SHOW["text"](draft)
+        draft.missed("its text", ConfinedError("slow", cause="timeout", jail="no", seconds=60.0))
+
+    monkeypatch.setattr(module, "SHOW", {**SHOW, "text": slow_at_first})
+    late = bare.show_one("a.txt", b"one")
+    assert late.unshown == ("its text: slow",)
+    assert bare.show_one("a.txt", b"one") == late
+    assert len(tries) == 1, "the same run does not wait again"
+    assert list(EvidenceStore(bare.store.folder).files()) == [late], "readers are told"
+
+    bare.store = EvidenceStore(bare.store.folder)
+    mended = bare.show_one("a.txt", b"one")
+    assert (mended.text, mended.unshown, len(tries)) == ("one", (), 2)
+    assert {file.digest: file for file in bare.store.files()} == {mended.digest: mended}
+    bare.store = EvidenceStore(bare.store.folder)
+    assert bare.show_one("a.txt", b"one") == mended
+    assert len(tries) == 2
 
 
 def test_inputs_stand_beside_deliverables(bare: Desk) -> None:

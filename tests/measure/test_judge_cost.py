@@ -21,7 +21,10 @@ ALL = 100
 def test_judging_costs_a_fraction_of_upstreams(
     tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch, loopback: None
 ) -> None:
-    """1 s a request; what rendering takes is added to each of ours, though it happens once."""
+    """1 s a request; what rendering takes is added to each of ours, though it happens once.
+
+    The first of ours pays for the start of the engine: half of a process's time on a busy machine.
+    """
     monkeypatch.setenv("GTA_TEST_KEY_A", "none")
     stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
     run = tmp_path / "run"
@@ -36,12 +39,12 @@ def test_judging_costs_a_fraction_of_upstreams(
     rendering = time.monotonic() - start
     print(f"rendering: {rendering:.1f} s")
     with counting_server(1.0) as server:
-        ours = [our_cost(run, server, leaves) for leaves in (1, 4, ALL)]
+        ours = [our_cost(run, server, leaves) for leaves in (ALL, 4, 1)]
         theirs = upstream_cost(units, files, server)
     for cost in (theirs, *ours):
         wall, sent = cost.seconds / theirs.seconds, cost.counts.bytes / theirs.counts.bytes
         print(f"{cost.line()}; of upstream: wall {wall:.3f}, bytes {sent:.3f}")
-    one, four, _ = ours
+    _, four, one = ours
     assert all(cost.seconds + rendering <= theirs.seconds / 10 for cost in ours)
     assert one.counts.cached >= 0.7 * one.counts.tokens
     assert four.counts.bytes <= theirs.counts.bytes / 4

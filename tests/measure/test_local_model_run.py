@@ -1,50 +1,38 @@
-"""A small real model as agent and as judge of five real Workflow tasks, from start to report."""
+"""A small real model as agent and as judge of all 20 Workflow tasks, from start to report."""
 
-import os
-import subprocess
-import sys
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from gta_bench.runs.verdicts import read_verdicts
-from tests.judging.killed import scored
-from tests.judging.stored import settings_file
-from tests.llm_server import MODEL, llm_server
+from tests.judging.killed import run_with_a_kill, scored
+from tests.judging.recording_proxy import recording_proxy
+from tests.llm_server import llm_server
 
 pytestmark = pytest.mark.measure
 
-TASKS = "7,71,111,122,127"
-LEAVES = 41
+LEAVES = 229
 
 
-def test_from_the_first_call_to_the_report(
+def test_twenty_tasks_from_the_first_call_to_the_report_with_a_kill_between(
     tmp_path: Path, workflow_dir: Path, loopback: None
 ) -> None:
-    with llm_server(threads=1) as url:
-        settings_file(
-            tmp_path,
-            url,
-            MODEL,
-            budget={"max_connections": 1, "timeout": 1800},
-            pictures=False,
-            context_tokens=4096,
-        )
-        command = ["run", "workflow", "--model", "local", "--judge", "local", "--agent", "react"]
-        command += ["--max-turns", "3", "--tasks", TASKS, "--data", str(workflow_dir)]
-        ran = subprocess.run(
-            [sys.executable, "-m", "gta_bench.cli", *command, "--out", "run"],
-            cwd=tmp_path,
-            env={**os.environ, "GTA_TEST_KEY_A": "none"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    print(ran.stdout, ran.stderr)
-    assert ran.returncode in (0, 1), "scored, or with leaves left to judge"
-    rows = read_verdicts(tmp_path / "run")
-    print(Counter(getattr(row.verdict, "cause", "scored") for row in rows.values()))
-    assert len(rows) == LEAVES
-    assert len(scored(rows)) >= 0.9 * LEAVES
-    assert "GTA-Workflow" in ran.stdout
+    began = time.monotonic()
+    with llm_server() as url, recording_proxy(url) as proxy:
+        whole = run_with_a_kill(tmp_path, workflow_dir, "0:20", proxy, kill_after=LEAVES // 3)
+    print(whole.printed)
+    print(f"{time.monotonic() - began:.0f} s")
+    for judging in (False, True):
+        timings = [
+            call.reply["timings"]
+            for call in whole.calls
+            if bool(call.request.get("response_format")) == judging and "timings" in call.reply
+        ]
+        total: Counter[str] = Counter()
+        for timing in timings:
+            total.update(timing)
+        print("judge" if judging else "agent", len(timings), "calls", dict(total))
+    print(Counter(getattr(row.verdict, "cause", "scored") for row in whole.rows.values()))
+    assert len(whole.rows) == LEAVES
+    assert len(scored(whole.rows)) >= 0.9 * LEAVES

@@ -87,7 +87,7 @@ def workflow_command(
             level=level,
         ):
             folders.append(played)
-            complete = complete and judged.scores.complete
+            complete = complete and judged.scores.complete and not judged.stopped
     write_reports(folders)
     context.exit(0 if complete else 1)
 
@@ -103,7 +103,9 @@ def _judging(judges: Sequence[str], settings: Settings) -> Judging:
     asked = plan_judging(judges, settings) if judges else None
 
     def judge(folder: Path) -> Judged:
-        names = judge_with_bar(folder, asked) if asked is not None else [""]
-        return Judged(names[0], score_workflow_run(folder, settings))
+        found = judge_with_bar(folder, asked) if asked is not None else []
+        stopped = any(one.stopped for one in found)
+        name = found[0].judge if found else ""
+        return Judged(name, score_workflow_run(folder, settings), stopped)
 
     return judge

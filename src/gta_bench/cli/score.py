@@ -82,14 +82,13 @@ def score(
         # Reading logs needs the evaluation engine, scoring a prediction file does not.
         from gta_bench.runs.workflow_scoring import score_workflow_run
 
-        if judges:
-            judge_stored_run(Path(run), judges, settings)
+        stopped = bool(judges) and judge_stored_run(Path(run), judges, settings)
         judged = score_workflow_run(Path(run), settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
         else:
             write_reports([Path(run)])
-        context.exit(0 if judged.complete else 1)
+        context.exit(0 if judged.complete and not stopped else 1)
     if judges:
         raise UsageError("--judge needs the folder of a Workflow run: GTA-Atomic has no judge.")
     findings: tuple[Finding, ...] = ()
@@ -117,12 +116,12 @@ def score(
     context.exit(0 if scores.n == scores.n_units else 1)
 
 
-def judge_stored_run(run: Path, judges: tuple[str, ...], settings: Settings) -> None:
-    """Ask the judges; the engine is needed for that only."""
+def judge_stored_run(run: Path, judges: tuple[str, ...], settings: Settings) -> bool:
+    """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
 
-    judge_with_bar(run, plan_judging(judges, settings))
+    return any(one.stopped for one in judge_with_bar(run, plan_judging(judges, settings)))
 
 
 def _score_run(run: Path, settings: Settings) -> RunScores:

@@ -209,7 +209,7 @@ async def _show(
             draft.missed("its content", exc)
         if not draft.texts and not draft.pictures:
             show_bytes(draft)
-    store.keep(work.key, _finished(draft, work, identity))
+    store.keep(work.key, _finished(draft, work, identity), late=draft.late)
 
 
 def _finished(draft: Draft, work: _Work, identity: Identity) -> FileEvidence:

@@ -16,13 +16,20 @@ from gta_bench.records.evidence import FileEvidence
 from gta_bench.runs.artefacts import ArtefactStore
 
 EVIDENCE = "evidence"  # its folder in a run
+_FILES = "files"
+_LATE = "late"
 
 
 class EvidenceStore:
-    """A folder with one JSON file per shown file, and the pictures beside them."""
+    """A folder with one JSON file per shown file, and the pictures beside them.
+
+    What a program had too little time for is good for whoever opened this store and for readers;
+    the next one to open it makes it again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._late: dict[str, FileEvidence] = {}
         self.pictures = ArtefactStore(folder / "pictures")
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -32,8 +39,11 @@ class EvidenceStore:
 
     def find(self, key: str) -> FileEvidence | None:
         """What was made before, if all of it is still here."""
+        return self._late.get(key) or self._read(self._file(_FILES, key))
+
+    def _read(self, file: Path) -> FileEvidence | None:
         try:
-            found = FileEvidence.model_validate_json(self._file(key).read_bytes())
+            found = FileEvidence.model_validate_json(file.read_bytes())
         except (FileNotFoundError, ValidationError):
             return None
         whole = all(self.pictures.path(picture.digest).is_file() for picture in found.pictures)
@@ -41,14 +51,17 @@ class EvidenceStore:
 
     def files(self) -> Iterator[FileEvidence]:
         """Everything that was made, for readers; what cannot be read is left out."""
-        for file in sorted(self.folder.glob("files/*/*.json")):
-            found = self.find(file.stem)
-            if found is not None:
-                yield found
+        for kept in (_LATE, _FILES):  # what was made in time counts
+            for file in sorted(self.folder.glob(f"{kept}/*/*.json")):
+                found = self._read(file)
+                if found is not None:
+                    yield found
 
-    def keep(self, key: str, evidence: FileEvidence) -> None:
+    def keep(self, key: str, evidence: FileEvidence, *, late: bool = False) -> None:
         """Keep a file's evidence; its pictures are kept already."""
-        file = self._file(key)
+        if late:
+            self._late[key] = evidence
+        file = self._file(_LATE if late else _FILES, key)
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".part-")
         with os.fdopen(handle, "wb") as stream:
@@ -64,8 +77,8 @@ class EvidenceStore:
                 await stack.enter_async_context(lock)
             yield
 
-    def _file(self, key: str) -> Path:
-        return self.folder / "files" / key[:2] / f"{key}.json"
+    def _file(self, kept: str, key: str) -> Path:
+        return self.folder / kept / key[:2] / f"{key}.json"
 
 
 def evidence_key(*parts: object) -> str:

@@ -18,6 +18,8 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
+# Whether no further call may be made; what was not asked stays open.
+Stop = Callable[[], object]
 
 # A reply that can be asked for again; what the provider refuses stays refused.
 _ASK_AGAIN: frozenset[Cause] = frozenset(
@@ -71,6 +73,7 @@ async def judge_unit(
     known: Known | None = None,
     pictures: PictureSource,
     keep: Keep,
+    stop: Stop = lambda: None,
 ) -> tuple[VerdictRow, ...]:
     """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
     unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
@@ -80,6 +83,8 @@ async def judge_unit(
     prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
 
     async def judged(call: _Call) -> tuple[VerdictRow, ...]:
+        if stop():
+            return ()
         rows = await unit.judged(call, prompt)
         await keep(rows)
         return rows
@@ -182,7 +187,10 @@ class _Unit:
         leaves: Sequence[Checkpoint],
         problem: str | None = None,
     ) -> _Answered:
-        config = self._config(call.repeat, several=prompt.several)
+        # All ids keep the prefix of a unit's calls the same. The second try is rare, and a schema
+        # that names what is asked leaves a model no other leaf to reply about.
+        named = self.leaves if problem is None else leaves
+        config = self._config(call.repeat, named, several=prompt.several)
         output = await ask_model(self.judge.model, prompt.ask(leaves, problem), config)
         ids = [leaf.id for leaf in leaves]
         if isinstance(output, Unscored):
@@ -192,8 +200,8 @@ class _Unit:
         answered.model = output.model
         return answered
 
-    def _config(self, repeat: int, *, several: bool) -> GenerateConfig:
-        schema = reply_schema([leaf.id for leaf in self.leaves], several=several)
+    def _config(self, repeat: int, named: Sequence[Checkpoint], *, several: bool) -> GenerateConfig:
+        schema = reply_schema([leaf.id for leaf in named], several=several)
         config = GenerateConfig(response_schema=schema)
         if self.judge.options.batch:
             config.batch = True

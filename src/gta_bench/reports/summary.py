@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gta_bench.records.run import Mode, RunManifest, Usage
-from gta_bench.records.scores import Measured, RunScores, ToolUse
+from gta_bench.records.scores import RunScores, ToolUse
 from gta_bench.reports.tables import Table, shown
 
 Scoring = Literal["strict", "compat"]
@@ -81,14 +81,6 @@ def tool_table(tools: Sequence[ToolUse]) -> Table:
             )
             for use in tools
         ),
-    )
-
-
-def measured_table(found: Sequence[Measured]) -> Table:
-    """Metrics of a user's own."""
-    return Table(
-        ("metric", "n/N", "mean"),
-        tuple((one.name, f"{one.n}/{one.n_units}", shown(one.value)) for one in found),
     )
 
 

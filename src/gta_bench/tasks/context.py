@@ -22,6 +22,7 @@ from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
+from gta_bench.tasks.spending import Spending
 
 
 class Taping(NamedTuple):
@@ -61,7 +62,8 @@ class RunContext:
 
     `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
     of, with what goes back to the system. `harness` or `product` is the foreign system that is
-    measured, if one is. `closing` ends what was opened on the way.
+    measured, if one is. `spending` bounds what a judge may cost. `closing` ends what was opened on
+    the way.
     """
 
     files: Path
@@ -71,6 +73,7 @@ class RunContext:
     earlier: Earlier | None = None
     product: Product | None = None
     harness: Harness | None = None
+    spending: Spending | None = None
     closing: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
 
@@ -99,6 +102,12 @@ def at_end(work: Callable[[], None]) -> None:
 def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     return _contexts[-1].settings if _contexts else read_settings().settings
+
+
+def current_spending() -> Spending:
+    """What judging may still cost."""
+    kept = _contexts[-1].spending if _contexts else None
+    return kept or Spending(current_settings().budget)
 
 
 def current_tooling() -> OpenTooling:

@@ -38,10 +38,14 @@ SHARED = (ARTEFACTS, EVIDENCE)
 
 
 class Judged(NamedTuple):
-    """What a judge made of a round: the name of its verdicts, and the scores."""
+    """What a judge made of a round: the name of its verdicts, and the scores.
+
+    It may have been `stopped` by a limit of the budget.
+    """
 
     judge: str
     scores: WorkflowScores
+    stopped: bool = False
 
 
 Judging = Callable[[Path], Judged]

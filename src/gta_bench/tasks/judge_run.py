@@ -30,6 +30,7 @@ from gta_bench.tasks.judging import (
     open_judge,
 )
 from gta_bench.tasks.models import ChosenModel, choose_model, open_model
+from gta_bench.tasks.spending import Spending, check_price
 
 JUDGING = "judging"
 
@@ -45,11 +46,15 @@ class Judging:
 
 
 class JudgedBy(NamedTuple):
-    """A judge's name in the run; how many verdicts it was asked for now, and how many it gave."""
+    """A judge's name in the run; how many verdicts it lacked, and how many it gave now.
+
+    `stopped` names the limit of the budget at which it was asked no more.
+    """
 
     judge: str
-    asked: int
+    wanted: int
     scored: int
+    stopped: str | None = None
 
 
 # Opens a bar for a judge and the number of units before it.
@@ -80,20 +85,23 @@ def judge_run(run: Path, judging: Judging, watching: Watching) -> Iterator[Judge
     """Ask every judge for the scores that the run does not have yet."""
     units = judgeable_units(run)
     opened = [_opened(one, judging) for one in judging.models]
+    spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     for model in opened:
         judge = open_judge(model, judging.options, repeats=judging.repeats)
         before = _open_leaves(run, units, evidence, judge)
         if before:
             with evidence_source(run, evidence), watching(judge.name, len(before)) as listener:
-                _evaluate(run, judge, list(before), judging.settings, listener)
-        asked = sum(before.values())
+                context = RunContext(files_folder(run), judging.settings, spending=spending)
+                _evaluate(run, judge, list(before), context, listener)
+        wanted = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
-        yield JudgedBy(judge.name, asked, asked - left)
+        yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
 def _opened(chosen: ChosenModel, judging: Judging) -> Model:
     model = open_model(chosen, judging.settings.budget)
+    check_price(model, judging.settings.budget)
     if judging.options.batch:
         # A batch takes hours, and gathers whatever is in flight.
         model.config.attempt_timeout = None
@@ -125,16 +133,15 @@ async def made_evidence(
 
 
 def _evaluate(
-    run: Path, judge: Judge, wanted: list[str], settings: Settings, listener: Listener
+    run: Path, judge: Judge, wanted: list[str], context: RunContext, listener: Listener
 ) -> None:
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.tasks.progress import closed_afterwards, sample_progress
 
-    task = judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump())
-    context = RunContext(files=files_folder(run), settings=settings)
+    budget = context.settings.budget
     with sample_progress(listener), closed_afterwards(judge.model), run_context(context):
         inspect_eval(
-            task,
+            judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump()),
             model=judge.model,
             model_roles={ROLE: judge.model},
             sample_id=wanted,
@@ -143,7 +150,7 @@ def _evaluate(
             log_buffer=1,
             log_realtime=False,
             log_images=False,
-            max_samples=len(wanted) if judge.options.batch else settings.budget.max_connections,
+            max_samples=len(wanted) if judge.options.batch else budget.max_connections,
             ctl_server=False,
             score_display=False,
             log_level="error",

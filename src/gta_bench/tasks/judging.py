@@ -19,8 +19,9 @@ from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_workflow_units
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.tasks.context import current_settings
+from gta_bench.tasks.context import current_settings, current_spending
 from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
+from gta_bench.tasks.spending import Spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
@@ -99,11 +100,12 @@ def judge_leaves(
     folder = Path(run)
     known = read_verdicts(folder)
     source = _sources.get(folder) or RunEvidence(folder, current_settings())
+    spending = current_spending()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]
         judge = open_judge(get_model(role=ROLE), options, repeats=repeats)
-        rows = await judged(folder, unit, judge, source, known)
+        rows = await judged(folder, unit, judge, source, known, spending)
         state.store.set(_ROWS, [row.model_dump(mode="json") for row in rows])
         state.messages = [
             ChatMessageUser(content=unit.task.request),
@@ -115,11 +117,17 @@ def judge_leaves(
 
 
 async def judged(
-    run: Path, unit: WorkflowUnit, judge: Judge, source: EvidenceSource, known: Known
+    run: Path,
+    unit: WorkflowUnit,
+    judge: Judge,
+    source: EvidenceSource,
+    known: Known,
+    spending: Spending,
 ) -> Sequence[VerdictRow]:
     """The new verdicts on a unit, each kept in the run as soon as it is there."""
 
     async def keep(rows: Sequence[VerdictRow]) -> None:
+        spending.add(rows)
         await asyncio.to_thread(append_verdicts, run, rows)
 
     try:
@@ -136,6 +144,7 @@ async def judged(
         known=known,
         pictures=source.picture,
         keep=keep,
+        stop=spending.over,
     )
 
 

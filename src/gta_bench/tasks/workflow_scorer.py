@@ -25,7 +25,7 @@ from gta_bench.runs.samples import (
     read_workflow_task,
 )
 from gta_bench.settings import JudgeSettings
-from gta_bench.tasks.context import artefact_store, current_settings
+from gta_bench.tasks.context import artefact_store, current_settings, current_spending
 from gta_bench.tasks.evidence import RunEvidence
 from gta_bench.tasks.judge_run import judge_options
 from gta_bench.tasks.judging import ROLE, judged, open_judge
@@ -80,7 +80,8 @@ async def _judged(unit: WorkflowUnit, settings: JudgeSettings) -> list[VerdictRo
     options = judge_options(settings)
     judge = open_judge(get_model(role=ROLE), options, repeats=settings.repeats)
     folder = artefact_store().folder.parent
-    return list(await judged(folder, unit, judge, RunEvidence(folder, current_settings()), {}))
+    source = RunEvidence(folder, current_settings())
+    return list(await judged(folder, unit, judge, source, {}, current_spending()))
 
 
 def _unit(state: TaskState) -> WorkflowUnit:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
 from gta_bench.content.pictures import measure
-from gta_bench.errors import GtaError, ToolError, ToolUnavailable
+from gta_bench.errors import ConfinedError, GtaError, ToolError, ToolUnavailable
 from gta_bench.judging.showing.limits import EvidenceLimits
 from gta_bench.records.evidence import Picture, Probe
 from gta_bench.tools.contract import Equipment
@@ -48,7 +48,10 @@ class Subject:
 
 @dataclass
 class Draft:
-    """What is known of the file so far, in the order in which it is shown."""
+    """What is known of the file so far, in the order in which it is shown.
+
+    It is `late` where a program ran out of time, which may be the fault of a busy machine.
+    """
 
     subject: Subject
     texts: list[str] = field(default_factory=list)
@@ -57,6 +60,7 @@ class Draft:
     cut: list[str] = field(default_factory=list)
     unshown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    late: bool = False
 
     @property
     def room(self) -> int:
@@ -116,6 +120,7 @@ class Draft:
         reason = problem.reason if isinstance(problem, ToolUnavailable) else str(problem)
         words = " ".join(clean(reason).split())  # foreign words may be among them
         self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
+        self.late |= isinstance(problem, ConfinedError) and problem.cause == "timeout"
 
 
 async def settled(work: Awaitable[Value]) -> Value | GtaError:
