@@ -36,7 +36,7 @@ def bundle(folder: Path, run: Path) -> Path:
     result = gta("leaderboard", "submit", run, "--out", out, "--key", folder / "key.pem")
     assert result.exit_code == 0, result.output
     assert "A new key to sign with" in result.stderr
-    assert "2026-11/atomic/none-none-gold" in result.stderr
+    assert "2026-11/atomic/gold" in result.stderr
     return out
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,12 +68,17 @@ def whole(spec: ToolSpec) -> dict[str, Any]:
     return {name: values.get(name, "x") for name in required}
 
 
+def asks_a_model(spec: ToolSpec, kind: str) -> bool:
+    """Whether a text of this kind goes to a local model."""
+    return spec.name in LOADS_A_MODEL and kind == "text"
+
+
 def attacks(spec: ToolSpec) -> list[tuple[str, ...]]:
     """The arguments that one call spoils; each argument that is a text is in one of them."""
     texts = [
         entry.name or ""
         for entry in spec.inputs
-        if entry.type not in PLAIN and not (spec.name in LOADS_A_MODEL and entry.type == "text")
+        if entry.type not in PLAIN and not asks_a_model(spec, entry.type)
     ]
     carrier = next((name for name in texts if name in FREE), None)
     if carrier is None or "output_dir" not in texts:
@@ -100,7 +105,18 @@ def attack(
     return statuses
 
 
-def sweep(target: Target, *, every: int, at_once: int = 1) -> dict[str, Counter[int]]:
+def asked(spec: ToolSpec) -> list[tuple[str, ...]]:
+    """The arguments that go to a local model."""
+    return [(entry.name or "",) for entry in spec.inputs if asks_a_model(spec, entry.type)]
+
+
+def sweep(
+    target: Target,
+    *,
+    every: int,
+    at_once: int = 1,
+    spoiled: Callable[[ToolSpec], list[tuple[str, ...]]] = attacks,
+) -> dict[str, Counter[int]]:
     """Hostile texts in every argument that is a text; what the calls of each tool came to."""
     planted = target.folder / "secret.txt"
     planted.write_text("planted-secret", encoding="utf-8")
@@ -110,7 +126,7 @@ def sweep(target: Target, *, every: int, at_once: int = 1) -> dict[str, Counter[
     with ThreadPoolExecutor(at_once) as pool:
         jobs: list[tuple[str, Future[Counter[int]]]] = []
         for name, spec in Toolbox(Equipment(Settings())).specs().items():
-            for names in attacks(spec):
+            for names in spoiled(spec):
                 texts = TRAVERSALS[len(jobs) % every :: every]
                 jobs.append((name, pool.submit(attack, target, spec, names, texts)))
         for name, job in jobs:
@@ -141,19 +157,36 @@ def test_no_text_of_the_whole_corpus_in_any_argument_leads_out_of_the_workspace(
     assert calls(sweep(without_jail, every=1)) > 5000
 
 
-@pytest.mark.measure
-def test_nor_with_the_jail(tmp_path: Path) -> None:
-    """The same with every tool that runs foreign code or programs; takes some minutes."""
+@pytest.fixture
+def equipped(tmp_path: Path) -> Iterator[Target]:
+    """All tools that run here: with the jail, and with local models."""
     files = {**light_files(), **media_files(tmp_path)}
     equipment = asyncio.run(open_equipment(Settings()))
     try:
         with tool_server(Toolbox(equipment), tmp_path / "served") as served:
-            found = sweep(Target(served, tmp_path, files), every=1, at_once=4)
+            yield Target(served, tmp_path, files)
     finally:
         close_equipment(equipment)
+
+
+def say(found: Mapping[str, Counter[int]]) -> None:
     for name, statuses in found.items():
         print(name, dict(statuses))
     print(f"{calls(found)} calls")
+
+
+@pytest.mark.measure
+def test_nor_in_what_local_models_are_asked(equipped: Target) -> None:
+    found = sweep(equipped, every=1, at_once=2, spoiled=asked)
+    say(found)
+    assert calls(found) >= 4 * len(TRAVERSALS)
+
+
+@pytest.mark.measure
+def test_nor_with_the_jail(equipped: Target) -> None:
+    """The same with every tool that runs foreign code or programs; takes some minutes."""
+    found = sweep(equipped, every=1, at_once=4)
+    say(found)
     # Each tool that takes a name or a folder did write, if it can run here.
     for name, spec in Toolbox(Equipment(Settings())).specs().items():
         if {"filename", "output_dir"} & {entry.name for entry in spec.inputs}:

@@ -10,7 +10,7 @@ import httpx
 
 from gta_bench.errors import EnvironmentProblem, ToolServerFailure
 from gta_bench.serving.choice import TOKEN_VARIABLE
-from gta_bench.tools.backends.certificates import certificates
+from gta_bench.tools.certificates import certificates
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})
 

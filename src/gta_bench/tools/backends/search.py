@@ -11,7 +11,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tools.backends.certificates import certificates
+from gta_bench.tools.certificates import certificates
 
 ATTEMPTS = 3
 TIMEOUT = 10.0  # seconds

@@ -14,7 +14,7 @@ import httpx
 from pydantic import JsonValue
 
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
-from gta_bench.tools.backends.certificates import certificates
+from gta_bench.tools.certificates import certificates
 
 logger = logging.getLogger(__name__)
 
