@@ -8,7 +8,7 @@ GtaError                 told to the user in one line: what, where, what next
 ├── FetchError           exit 3: a download or an archive that must not be used
 ├── RunError             exit 2: a run directory that is not what the command needs
 ├── StoreError           exit 3: a store of runs that cannot be reached or written
-├── WorkFailed           exit of its cause: work in another process, or a run that stopped early
+├── WorkFailed           exit 1: work elsewhere, or a run, that ended early; or as its cause does
 ├── ToolError            exit 1: told to the agent and recorded; the run goes on
 │   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
 │   └── InjectedFault    exit 1: a failure that a control made on purpose

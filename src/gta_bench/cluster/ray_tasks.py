@@ -75,6 +75,8 @@ def connect(address: str) -> None:
         ) from exc
     quiet_ray()
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address.startswith(("127.0.0.1:", "localhost:")):
+        _stay_on_loopback()
     try:
         ray.init(address=address, **quiet)
     except ConnectionError as exc:
@@ -82,7 +84,18 @@ def connect(address: str) -> None:
             raise EnvironmentProblem(
                 f"No Ray cluster answers at {address}: {str(exc).splitlines()[0]}"
             ) from exc
-        # Reached by this machine alone.
-        ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        _stay_on_loopback()
+        ray.init(address="local", include_dashboard=False, **quiet)
     except ValueError as exc:
         raise UsageError(f"--cluster {address!r}: {exc}") from exc
+
+
+def _stay_on_loopback() -> None:
+    """Ray takes 127.0.0.1 for the address by which others reach this machine, unless told not to.
+
+    The variable is for the processes that it starts; here it was read when Ray was imported.
+    """
+    from ray._private import ray_constants
+
+    quiet_ray(loopback=True)
+    ray_constants.ENABLE_RAY_CLUSTER = False
