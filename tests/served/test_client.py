@@ -7,7 +7,10 @@ import pytest
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure, ToolUnavailable
 from gta_bench.records.results import ToolResult
+from gta_bench.serving.exchange import Exchange
+from tests.file_server import serving
 from tests.served.support import (
+    HASTY,
     PNG,
     Served,
     SmallTools,
@@ -86,6 +89,21 @@ def test_a_bug_on_the_server_fails_the_sample_and_reaches_no_agent(
 ) -> None:
     with workspace_of(tmp_path, {}) as space, pytest.raises(ToolServerFailure, match="tool server"):
         call(small, protocol, space, "Crash")
+
+
+def test_a_proxy_whose_server_ended_under_a_request_is_asked_again() -> None:
+    async def ask() -> bytes:
+        exchange = Exchange.to(proxy.url, None, HASTY)
+        try:
+            return (await exchange.send("GET", "/tools")).content
+        finally:
+            await exchange.client.aclose()
+
+    with serving() as proxy:
+        proxy.files["/tools"] = b"here again"
+        proxy.statuses = [500, 503]
+        assert asyncio.run(ask()) == b"here again"
+        assert len(proxy.requests) == 3
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

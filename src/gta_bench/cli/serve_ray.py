@@ -25,7 +25,7 @@ def serve_on_ray(
     if plan.proxy == "haproxy":
         if new:
             raise UsageError(
-                "proxy: haproxy listens on every address of the machine; give a token with "
+                "proxy: haproxy opens ports on every address of the machine; give a token with "
                 "--token-env or --token-file."
             )
         use_haproxy()

@@ -12,7 +12,8 @@ from gta_bench.errors import EnvironmentProblem, ToolServerFailure
 from gta_bench.serving.choice import TOKEN_VARIABLE
 from gta_bench.tools.certificates import certificates
 
-AGAIN = frozenset({408, 425, 429, 502, 503, 504})
+# 500 too: it is what a proxy says when the server behind it ended under the request.
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Exchange:
                 await asyncio.sleep(self.patience.pause(attempt, asked))
         raise ToolServerFailure(
             f"The tool server at {self.url} does not answer ({said}); "
-            "start it and run the same command again."
+            "start it, or see its log, and run the same command again."
         )
 
     def _checked(self, response: httpx.Response) -> httpx.Response:
