@@ -74,9 +74,16 @@ def test_the_wheel_works_where_nothing_of_the_repository_is(
         "PYTHONPATH": os.pathsep.join([str(site), *packages]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    ran = subprocess.run(
-        [*program, "demo"], cwd=home, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
-    owner = (home / "gta-demo" / "report.html").stat().st_uid
+    data = str(site / "gta_bench" / "demo" / "data" / "atomic")
+    options = ["--mode", "step", "--agent", "gold", "--data", data, "--out", "gold"]
+    for arguments in (
+        ["--version"],
+        ["run", "atomic", *options, "--similarity", "exact-or-half"],
+        ["report", "gold", "--html", "page.html"],
+    ):
+        ran = subprocess.run(
+            [*program, *arguments], cwd=home, env=environment, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
+    owner = (home / "page.html").stat().st_uid
     assert owner == (NOBODY if user == "ordinary" else 0)
