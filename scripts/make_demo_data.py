@@ -7,6 +7,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from gta_bench.demo.script import BARS
 from gta_bench.tools.catalog import load_tool
 
 FOLDER = Path(__file__).parent.parent / "src" / "gta_bench" / "demo" / "data"
@@ -35,14 +36,6 @@ SOLVE = """from sympy import symbols, solve
 def solution():
     x = symbols('x')
     return solve(x**2 - 5*x + 6, x)
-"""
-PLOT = """import matplotlib.pyplot as plt
-
-def solution():
-    figure, axes = plt.subplots()
-    axes.bar(['Mon', 'Tue', 'Wed', 'Thu'], [12, 19, 7, 15])
-    axes.set_ylabel('cups of coffee')
-    return figure
 """
 
 
@@ -102,7 +95,7 @@ def _atomic() -> dict[str, Entry]:
             "Draw a bar chart of the cups of coffee I drank: Monday 12, Tuesday 19, Wednesday 7, "
             "Thursday 15.",
             [
-                _call("Plot", "Draws the chart.", command=PLOT),
+                _call("Plot", "Draws the chart.", command=BARS),
                 _reply("Plot", "image/dummy_generated_image.jpg", "image"),
             ],
             "Here is the chart.",

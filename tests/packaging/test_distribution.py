@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,23 +50,29 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
     assert {"CONTRIBUTING.md", "SECURITY.md", "examples/harness.py", "docs/index.md"} <= names
 
 
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that any user may enter; pytest keeps its own ones for itself."""
+    with tempfile.TemporaryDirectory(prefix="gta-wheel-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("user", ["root", "ordinary"])
 def test_the_wheel_works_where_nothing_of_the_repository_is(
-    built: Path, tmp_path: Path, user: str
+    built: Path, place: Path, user: str
 ) -> None:
     """Its own files alone are on the path, beside what it depends on; as root and as nobody."""
     if os.geteuid() != 0:
         pytest.skip("only root can become both users")
-    site = tmp_path / "site"
+    site = place / "site"
     wheel = str(next(built.glob("*.whl")))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     subprocess.run([*command, "--target", str(site), wheel], check=True, capture_output=True)
-    home = tmp_path / "home"
+    home = place / "home"
     home.mkdir()
     program = ["/usr/bin/python3.11", "-m", "gta_bench.cli"]
     if user == "ordinary":
-        for folder in (home, *tmp_path.parents[:2], tmp_path):
-            folder.chmod(0o755)
         os.chown(home, NOBODY, NOBODY)
         program = as_nobody(program)
     packages = [path for path in sys.path if path.endswith("site-packages")]
@@ -74,9 +82,16 @@ def test_the_wheel_works_where_nothing_of_the_repository_is(
         "PYTHONPATH": os.pathsep.join([str(site), *packages]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    ran = subprocess.run(
-        [*program, "demo"], cwd=home, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
-    owner = (home / "gta-demo" / "report.html").stat().st_uid
+    data = str(site / "gta_bench" / "demo" / "data" / "atomic")
+    options = ["--mode", "step", "--agent", "gold", "--data", data, "--out", "gold"]
+    for arguments in (
+        ["--version"],
+        ["run", "atomic", *options, "--similarity", "exact-or-half"],
+        ["report", "gold", "--html", "page.html"],
+    ):
+        ran = subprocess.run(
+            [*program, *arguments], cwd=home, env=environment, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
+    owner = (home / "page.html").stat().st_uid
     assert owner == (NOBODY if user == "ordinary" else 0)
