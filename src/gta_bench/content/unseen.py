@@ -93,7 +93,9 @@ def _in_sheets(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
     hidden = [
         found for text in texts("xl/worksheets/sheet") for found in OUT_OF_SIGHT.findall(text)
     ]
-    yield UnseenText("rows or columns that are hidden", " ".join(hidden), kept=True)
+    yield UnseenText(
+        "rows or columns that are hidden, each told as a word", " ".join(hidden), kept=True
+    )
 
 
 def _properties(text: str) -> str:
