@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import LOAD_DATASET
+
 from datasets import Dataset
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
-from opencompass.datasets.base import BaseDataset
-from opencompass.registry import LOAD_DATASET
 
 # The columns that every config's reader_cfg names.
 INPUT, OUTPUT = "request", "task"

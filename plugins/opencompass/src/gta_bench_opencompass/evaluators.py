@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.registry import ICL_EVALUATORS
+
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
@@ -17,9 +20,6 @@ from gta_bench.records.steps import Trace
 from gta_bench.records.upstream import read_trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.similarity.catalog import load_similarity
-from opencompass.openicl.icl_evaluator import BaseEvaluator
-from opencompass.registry import ICL_EVALUATORS
-
 from gta_bench_opencompass.datasets import OUTPUT
 
 # Our names and upstream's.

@@ -9,6 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
+from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
+from opencompass.registry import ICL_INFERENCERS
+from opencompass.utils.prompt import PromptList
+
 from gta_bench.agents.contract import Decision
 from gta_bench.agents.gold import reference_step
 from gta_bench.agents.history import History, dataset_files, step_histories
@@ -30,10 +34,6 @@ from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.source import ToolSource
-from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
-from opencompass.registry import ICL_INFERENCERS
-from opencompass.utils.prompt import PromptList
-
 from gta_bench_opencompass.datasets import INPUT, OUTPUT
 
 ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
