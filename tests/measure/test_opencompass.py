@@ -142,7 +142,7 @@ def test_opencompass_gives_the_numbers_of_gta_score(
         }
         print(mode, scoring, found)
         assert found == pytest.approx({name: wanted[name] for name in columns})
-        assert wanted["tool_call"] and wanted["tool_call_error"]
+        assert 0 < wanted["tool_call"], "there is something to compare"
 
 
 @pytest.mark.measure
