@@ -16,7 +16,6 @@ from inspect_ai.util import materialize_media
 
 from gta_bench.agents.contract import Setup
 from gta_bench.agents.history import History
-from gta_bench.agents.prompts import render
 from gta_bench.errors import UsageError
 from gta_bench.records.attachment import Attachment
 
@@ -29,13 +28,6 @@ def chosen_model(setup: Setup) -> Model:
 def chosen_config(setup: Setup) -> GenerateConfig:
     """What the setup asks of the model beyond Inspect's own configuration."""
     return setup.config if setup.config is not None else GenerateConfig()
-
-
-def files_text(attachments: Sequence[Attachment]) -> str | None:
-    """The message that tells the agent its files; None where a task has none."""
-    if not attachments:
-        return None
-    return render("files.md", paths=", ".join(f"`{item.path}`" for item in attachments))
 
 
 def user_message(text: str, images: Sequence[ContentImage]) -> ChatMessageUser:

@@ -11,28 +11,28 @@ from inspect_ai.model import (
 )
 
 from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.history import History, Said, merge_replies, reply_text
+from gta_bench.agents.files import files_text
+from gta_bench.agents.history import History, Said, merge_replies
 from gta_bench.agents.messages import (
     attached_images,
     chosen_config,
     chosen_model,
-    files_text,
     user_message,
 )
-from gta_bench.agents.prompts import render
 from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
 from gta_bench.agents.react_text import (
     answer_text,
     call_text,
     response_text,
     system_prompt,
-    upstream_call_text,
-    upstream_system_prompt,
 )
 from gta_bench.agents.react_tolerant import parse_tolerant
+from gta_bench.agents.upstream_chat import upstream_chat
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
 from gta_bench.records.steps import CallStep
 from gta_bench.records.tools import ToolSpec
+
+ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
 def react(setup: Setup) -> Decide:
@@ -83,21 +83,14 @@ def react_messages(
 def upstream_messages(
     history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
 ) -> list[ChatMessage]:
-    """Upstream's chat, which differs between the modes in roles, markers and last message."""
-    step_mode = history.mode == "step"
-    messages: list[ChatMessage] = [ChatMessageSystem(content=upstream_system_prompt(tools))]
-    files = files_text(history.attachments)
-    if files is not None:
-        role = ChatMessageSystem if step_mode else ChatMessageUser
-        messages.append(role(content=files))
-    for said in merge_replies(history):
-        messages += _upstream_turn(said, images, step_mode=step_mode)
-        images = () if isinstance(said, UserTurn) else images
-    if history.last and step_mode:
-        # Kept for parity: also where the reference's last turn is a call (16 tasks).
-        messages.append(ChatMessageUser(content=render("answer_without_tools.md")))
-    elif history.last:
-        messages.append(ChatMessageSystem(content=render("answer_now.md")))
+    """Upstream's chat; pictures go with the first request."""
+    messages: list[ChatMessage] = []
+    for message in upstream_chat(history, tools):
+        if message.request:
+            messages.append(user_message(message.text, images))
+            images = ()
+        else:
+            messages.append(ROLES[message.role](content=message.text))
     return messages
 
 
@@ -113,23 +106,4 @@ def _react_turn(said: Said, images: Sequence[ContentImage]) -> list[ChatMessage]
     return [
         ChatMessageAssistant(content=said.reply),
         ChatMessageUser(content=f"{RESPONSE} {said.told}"),
-    ]
-
-
-def _upstream_turn(
-    said: Said, images: Sequence[ContentImage], *, step_mode: bool
-) -> list[ChatMessage]:
-    if isinstance(said, tuple):
-        text = reply_text(said)
-        return [ChatMessageSystem(content=text if step_mode else f"{RESPONSE}{text}\n")]
-    if isinstance(said, UserTurn):
-        return [user_message(said.content, images)]
-    if isinstance(said, CallTurn):
-        own_words = None if step_mode else said.content
-        return [ChatMessageAssistant(content=own_words or upstream_call_text(said))]
-    if isinstance(said, AnswerTurn):
-        return [ChatMessageAssistant(content=said.content)]
-    return [
-        ChatMessageAssistant(content=said.reply),
-        ChatMessageSystem(content=f"{RESPONSE}{said.told}\n"),
     ]

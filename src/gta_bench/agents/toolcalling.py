@@ -17,12 +17,12 @@ from inspect_ai.util import JSONType
 
 from gta_bench.agents.arguments import ARGS_ERROR, checked_call, distinct_tools, failed_call
 from gta_bench.agents.contract import Decide, Decision, Setup
+from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History, RefusedTurn, merge_replies, reply_text
 from gta_bench.agents.messages import (
     attached_images,
     chosen_config,
     chosen_model,
-    files_text,
     user_message,
 )
 from gta_bench.agents.prompts import render

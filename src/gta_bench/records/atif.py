@@ -145,7 +145,7 @@ def _agent_step(
             message, marks = step.content, _Marks(step="answer", error=step.error)
         case MalformedStep():
             message, marks = step.content, _Marks(step="malformed", reason=step.reason)
-        case None:
+        case _:
             marks = _Marks(step="thought")
     return AtifStep(
         step_id=number,

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from gta_bench.agents.contract import DecidedStep
 from gta_bench.agents.history import History, RefusedTurn
-from gta_bench.agents.loop import MAX_TURNS, Work, call_tool
+from gta_bench.agents.loop import MAX_TURNS, TOOL_ERROR, Work, call_tool
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
@@ -191,23 +191,22 @@ class _Episode:
                 self._refuse(action, "", told)
             case CallStep(arguments=arguments) if not isinstance(arguments, dict):
                 told = "The arguments are not an object."
-                action = action.model_copy(update={"error": StepError(type=REFUSED, message=told)})
+                action = action.model_copy(
+                    update={"error": StepError(type=TOOL_ERROR, message=told)}
+                )
                 self._refuse(action, "", told)
             case CallStep():
                 with suppress(ToolUnavailable):
                     try:
                         await call_tool(self.work, action, self.source, self.workspace)
                     except ToolError as exc:
-                        error = StepError(type=REFUSED, message=str(exc))
+                        error = StepError(type=TOOL_ERROR, message=str(exc))
                         return action.model_copy(update={"error": error})
         return action
 
     def _refuse(self, step: MalformedStep | CallStep, reply: str, told: str) -> None:
         self.work.steps.append(step)
         self.work.turns.append(RefusedTurn(reply=reply, told=told))
-
-
-REFUSED = "TOOL_ERROR"
 
 
 def taped(tape: Tape, dataset: DatasetName) -> Sources:
