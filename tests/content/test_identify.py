@@ -119,15 +119,15 @@ def test_an_archive_with_a_million_names_is_not_listed_to_find_its_kind() -> Non
     directory = entry * 400_000
     size = len(directory).to_bytes(4, "little")
     end = b"PK\x05\x06" + bytes(8) + size + bytes(4) + bytes(2)
-    start = time.perf_counter()
+    start = time.process_time()
     assert find_form(b"PK\x03\x04" + directory + end) == "zip"
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_many_comments_before_the_root_cost_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert identify("a", b"<!-- a --><!-- b -->" * 100_000).kind == "text"
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(st.binary(max_size=400), st.sampled_from([b"", b"PK\x03\x04", b"%PDF-", b"<", b"\xff\xfe"]))

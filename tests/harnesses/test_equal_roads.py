@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from gta_bench.runs.logs import read_workflow_units
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
 from gta_bench.tasks.judge_run import made_evidence
-from tests.chat_server import ChatServer, chat_server
+from tests.chat_server import ChatServer
+from tests.harnesses.mcp_calls import calling_harness
 from tests.judging.builders import honest
 from tests.judging.stored import settings_file
 
@@ -33,23 +34,7 @@ SCRIPT = (
 )
 ANSWER = "The table is in outputs/table.csv."
 HERE = "tests.harnesses.test_equal_roads"
-HARNESS = f"""
-import json, os, urllib.request
-
-for name, arguments in {SCRIPT!r}:
-    params = {{"name": name, "arguments": arguments}}
-    body = {{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}}
-    urllib.request.urlopen(urllib.request.Request(
-        os.environ["GTA_MCP_URL"],
-        json.dumps(body).encode(),
-        {{
-            "Authorization": "Bearer " + os.environ["GTA_MCP_TOKEN"],
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }},
-    )).read()
-print({ANSWER!r})
-"""
+HARNESS = calling_harness(SCRIPT, ANSWER)
 
 
 def scripted(setup: Setup) -> Decide:
@@ -148,13 +133,6 @@ def evidence_digests(run: Path) -> list[str]:
 @pytest.mark.parametrize("road", ["command", "bridged", "folder"])
 def test_the_evidence_has_the_same_digests(runs: Mapping[str, Path], road: str) -> None:
     assert evidence_digests(runs[road]) == evidence_digests(runs["agent"])
-
-
-@pytest.fixture
-def judge(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
-    with chat_server() as server:
-        yield server
 
 
 @pytest.mark.slow

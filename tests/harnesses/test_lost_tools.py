@@ -9,27 +9,13 @@ from gta_bench.cli import app
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import read_workflow_units
 from tests.builders import parameter, tool, workflow_task, write_workflow
+from tests.harnesses.mcp_calls import calling_harness
 from tests.served.support import TOKEN
 from tests.served.test_runs import server_process
 
 CALCULATOR = tool("Calculator", parameter("expression"))
-HARNESS = """
-import json, os, urllib.request
-
-params = {"name": "Calculator", "arguments": {"expression": "6*7"}}
-body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-for _ in range(2):
-    urllib.request.urlopen(urllib.request.Request(
-        os.environ["GTA_MCP_URL"],
-        json.dumps(body).encode(),
-        {
-            "Authorization": "Bearer " + os.environ["GTA_MCP_TOKEN"],
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        },
-    )).read()
-print("Whatever came of it, I am done.")
-"""
+CALL = ("Calculator", {"expression": "6*7"})
+HARNESS = calling_harness([CALL, CALL], "Whatever came of it, I am done.")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """One result, brought in by four roads, is the same run: answers, files and scores are equal."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest, read_workflow_scores
 from gta_bench.runs.logs import read_workflow_units
 from gta_bench.runs.verdicts import read_verdicts
-from tests.chat_server import ChatServer, chat_server
+from tests.chat_server import ChatServer
 from tests.harnesses.roads import task_ids, write_folder, write_pack
 from tests.judging.builders import honest
 from tests.judging.stored import settings_file
@@ -112,13 +112,6 @@ def test_a_pack_keeps_the_calls_and_the_time_that_it_names(runs: Mapping[str, Pa
 
 # A picture and a document, no file, a crash for an answer; a browser is not needed.
 JUDGED = "94,14,61"
-
-
-@pytest.fixture
-def judge(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
-    with chat_server() as server:
-        yield server
 
 
 @pytest.mark.slow

@@ -118,6 +118,10 @@ def test_the_log_holds_no_token_and_no_content(
         with small.client("a-token-that-is-wrong") as client:
             client.get("/v1/tools", params={"token": TOKEN})
             client.get(f"/{TOKEN}")
+        # A request is logged when all of it is over, which is after its answer has arrived.
+        end = time.monotonic() + 10
+        while len(caplog.records) < 4 and time.monotonic() < end:
+            time.sleep(0.01)
     entries = [json.loads(record.message) for record in caplog.records]
     assert [entry["status"] for entry in entries] == [200, 422, 401, 401]
     assert entries[0]["workspace"] == space.workspace

@@ -202,7 +202,7 @@ def test_retry_after_may_be_a_date(server: OpenAiServer) -> None:
     server.turns = [Turn(503, headers={"retry-after": soon})]
     ask(client(server))
     first, second = server.seen
-    assert 0.5 < second.at - first.at < 2.5
+    assert 0.1 < second.at - first.at < 10
 
 
 @pytest.mark.parametrize("wait", ["3600", "inf", "Fri, 31 Dec 2999 23:59:59 GMT"])

@@ -70,3 +70,8 @@ def test_an_unknown_object_is_refused_with_all_that_is_known() -> None:
 def test_a_narrowed_object_is_refused_with_what_to_ask_for() -> None:
     with pytest.raises(ToolError, match=r"cannot tell 'white' from others. Ask for 'sheep'"):
         class_of("white sheep")
+
+
+def test_a_description_of_many_words_is_read_at_once() -> None:
+    assert match("../etc/" * 20_000) is None
+    assert match(f"{'red ' * 20_000}cats") == Match("cat", " ".join(["red"] * 20_000))

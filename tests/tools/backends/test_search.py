@@ -139,7 +139,7 @@ class TestTrouble:
         server.extra_headers = {"Retry-After": wish}
         start = time.monotonic()
         search(serper(server))
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 10
 
     @pytest.mark.parametrize(
         ("status", "kind", "said"),
@@ -194,7 +194,7 @@ class TestTrouble:
             search(service)
 
     def test_many_searches_run_at_once(self, server: SearchServer) -> None:
-        server.delay = 0.3
+        server.delay = 1
 
         async def together() -> float:
             await serper(server).search("warm", 1)
@@ -204,4 +204,4 @@ class TestTrouble:
                     group.create_task(serper(server).search(str(number), 1))
             return time.monotonic() - start
 
-        assert asyncio.run(together()) < 2.5
+        assert asyncio.run(together()) < 6

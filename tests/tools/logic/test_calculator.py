@@ -156,7 +156,7 @@ class TestHostileInput:
         start = time.monotonic()
         with pytest.raises(ToolError) as caught:
             evaluator.evaluate(expression)
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 10
         assert said in str(caught.value)
         assert len(str(caught.value)) < 500
 

@@ -85,7 +85,7 @@ def test_checking_is_cheap() -> None:
     tools = [load_tool(name)(Equipment(Settings(), jail=jail())) for name in TOOLS]
     for tool in tools:
         tool.check()
-    start = time.perf_counter()
+    start = time.process_time()
     for tool in tools:
         tool.check()
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1

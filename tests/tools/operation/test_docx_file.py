@@ -330,7 +330,7 @@ def test_a_megabyte_in_one_paragraph_is_refused_at_once(desk: Bench) -> None:
     start = time.monotonic()
     with pytest.raises(ToolError, match="at most 200000"):
         make(desk, "word " * 200_000)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
 
 
 # The call

@@ -74,7 +74,7 @@ def match(description: str) -> Match | None:
     label = _named(words)
     if label is not None:
         return Match(label)
-    for length in range(len(words) - 1, 0, -1):
+    for length in range(min(len(words) - 1, _most_words()), 0, -1):
         for start in range(len(words) - length, -1, -1):  # the noun stands last, as a rule
             part = words[start : start + length]
             label = _named(part) or _kind(part)
@@ -116,6 +116,12 @@ def _letters(phrase: str) -> tuple[str, str]:
 def _respelled() -> dict[tuple[str, str], str]:
     """Longer names by their letters, so that `knief` is read as it was meant."""
     return {_letters(name): name for name in _names() if len(name) >= 5}
+
+
+@cache
+def _most_words() -> int:
+    """Of a name; no longer part of a description can be one, however long somebody makes it."""
+    return max(len(name.split()) for name in (*_names(), *_kinds()))
 
 
 @cache
