@@ -17,9 +17,11 @@ from gta_bench.cluster.backend import INLINE, Backend, Work
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.registry import judge_entry
 from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.run import WorkflowUnit
+from gta_bench.runs.judges import record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import read_verdicts
@@ -134,6 +136,7 @@ def _ask(
         places=backend.places,
     )
     begin_progress(progress, command)
+    record_judge(run, judge_entry(judge, command.started))
     logs = judging_folder(run, judge.name)
     parts = [
         Part(str(number), names, logs, progress, command, Limits())
