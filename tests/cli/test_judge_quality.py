@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,7 +15,7 @@ from gta_bench.runs.directory import read_manifest
 from gta_bench.runs.judges import JUDGES, read_judges
 from gta_bench.runs.verdicts import append_verdicts, has_verdicts
 from tests.chat_server import ChatServer, chat_server
-from tests.judging.builders import honest, task
+from tests.judging.builders import asked, honest, names, task, verdict
 from tests.judging.stored import settings_file, stored_run
 
 TASKS = tuple(task(str(number), leaves=2) for number in range(1, 7))
@@ -188,3 +189,37 @@ def test_a_panel_stands_beside_its_judges_and_unstable_leaves_are_listed(run: Pa
     assert "leaves with scores on both sides of 7" in text
     (found,) = json.loads(gta("report", run, "--format", "json").stdout)
     assert [row["name"] for row in found["panel"]["rows"]] == ["one", "two", "one and two"]
+
+
+def test_a_cascade_asks_the_strong_judge_near_the_threshold_only(
+    run: Path, server: ChatServer
+) -> None:
+    """The cheap judge gives 8 to the second leaf of each task, and 2 to the first."""
+    asked_by: dict[str, list[str]] = {}
+
+    def reply(request: dict[str, Any]) -> str:
+        asked_by.setdefault(request["model"], []).extend(asked(request))
+        low = request["model"] == "cheap" and asked(request) == ["cp1-1"]
+        return json.dumps(verdict(names(request)[0], 2 if low else 8))
+
+    server.reply = reply
+    config = settings_file(run.parent, server.url)
+    text = config.read_text(encoding="utf-8")
+    for name in ("cheap", "strong"):
+        text += (
+            f'[models.{name}]\nmodel = "openai-api/local/{name}"\nbase_url = "{server.url}"\n'
+            'key_env = "GTA_TEST_KEY_A"\nmax_tokens = 200\n'
+        )
+    config.write_text(text, encoding="utf-8")
+    options = ("--judge", "cheap", "--judge", "strong", "--cascade", "2")
+    first = gta("--config", config, "score", run, *options, "--json")
+    assert first.exit_code == 0, first.output
+    assert len(asked_by["cheap"]) == 12
+    assert asked_by["strong"] == ["cp1-2"] * 6
+    name = "openai-api/local/strong after openai-api/local/cheap within 2"
+    tables = {table["judge"]: table for table in json.loads(first.stdout)["judges"]}
+    assert tables[name]["strict"]["leaf_sr"] == 50
+    assert gta("--config", config, "score", run, *options).exit_code == 0
+    assert len(asked_by["strong"]) == 6, "nothing is asked twice"
+    lone = gta("--config", config, "score", run, "--judge", "cheap", "--cascade", "2")
+    assert "--cascade needs two judges" in said(lone)

@@ -24,7 +24,9 @@ def judged(
     *,
     tasks: int = 132,
     judge: str = "new",
-    **changes: object,
+    evidence: str = "",
+    prompts: str = "",
+    cost_usd: float | None = None,
 ) -> list[VerdictRow]:
     """Scores of many tasks; another judge sees the same works, shifted and with noise."""
     truth, random = np.random.default_rng(1), np.random.default_rng(2)
@@ -34,7 +36,14 @@ def judged(
             truth.integers(0, 11, len(LEAVES)) + shift + noise * random.normal(size=len(LEAVES))
         )
         scores = dict(zip(LEAVES, map(float, np.clip(np.rint(values), 0, 10)), strict=True))
-        said += rows(scores, task=str(number), judge=judge, **changes)
+        said += rows(
+            scores,
+            task=str(number),
+            judge=judge,
+            evidence=evidence,
+            prompts=prompts,
+            cost_usd=cost_usd,
+        )
     return said
 
 

@@ -117,8 +117,8 @@ def site(run: Path, loopback: None) -> Iterator[str]:
         text=True,
         env={**os.environ, **hidden},
     )
+    assert server.stdout is not None
     try:
-        assert server.stdout is not None
         yield server.stdout.readline().strip()
     finally:
         server.send_signal(signal.SIGINT)

@@ -13,6 +13,7 @@ def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
     """The judge with a digest of all that can move its verdicts."""
     config = judge.model.config
     held = {
+        "name": judge.name,
         "model": str(judge.model),
         "options": judge.options.model_dump(mode="json", exclude={"batch"}),
         "temperature": config.temperature,
@@ -20,6 +21,4 @@ def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
         "prompts": prompts.digest(),
     }
     digest = sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
-    return JudgeEntry.model_validate(
-        {"name": judge.name, "digest": digest, "first": at, "last": at, **held}
-    )
+    return JudgeEntry.model_validate({"digest": digest, "first": at, "last": at, **held})

@@ -26,6 +26,7 @@ from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
+from gta_bench.tasks.cascade import cascade_name, take_over
 from gta_bench.tasks.context import RunContext, run_context, workspaces
 from gta_bench.tasks.evaluation import counted
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
@@ -45,12 +46,16 @@ JUDGING = "judging"
 
 @dataclass(frozen=True)
 class Judging:
-    """Which judges are asked, and how."""
+    """Which judges are asked, and how.
+
+    With a `cascade` the second is asked only where the first is so near to the threshold.
+    """
 
     models: tuple[ChosenModel, ...]
     options: JudgeOptions
     repeats: int
     settings: Settings
+    cascade: float | None = None
 
 
 class JudgedBy(NamedTuple):
@@ -65,12 +70,17 @@ class JudgedBy(NamedTuple):
 Watching = Callable[[str], AbstractContextManager[Listener]]
 
 
-def plan_judging(names: Sequence[str], settings: Settings) -> Judging:
+def plan_judging(
+    names: Sequence[str], settings: Settings, *, cascade: float | None = None
+) -> Judging:
     """The judges of these names, asked as the settings say."""
+    if cascade is not None and len(names) != 2:
+        raise UsageError("--cascade needs two judges: the cheap one, then the strong one.")
     models = tuple(choose_model(name, settings) for name in names)
     if len({model.name for model in models}) < len(models):
         raise UsageError("The same --judge is given twice.")
-    return Judging(models, judge_options(settings.judge), settings.judge.repeats, settings)
+    options = judge_options(settings.judge)
+    return Judging(models, options, settings.judge.repeats, settings, cascade)
 
 
 def judge_options(settings: JudgeSettings) -> JudgeOptions:
@@ -103,8 +113,14 @@ def judge_run(
     if backend is not INLINE:
         _render(run, units, judging.settings, backend)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    before_it: Judge | None = None
     for chosen, model in zip(judging.models, opened, strict=True):
         judge = open_judge(model, judging.options, repeats=judging.repeats)
+        if judging.cascade is not None and before_it is not None:
+            judge = replace(judge, name=cascade_name(before_it.name, judge.name, judging.cascade))
+            threshold = judging.settings.judge.leaf_threshold
+            take_over(run, before_it.name, judge.name, threshold=threshold, band=judging.cascade)
+        before_it = judge
         before = _open_leaves(run, units, evidence, judge)
         if before:
             asked_units = {name: units[name] for name in before}
@@ -144,7 +160,7 @@ def _ask(
     ]
     at_once = places_for(len(parts), judging.settings, backend)
     share = replace(judging, settings=shared(judging.settings, at_once))
-    work: Work = partial(_judge_part, run, share, chosen)
+    work: Work = partial(_judge_part, run, share, chosen, judge.name)
     if backend is INLINE:
         work = partial(_judge, run, judge, units, evidence, judging.settings, listener=listener)
     tick = partial(tell_progress, progress, listener)
@@ -182,10 +198,13 @@ def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> No
     asyncio.run(made_evidence(run, units.values(), settings))
 
 
-def _judge_part(run: StorePath, judging: Judging, chosen: ChosenModel, part: Part) -> None:
+def _judge_part(
+    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: Part
+) -> None:
     """A part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
-    judge = open_judge(_opened(chosen, judging), judging.options, repeats=judging.repeats)
+    model = _opened(chosen, judging)
+    judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     _judge(run, judge, units, evidence, judging.settings, part)
 
@@ -250,7 +269,12 @@ def _judge(
         reaching(run, writing=True),
     ):
         inspect_eval(
-            judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump()),
+            judge_task(
+                run=str(run),
+                repeats=judge.repeats,
+                name=judge.name,
+                **judge.options.model_dump(),
+            ),
             model=judge.model,
             model_roles={ROLE: judge.model},
             sample_id=list(part.tasks),
