@@ -57,6 +57,12 @@ from gta_bench.similarity.scoring import scored
     help="GTA-Workflow: ask this model for every leaf that has no score of it yet.",
 )
 @click.option(
+    "--cascade",
+    type=click.FloatRange(0, 10),
+    metavar="BAND",
+    help="With two judges: ask the second only where the first is so near to the threshold.",
+)
+@click.option(
     "--panel",
     type=click.Choice(["mean", "majority"]),
     help="Score by all judges together too: their mean, or what most of them say.",
@@ -78,6 +84,7 @@ def score(
     mode: Mode | None,
     scoring: Scoring,
     judges: tuple[str, ...],
+    cascade: float | None,
     workers: int | None,
     cluster: str | None,
     similarity: str | None,
@@ -99,7 +106,7 @@ def score(
         stopped = False
         if judges:
             with open_backend(workers, cluster) as backend:
-                stopped = judge_stored_run(run, judges, settings, backend)
+                stopped = judge_stored_run(run, judges, settings, backend, cascade=cascade)
         judged = score_workflow_run(run, settings)
         if as_json:
             write_json(judged.model_dump(mode="json"))
@@ -136,13 +143,18 @@ def score(
 
 
 def judge_stored_run(
-    run: StorePath, judges: tuple[str, ...], settings: Settings, backend: Backend = INLINE
+    run: StorePath,
+    judges: tuple[str, ...],
+    settings: Settings,
+    backend: Backend = INLINE,
+    *,
+    cascade: float | None = None,
 ) -> bool:
     """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
 
-    judged = judge_with_bar(run, plan_judging(judges, settings), backend)
+    judged = judge_with_bar(run, plan_judging(judges, settings, cascade=cascade), backend)
     return any(one.stopped for one in judged)
 
 

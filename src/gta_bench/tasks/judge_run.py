@@ -17,13 +17,16 @@ from gta_bench.cluster.backend import INLINE, Backend, Work
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.registry import judge_entry
 from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.run import WorkflowUnit
+from gta_bench.runs.judges import record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
+from gta_bench.tasks.cascade import cascade_name, take_over
 from gta_bench.tasks.context import RunContext, run_context, workspaces
 from gta_bench.tasks.evaluation import counted
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
@@ -44,12 +47,16 @@ JUDGING = "judging"
 
 @dataclass(frozen=True)
 class Judging:
-    """Which judges are asked, and how."""
+    """Which judges are asked, and how.
+
+    With a `cascade` the second is asked only where the first is so near to the threshold.
+    """
 
     models: tuple[ChosenModel, ...]
     options: JudgeOptions
     repeats: int
     settings: Settings
+    cascade: float | None = None
 
 
 class JudgedBy(NamedTuple):
@@ -68,12 +75,17 @@ class JudgedBy(NamedTuple):
 Watching = Callable[[str], AbstractContextManager[Listener]]
 
 
-def plan_judging(names: Sequence[str], settings: Settings) -> Judging:
+def plan_judging(
+    names: Sequence[str], settings: Settings, *, cascade: float | None = None
+) -> Judging:
     """The judges of these names, asked as the settings say."""
+    if cascade is not None and len(names) != 2:
+        raise UsageError("--cascade needs two judges: the cheap one, then the strong one.")
     models = tuple(choose_model(name, settings) for name in names)
     if len({model.name for model in models}) < len(models):
         raise UsageError("The same --judge is given twice.")
-    return Judging(models, judge_options(settings.judge), settings.judge.repeats, settings)
+    options = judge_options(settings.judge)
+    return Judging(models, options, settings.judge.repeats, settings, cascade)
 
 
 def judge_options(settings: JudgeSettings) -> JudgeOptions:
@@ -107,8 +119,14 @@ def judge_run(
         _render(run, units, judging.settings, backend)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    before_it: Judge | None = None
     for chosen, model in zip(judging.models, opened, strict=True):
         judge = open_judge(model, judging.options, repeats=judging.repeats)
+        if judging.cascade is not None and before_it is not None:
+            judge = replace(judge, name=cascade_name(before_it.name, judge.name, judging.cascade))
+            threshold = judging.settings.judge.leaf_threshold
+            take_over(run, before_it.name, judge.name, threshold=threshold, band=judging.cascade)
+        before_it = judge
         before = _open_leaves(run, units, evidence, judge)
         if before:
             asked_units = {name: units[name] for name in before}
@@ -143,6 +161,7 @@ def _ask(
         places=backend.places,
     )
     begin_progress(progress, command)
+    record_judge(run, judge_entry(judge, command.started))
     logs = judging_folder(run, judge.name)
     parts = [
         Part(str(number), names, logs, progress, command, Limits())
@@ -156,7 +175,8 @@ def _ask(
         )
     else:
         rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
-        work = partial(_judge_part, run, replace(judging, settings=shared(rest, at_once)), chosen)
+        share = replace(judging, settings=shared(rest, at_once))
+        work = partial(_judge_part, run, share, chosen, judge.name)
     tick = partial(tell_progress, progress, listener)
     known = read_verdicts(run)
     try:
@@ -196,10 +216,13 @@ def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> No
     asyncio.run(made_evidence(run, units.values(), settings))
 
 
-def _judge_part(run: StorePath, judging: Judging, chosen: ChosenModel, part: Part) -> None:
+def _judge_part(
+    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: Part
+) -> None:
     """A part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
-    judge = open_judge(_opened(chosen, judging), judging.options, repeats=judging.repeats)
+    model = _opened(chosen, judging)
+    judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     _judge(run, judge, units, evidence, judging.settings, spending, part)
@@ -267,7 +290,12 @@ def _judge(
         reaching(run, writing=True),
     ):
         inspect_eval(
-            judge_task(run=str(run), repeats=judge.repeats, **judge.options.model_dump()),
+            judge_task(
+                run=str(run),
+                repeats=judge.repeats,
+                name=judge.name,
+                **judge.options.model_dump(),
+            ),
             model=judge.model,
             model_roles={ROLE: judge.model},
             sample_id=list(part.tasks),

@@ -50,10 +50,10 @@ def material(
         del _material[run]
 
 
-def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1) -> Judge:
-    """The judge that a model is under these options."""
+def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
+    """The judge that a model is under these options, or under another name."""
     config = model.config
-    name = judge_name(str(model), options, temperature=config.temperature, seed=config.seed)
+    name = name or judge_name(str(model), options, temperature=config.temperature, seed=config.seed)
     return Judge(model, name, options, repeats)
 
 
@@ -88,10 +88,12 @@ def judge_task(
     control: bool = False,
     without: Sequence[Defence] = (),
     repeats: int = 1,
+    name: str = "",
 ) -> Task:
     """Judge the leaves of a stored GTA-Workflow run that have no score of this judge yet.
 
-    `run` is the run's folder; the judge is the model of the role `judge`.
+    `run` is the run's folder; the judge is the model of the role `judge`, and its verdicts are kept
+    under `name`, or the one that model and options make.
     """
     options = JudgeOptions(
         visibility=visibility,
@@ -111,7 +113,7 @@ def judge_task(
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
-        solver=judge_leaves(run, units, source, options, repeats),
+        solver=judge_leaves(run, units, source, options, repeats, name),
         scorer=share_scored(),
         fail_on_error=True,
         continue_on_fail=True,
@@ -125,6 +127,7 @@ def judge_leaves(
     source: EvidenceSource,
     options: JudgeOptions,
     repeats: int,
+    name: str,
 ) -> Solver:
     """Make a unit's evidence and ask the judge for every score that is missing."""
     folder = store_path(run)
@@ -133,7 +136,7 @@ def judge_leaves(
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]
-        judge = open_judge(get_model(role=ROLE), options, repeats=repeats)
+        judge = open_judge(get_model(role=ROLE), options, repeats=repeats, name=name)
         rows = await judged(folder, unit, judge, source, known, spending)
         state.store.set(_ROWS, [row.model_dump(mode="json") for row in rows])
         state.messages = [

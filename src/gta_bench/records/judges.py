@@ -1,0 +1,87 @@
+"""Judges as named configurations, and how scores move when one takes another's place."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+from pydantic import JsonValue
+
+from gta_bench.records.base import Record
+from gta_bench.records.statistics import Interval
+
+# May runs of both stand in one table? `unknown`: too few leaves to say.
+Sharing = Literal["yes", "no", "unknown"]
+
+
+class JudgeEntry(Record):
+    """Everything of a judge that can move a verdict; equal digests are the same judge.
+
+    `first` and `last` are when it was asked in this run.
+    """
+
+    name: str
+    digest: str
+    model: str
+    options: Mapping[str, JsonValue]
+    temperature: float | None = None
+    seed: int | None = None
+    prompts: str
+    first: datetime
+    last: datetime
+
+
+class JudgeRegistry(Record):
+    """`judges.json` of a run: every judge that was asked."""
+
+    format: int = 1
+    judges: tuple[JudgeEntry, ...] = ()
+
+    def with_entry(self, entry: JudgeEntry) -> "JudgeRegistry":
+        """With this one; a judge that is there already was asked once more."""
+        known = next((one for one in self.judges if one.digest == entry.digest), None)
+        if known is None:
+            return self.model_copy(update={"judges": (*self.judges, entry)})
+        later = known.model_copy(update={"last": entry.last})
+        judges = tuple(later if one is known else one for one in self.judges)
+        return self.model_copy(update={"judges": judges})
+
+    def of(self, name: str) -> tuple[JudgeEntry, ...]:
+        """The judges of that name; several where its prompts changed."""
+        return tuple(one for one in self.judges if one.name == name)
+
+
+class Drift(Record):
+    """A new judge against an old one, on the same leaves with the same evidence: new minus old.
+
+    `left_out` leaves have a score of one of them only, or other evidence. `flips` is the share of
+    leaves that pass by one and fail by the other.
+    """
+
+    old: str
+    new: str
+    leaves: int
+    tasks: int
+    left_out: int
+    leaf_score: Interval
+    leaf_sr: Interval
+    root_score: Interval | None
+    kappa: float | None
+    flips: float
+    same_prompts: bool
+    margin: float
+    sharing: Sharing
+
+
+class CascadeRow(Record):
+    """What a cheap judge saves if a strong one is asked only within `band` of the threshold.
+
+    `saved` is the share of the strong judge's calls, `error` the share of leaves whose outcome is
+    not the strong judge's; `leaf_sr` and `root_score` are by how much these scores move.
+    """
+
+    band: float
+    saved: Interval
+    error: Interval
+    leaf_sr: Interval
+    root_score: Interval | None
+    cost_usd: float | None

@@ -1,0 +1,254 @@
+"""Two judges on the same leaves: what a replacement moves, and what a cascade of both saves."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from gta_bench.metrics.panel import Place, by_leaf, scores_of
+from gta_bench.metrics.pooling import total
+from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.records.judges import CascadeRow, Drift, Sharing
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.statistics import Interval
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.reports.estimates import SEED
+from gta_bench.reports.tables import Table, shown
+from gta_bench.statistics.agreement import weighted_kappa
+from gta_bench.statistics.bootstrap import Ratio, clustered_difference, clustered_ratio
+from gta_bench.statistics.proportions import wilson
+
+# By how much Root Score (0 to 10) may move between judges whose runs share a table; Leaf SR by as
+# many tenths of 100.
+MARGIN = 0.5
+BANDS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+
+Value = Callable[["LeafPair"], float]
+
+
+class LeafPair(NamedTuple):
+    """A leaf with the mean score of either judge, and what the verdicts cost."""
+
+    place: Place
+    old: float
+    new: float
+    old_cost: float | None
+    new_cost: float | None
+
+
+class Pairs(NamedTuple):
+    """The leaves that both judges scored on the same evidence."""
+
+    leaves: tuple[LeafPair, ...]
+    left_out: int
+    same_prompts: bool
+
+
+def pair_judges(
+    old: Iterable[VerdictRow], old_judge: str, new: Iterable[VerdictRow], new_judge: str
+) -> Pairs:
+    """Leaf by leaf; a leaf with other evidence is another leaf."""
+    before, after = _scored(old, old_judge), _scored(new, new_judge)
+    found: list[LeafPair] = []
+    prompts: set[str] = set()
+    for place in before.keys() & after.keys():
+        one, two = before[place], after[place]
+        if one[0].evidence == two[0].evidence:
+            values = fmean(scores_of(one)), fmean(scores_of(two))
+            found.append(LeafPair(place, *values, _cost(one), _cost(two)))
+            prompts |= {row.prompts for row in (*one, *two)}
+    found.sort()
+    left_out = len(before.keys() | after.keys()) - len(found)
+    return Pairs(tuple(found), left_out, len(prompts) < 2)
+
+
+def drift(
+    pairs: Pairs,
+    units: Sequence[WorkflowUnit],
+    *,
+    names: tuple[str, str],
+    threshold: float,
+    margin: float = MARGIN,
+) -> Drift:
+    """By how much the new judge's scores differ, and whether old and new may share a table."""
+    leaves = pairs.leaves
+    rates = _shift(leaves, _passing(threshold, _new), _passing(threshold, _old), top=100.0)
+    roots = _root_shift(leaves, units)
+    sides = [(succeeds(one.old, threshold), succeeds(one.new, threshold)) for one in leaves]
+    return Drift(
+        old=names[0],
+        new=names[1],
+        leaves=len(leaves),
+        tasks=len({one.place[0] for one in leaves}),
+        left_out=pairs.left_out,
+        leaf_score=_shift(leaves, _new, _old, top=10.0),
+        leaf_sr=rates,
+        root_score=roots,
+        kappa=weighted_kappa([one.old for one in leaves], [one.new for one in leaves]),
+        flips=fmean(float(one != two) for one, two in sides),
+        same_prompts=pairs.same_prompts,
+        margin=margin,
+        sharing=_sharing([(rates, 10 * margin)] + ([(roots, margin)] if roots else [])),
+    )
+
+
+def cascade(
+    pairs: Pairs,
+    units: Sequence[WorkflowUnit],
+    *,
+    threshold: float,
+    bands: Sequence[float] = BANDS,
+) -> list[CascadeRow]:
+    """The first judge for all, the second only near the threshold, on what both said of all."""
+    return [_cascade_row(pairs.leaves, units, threshold, band) for band in bands]
+
+
+def drift_table(found: Drift) -> Table:
+    """What moves, with intervals."""
+    rows = [
+        ("leaf score", found.leaf_score),
+        ("Leaf SR", found.leaf_sr),
+        *([] if found.root_score is None else [("Root", found.root_score)]),
+    ]
+    return Table(
+        ("score", "new minus old", "95 %"),
+        tuple((name, f"{one.estimate:+.2f}", _signed(one)) for name, one in rows),
+    )
+
+
+def cascade_table(rows: Sequence[CascadeRow]) -> Table:
+    """A row for each band."""
+    return Table(
+        (
+            *("band", "calls saved %", "95 %", "other outcome %", "95 %"),
+            *("Leaf SR", "95 %", "Root", "95 %", "cost"),
+        ),
+        tuple(
+            (
+                f"{row.band:g}",
+                shown(row.saved.estimate),
+                f"{row.saved.low:.1f} to {row.saved.high:.1f}",
+                shown(row.error.estimate),
+                f"{row.error.low:.1f} to {row.error.high:.1f}",
+                f"{row.leaf_sr.estimate:+.2f}",
+                _signed(row.leaf_sr),
+                "-" if row.root_score is None else f"{row.root_score.estimate:+.2f}",
+                "-" if row.root_score is None else _signed(row.root_score),
+                "-" if row.cost_usd is None else f"${row.cost_usd:.2f}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def _cascade_row(
+    leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit], threshold: float, band: float
+) -> CascadeRow:
+    def near(one: LeafPair) -> bool:
+        return band > 0 and abs(one.old - threshold) <= band
+
+    def said(one: LeafPair) -> float:
+        return one.new if near(one) else one.old
+
+    passing, strong = _passing(threshold, said), _passing(threshold, _new)
+    costs = [(one.old_cost, one.new_cost if near(one) else 0.0) for one in leaves]
+    known = [one + two for one, two in costs if one is not None and two is not None]
+    return CascadeRow(
+        band=band,
+        saved=_pooled(leaves, lambda one: 0.0 if near(one) else 100.0),
+        error=_pooled(leaves, lambda one: 100.0 if passing(one) != strong(one) else 0.0),
+        leaf_sr=_shift(leaves, passing, strong, top=100.0),
+        # Against the strong judge, which stands where the old one does.
+        root_score=_root_shift([one._replace(old=one.new, new=said(one)) for one in leaves], units),
+        cost_usd=total(known) if len(known) == len(leaves) else None,
+    )
+
+
+def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[Place, list[VerdictRow]]:
+    _, leaves = by_leaf(row for row in rows if row.key.judge == judge)
+    return {
+        place: own[judge]
+        for place, own in leaves.items()
+        if len(scores_of(own[judge])) == len(own[judge])
+    }
+
+
+def _cost(rows: Sequence[VerdictRow]) -> float | None:
+    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
+    return total(costs) if len(costs) == len(rows) else None
+
+
+def _old(one: LeafPair) -> float:
+    return one.old
+
+
+def _new(one: LeafPair) -> float:
+    return one.new
+
+
+def _passing(threshold: float, value: Value) -> Value:
+    return lambda one: 100.0 * succeeds(value(one), threshold)
+
+
+def _by_task(leaves: Sequence[LeafPair], value: Value) -> Ratio:
+    return _by_name((one.place[0], value(one)) for one in leaves)
+
+
+def _pooled(leaves: Sequence[LeafPair], value: Value) -> Interval:
+    return clustered_ratio(_by_task(leaves, value), seed=SEED, top=100.0)
+
+
+def _shift(leaves: Sequence[LeafPair], new: Value, old: Value, *, top: float) -> Interval:
+    return _difference(_by_task(leaves, new), _by_task(leaves, old), top=top)
+
+
+def _difference(new: Ratio, old: Ratio, *, top: float) -> Interval:
+    """New minus old; where few tasks differ, no more moves than those few could.
+
+    Newcombe's interval, which stands in then, knows of no pairs and says nothing of judges that
+    agree in all.
+    """
+    found = clustered_difference(new, old, seed=SEED, top=top)
+    if found.method != "newcombe-tasks":
+        return found
+    pairs = zip(new.numerators, old.numerators, strict=True)
+    reach = top * wilson(sum(one != two for one, two in pairs), found.n).high
+    low, high = max(found.low, found.estimate - reach), min(found.high, found.estimate + reach)
+    return found.model_copy(update={"low": low, "high": high})
+
+
+def _root_shift(leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit]) -> Interval | None:
+    """Root Score, new minus old, over the units whose leaves are all paired."""
+    old, new = (_by_name(_roots(leaves, units, value)) for value in (_old, _new))
+    return _difference(new, old, top=10.0) if len(old.numerators) else None
+
+
+def _roots(
+    leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit], value: Value
+) -> Iterator[tuple[str, float]]:
+    scores: dict[tuple[str, int], dict[str, float]] = {}
+    for one in leaves:
+        task, epoch, leaf = one.place
+        scores.setdefault((task, epoch), {})[leaf] = value(one)
+    for unit in units:
+        root = root_score(unit.task.checkpoints, scores.get((unit.task.id, unit.epoch), {}))
+        if root is not None:
+            yield unit.task.id, root
+
+
+def _by_name(values: Iterable[tuple[str, float]]) -> Ratio:
+    sums: dict[str, list[float]] = {}
+    for task, value in values:
+        sums.setdefault(task, []).append(value)
+    return Ratio([sum(own) for own in sums.values()], [float(len(own)) for own in sums.values()])
+
+
+def _sharing(found: Sequence[tuple[Interval, float]]) -> Sharing:
+    """Yes where all intervals lie within the margins; no where one lies apart from 0."""
+    if all(-margin <= one.low and one.high <= margin for one, margin in found):
+        return "yes"
+    moved = any(one.low > 0 or one.high < 0 for one, _ in found)
+    return "no" if moved else "unknown"
+
+
+def _signed(one: Interval) -> str:
+    return f"{one.low:+.2f} to {one.high:+.2f}"

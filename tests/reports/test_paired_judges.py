@@ -1,0 +1,136 @@
+"""Two judges on the same leaves: drift and what it allows, and what a cascade saves and costs."""
+
+import numpy as np
+import pytest
+
+from gta_bench.records.judges import Drift
+from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.reports.paired_judges import (
+    cascade,
+    cascade_table,
+    drift,
+    drift_table,
+    pair_judges,
+)
+from tests.metrics.workflow_units import rows, unit
+
+LEAVES = ("a1", "a2", "b")
+
+
+def judged(
+    shift: float = 0.0,
+    noise: float = 0.0,
+    *,
+    tasks: int = 132,
+    judge: str = "new",
+    evidence: str = "",
+    prompts: str = "",
+    cost_usd: float | None = None,
+) -> list[VerdictRow]:
+    """Scores of many tasks; another judge sees the same works, shifted and with noise."""
+    truth, random = np.random.default_rng(1), np.random.default_rng(2)
+    said: list[VerdictRow] = []
+    for number in range(tasks):
+        values = (
+            truth.integers(0, 11, len(LEAVES)) + shift + noise * random.normal(size=len(LEAVES))
+        )
+        scores = dict(zip(LEAVES, map(float, np.clip(np.rint(values), 0, 10)), strict=True))
+        said += rows(
+            scores,
+            task=str(number),
+            judge=judge,
+            evidence=evidence,
+            prompts=prompts,
+            cost_usd=cost_usd,
+        )
+    return said
+
+
+def units(count: int = 132) -> list[WorkflowUnit]:
+    return [unit(str(number)) for number in range(count)]
+
+
+OLD = judged(judge="old", cost_usd=0.01)
+
+
+def compared(new: list[VerdictRow], margin: float = 0.5) -> Drift:
+    pairs = pair_judges(OLD, "old", new, "new")
+    return drift(pairs, units(), names=("old", "new"), threshold=7, margin=margin)
+
+
+def test_a_judge_that_says_the_same_may_share_a_table() -> None:
+    found = compared(judged(noise=0.1))
+    assert found.sharing == "yes"
+    assert (found.leaves, found.tasks, found.left_out) == (396, 132, 0)
+    assert found.kappa is not None and found.kappa > 0.99
+    assert [row[0] for row in drift_table(found).rows] == ["leaf score", "Leaf SR", "Root"]
+
+
+def test_a_lenient_judge_may_not() -> None:
+    found = compared(judged(shift=2))
+    assert found.sharing == "no"
+    assert found.leaf_score.low > 0.5
+    assert found.root_score is not None and found.root_score.low > 0.5
+    assert found.flips > 0.1
+
+
+def test_too_few_leaves_say_nothing() -> None:
+    few = [row for row in judged(noise=1.0) if int(row.key.task) < 4]
+    assert compared(few).sharing == "unknown"
+    assert compared(few).left_out == 384
+
+
+def test_another_margin_allows_more() -> None:
+    assert compared(judged(shift=2), margin=5.0).sharing == "yes"
+
+
+def test_other_evidence_is_another_leaf_and_other_prompts_are_told() -> None:
+    new = judged(evidence="other")
+    assert pair_judges(OLD, "old", new, "new").leaves == ()
+    assert pair_judges(OLD, "old", new, "new").left_out == 396
+    assert not compared(judged(prompts="changed")).same_prompts
+
+
+def test_unscored_leaves_are_left_out_and_units_without_all_leaves_have_no_root() -> None:
+    new = [
+        row
+        for task in range(132)
+        for row in rows({"a1": 5, "a2": "refused"}, task=str(task), judge="new")
+    ]
+    found = compared(new)
+    assert found.leaves == 132
+    assert found.root_score is None
+    assert [row[0] for row in drift_table(found).rows] == ["leaf score", "Leaf SR"]
+
+
+def test_repeats_count_by_their_mean() -> None:
+    twice = [*rows({"a1": 4}, judge="new"), *rows({"a1": 6}, judge="new", repeat=2)]
+    pairs = pair_judges(rows({"a1": 5}, judge="old"), "old", twice, "new")
+    assert [(one.old, one.new) for one in pairs.leaves] == [(5, 5)]
+
+
+def test_a_wider_band_saves_less_and_errs_less() -> None:
+    cheap = judged(shift=0.5, noise=1.5, judge="cheap", cost_usd=0.001)
+    pairs = pair_judges(cheap, "cheap", OLD, "old")
+    found = cascade(pairs, units(), threshold=7, bands=(0.0, 1.0, 3.0, 10.0))
+    saved = [row.saved.estimate for row in found]
+    errors = [row.error.estimate for row in found]
+    assert saved[0] == 100 and saved[-1] == 0 and saved == sorted(saved, reverse=True)
+    assert errors[0] > errors[2] and errors[-1] == 0
+    assert found[-1].root_score is not None and found[-1].root_score.estimate == 0
+    assert found[0].cost_usd == pytest.approx(0.396)
+    assert found[-1].cost_usd == pytest.approx(0.396 + 3.96)
+    for row in found:
+        assert row.error.low <= row.error.estimate <= row.error.high
+        assert row.leaf_sr.low <= row.leaf_sr.estimate <= row.leaf_sr.high
+    assert len(cascade_table(found).rows) == 4
+
+
+def test_without_costs_or_whole_units_a_cascade_has_none() -> None:
+    cheap = [row for row in judged(judge="cheap") if row.key.leaf == "b"]
+    strong = [row for row in OLD if row.key.leaf == "b"]
+    (row,) = cascade(pair_judges(cheap, "cheap", strong, "old"), units(), threshold=7, bands=(1,))
+    assert row.root_score is None
+    assert row.cost_usd is None
+    assert cascade_table([row]).rows[0][-3:] == ("-", "-", "-")
