@@ -5,9 +5,9 @@ BIN = $(VENV)/bin
 PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,src/gta_bench/statistics/*
 # Files of tests run side by side; what one file shares stays in one process.
 PARALLEL = -n auto --maxprocesses 4 --dist loadfile
-EXTRAS = similarity-light,tools,documents,media,serve,report,harness
+EXTRAS = similarity-light,tools,documents,media,serve,report,harness,cluster
 
-.PHONY: help setup check fix test test-slow test-core measure docs golden
+.PHONY: help setup check fix test test-slow test-core measure docs dist golden
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,13 +43,17 @@ test-core: ## the core installed without extras, in its own environment
 	$(PYTHON) -m venv $(VENV)-core
 	$(VENV)-core/bin/pip install --quiet --upgrade pip
 	$(VENV)-core/bin/pip install --quiet --constraint constraints.txt . pytest pytest-socket hypothesis
-	$(VENV)-core/bin/pytest tests/records tests/metrics tests/datasets tests/test_settings.py
+	$(VENV)-core/bin/pytest tests/records tests/metrics tests/datasets tests/test_settings.py \
+	  tests/packaging/test_core_alone.py
 
 measure: ## ratios, scale, long simulations; by hand, figures go to docs/measurements.md
 	$(BIN)/pytest -m measure --durations=0 -rP
 
 docs: ## build the documentation; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+dist: ## wheel and source archive in dist/
+	$(BIN)/python -m build --quiet
 
 golden: ## rewrite golden files, then read the diff
 	$(BIN)/pytest --update-golden

@@ -65,7 +65,7 @@ def test_no_defence_moves_the_scores_of_real_works(tmp_path: Path, data_dir: Pat
     found: dict[str, dict[tuple[str, str], float]] = {}
     for shield in shields(judging.options, ablation=True):
         one = replace(judging, options=shield.options)
-        (done,) = judge_run(run, one, lambda judge, total: nullcontext(lambda well: None))
+        (done,) = judge_run(run, one, lambda judge: nullcontext(lambda well: None))
         found[shield.name] = {
             (key.task, key.leaf): row.verdict.value
             for key, row in read_verdicts(run).items()

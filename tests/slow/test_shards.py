@@ -155,7 +155,7 @@ def be_patient() -> None:
 
     slow = ModuleType("time")
     slow.__dict__.update(time.__dict__, monotonic=lambda: time.monotonic() / 20)
-    node.time = slow
+    vars(node)["time"] = slow
 
 
 def add_node(cluster: Any, **options: Any) -> None:

@@ -72,7 +72,7 @@ def open_local(url: str) -> Model:
 
 @contextmanager
 def serving_model(weights: Path, *, threads: int = 2) -> Iterator[str]:
-    """The address of an OpenAI-compatible server with that model; the process ends with the block."""
+    """The address of an OpenAI-compatible server with that model, for as long as the block."""
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
