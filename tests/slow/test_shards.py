@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
-from gta_bench.cluster.ray_tasks import RayTasks
+from gta_bench.cluster.ray_tasks import RayTasks, stay_on_loopback
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
@@ -144,7 +144,7 @@ def ray_workers(raylet: int) -> list[int]:
                 name = (entry / "cmdline").read_bytes()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == raylet and name.startswith(b"ray::guarded"):
+            if parent == raylet and name.startswith(b"ray::work_in"):
                 found.append(int(entry.name))
     return found
 
@@ -168,6 +168,7 @@ def cluster(bench: Bench) -> Iterator[Any]:
     """Three nodes on this machine; the first is for the driver only."""
     before = dict(os.environ)
     os.environ.update(environment(bench.root))
+    stay_on_loopback()
     from ray.cluster_utils import Cluster
 
     be_patient()
