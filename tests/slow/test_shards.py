@@ -70,7 +70,9 @@ def environment(root: Path) -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_worker_register_timeout_seconds": "600",
-        "RAY_health_check_failure_threshold": "60",
+        # A node that refuses is lost after 20 s; one that is only slow has 10 s for each answer.
+        "RAY_health_check_period_ms": "1000",
+        "RAY_health_check_failure_threshold": "20",
     }
 
 
