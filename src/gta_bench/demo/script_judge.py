@@ -6,15 +6,11 @@ It is no language model, and no judge to be used on anything else.
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
 
 from inspect_ai.model import ChatMessage, ContentText, Model, ModelOutput, ModelUsage, get_model
 
-from gta_bench.datasets.workflow import load_workflow
-from gta_bench.demo import WORKFLOW
-
 NAME = "mockllm/scripted-judge"
-ASKED = re.compile(r"^leaf: (\S+)\nrequirement: (.*)$", re.MULTILINE)
+LEAF = re.compile(r"^leaf: (\S+)$", re.MULTILINE)
 SHOWN = re.compile(r"^BEGIN (\w+) deliverable (\"[^\n]*\")\n(.*?)^END \1", re.DOTALL | re.MULTILINE)
 # What must stand in the deliverables, for each leaf; a picture stands there by its label.
 WANTED: Mapping[str, tuple[str, ...]] = {
@@ -40,23 +36,16 @@ def _reply(messages: list[ChatMessage], *_: object) -> ModelOutput:
     content = messages[-1].content
     parts = [part.text for part in content if isinstance(part, ContentText)]
     assert not isinstance(content, str)
-    leaf, requirement = ASKED.findall(parts[-1])[-1]
+    leaf = LEAF.findall(parts[-1])[-1]
     shown = {json.loads(name): text for _, name, text in SHOWN.findall("\n".join(parts[:-1]))}
-    output = ModelOutput.from_content(NAME, json.dumps(_verdict(leaf, requirement, shown)))
+    output = ModelOutput.from_content(NAME, json.dumps(_verdict(leaf, shown)))
     output.usage = ModelUsage()
     return output
 
 
-@cache
-def _leaves() -> Mapping[str, str]:
-    """The leaf of a requirement: in its prompt a judge reads names made up for that prompt."""
-    tasks = load_workflow(WORKFLOW).tasks.values()
-    return {str(leaf.requirements): leaf.id for task in tasks for leaf in task.leaves()}
-
-
-def _verdict(leaf: str, requirement: str, shown: Mapping[str, str]) -> dict[str, object]:
+def _verdict(leaf: str, shown: Mapping[str, str]) -> dict[str, object]:
     everything = "\n".join(f"{name}\n{text}" for name, text in shown.items())
-    wanted = WANTED[_leaves()[requirement]]
+    wanted = WANTED[leaf.rpartition("~")[0]]  # the name that was asked for ends in the unit's mark
     missing = [words for words in wanted if words not in everything]
     used = [name for name, text in shown.items() if any(words in text for words in wanted)]
     reason = f"The evidence lacks: {', '.join(missing)}." if missing else "All is there."

@@ -114,16 +114,13 @@ def judge_run(
     `models` are asked instead of opening those that `judging` names; they stay in this process.
     """
     units = judgeable_units(run)
-    opened: list[tuple[ChosenModel | None, Model]]
-    opened = [(None, model) for model in models or ()] or [
-        (chosen, _opened(chosen, judging)) for chosen in judging.models
-    ]
+    opened = models or [_opened(one, judging) for one in judging.models]
     if backend is not INLINE:
         _render(run, units, judging.settings, backend)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     before_it: Judge | None = None
-    for chosen, model in opened:
+    for chosen, model in zip(judging.models, opened, strict=True):
         judge = open_judge(model, judging.options, repeats=judging.repeats)
         if judging.cascade is not None and before_it is not None:
             judge = replace(judge, name=cascade_name(before_it.name, judge.name, judging.cascade))
@@ -145,7 +142,7 @@ def judge_run(
 def _ask(
     run: StorePath,
     judge: Judge,
-    chosen: ChosenModel | None,
+    chosen: ChosenModel,
     units: dict[str, WorkflowUnit],
     evidence: MadeEvidence,
     judging: Judging,
@@ -177,7 +174,6 @@ def _ask(
             _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
         )
     else:
-        assert chosen is not None, "a model that is open cannot be sent to another process"
         rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
         share = replace(judging, settings=shared(rest, at_once))
         work = partial(_judge_part, run, share, chosen, judge.name)
