@@ -59,10 +59,13 @@ def place() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("user", ["root", "ordinary"])
-def test_the_wheel_works_where_nothing_of_the_repository_is(
+def test_the_readmes_commands_work_where_nothing_of_the_repository_is(
     built: Path, place: Path, user: str
 ) -> None:
-    """Its own files alone are on the path, beside what it depends on; as root and as nobody."""
+    """`pip install 'gta-bench[demo]'`, `gta demo`, `gta report`, as root and as nobody.
+
+    The wheel's own files alone are on the path, beside what it depends on, which is here already.
+    """
     if os.geteuid() != 0:
         pytest.skip("only root can become both users")
     site = place / "site"
@@ -71,7 +74,7 @@ def test_the_wheel_works_where_nothing_of_the_repository_is(
     subprocess.run([*command, "--target", str(site), wheel], check=True, capture_output=True)
     home = place / "home"
     home.mkdir()
-    program = ["/usr/bin/python3.11", "-m", "gta_bench.cli"]
+    program = ["/usr/bin/python3.11", "-m", "gta_bench"]
     if user == "ordinary":
         os.chown(home, NOBODY, NOBODY)
         program = as_nobody(program)
@@ -82,16 +85,21 @@ def test_the_wheel_works_where_nothing_of_the_repository_is(
         "PYTHONPATH": os.pathsep.join([str(site), *packages]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    data = str(site / "gta_bench" / "demo" / "data" / "atomic")
-    options = ["--mode", "step", "--agent", "gold", "--data", data, "--out", "gold"]
+    said = {}
     for arguments in (
-        ["--version"],
-        ["run", "atomic", *options, "--similarity", "exact-or-half"],
-        ["report", "gold", "--html", "page.html"],
+        "--version",
+        "demo",
+        "report gta-demo/workflow",
+        "report gta-demo/workflow --html page.html",
     ):
-        ran = subprocess.run(
-            [*program, *arguments], cwd=home, env=environment, capture_output=True, text=True
-        )
+        command = [*program, *arguments.split()]
+        ran = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
-    owner = (home / "page.html").stat().st_uid
-    assert owner == (NOBODY if user == "ordinary" else 0)
+        said[arguments] = ran.stdout + ran.stderr
+    assert "SCRIPTED" in said["demo"] and "to be looked at: gta-demo/report.html" in said["demo"]
+    assert (
+        "gta-demo/workflow  mockllm/scripted-judge  strict   2/2"
+        in said["report gta-demo/workflow"]
+    )
+    owners = {(home / file).stat().st_uid for file in ("page.html", "gta-demo/report.html")}
+    assert owners == {NOBODY if user == "ordinary" else 0}
