@@ -68,6 +68,17 @@ def resolve(words: list[str]) -> tuple[click.Command, list[str]]:
     return command, rest
 
 
+def every_command(command: click.Command = app) -> Iterator[click.Command]:
+    """`gta`, its groups and all their commands."""
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from every_command(inner)
+
+
 def options(command: click.Command) -> set[str]:
     """Every spelling of its options."""
     context = click.Context(command)
