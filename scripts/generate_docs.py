@@ -48,7 +48,9 @@ scores = gta_bench.run("atomic", "runs/mine", model="openai/gpt-5", tasks="0:20"
 print(scores.strict.ans_acc, f"{scores.n}/{scores.n_units}")
 
 gta_bench.run("workflow", "runs/long", model="openai/gpt-5", judges=["openai/gpt-5.2"])
-worst = min(gta_bench.verdicts("runs/long").items(), key=lambda item: item[1].verdict.value)
+rows = gta_bench.verdicts("runs/long").values()
+scored = [row for row in rows if row.verdict.type == "scored"]
+worst = min(scored, key=lambda row: row.verdict.value)
 gta_bench.compare("runs/mine", "runs/other")
 gta_bench.report("mine.html", "runs/mine", "runs/long")
 """
