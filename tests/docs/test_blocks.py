@@ -191,4 +191,4 @@ def test_sql_blocks_run_on_exported_tables(
     (tmp_path / "DIR" / "verdicts").mkdir(parents=True)
     row = "SELECT 'runs/a' AS run, 'j' AS judge, 7.0 AS value"
     duckdb.sql(f"COPY ({row}) TO 'DIR/verdicts/a.parquet'")
-    assert duckdb.sql(block.text).fetchall() == [("runs/a", "j", 7.0)]
+    assert duckdb.execute(block.text).fetchall() == [("runs/a", "j", 7.0)]
