@@ -4,6 +4,7 @@
 |---|---|
 | `console` | run as written, output compared (test_console_blocks.py) |
 | `sh` | bash reads it; every `gta` in it is read by the command line, options and values |
+| | and executed by test_shell_blocks.py, but for those that it lists with a reason |
 | `python` | compiled; all it imports from gta_bench is there and has the arguments it is given |
 | `toml` | read as gta.toml with every key checked, or as a pyproject.toml where it is titled so |
 | `yaml`, `json` | parsed; a plan of tool groups is read as `gta tools serve --on ray` reads it |
