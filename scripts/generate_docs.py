@@ -154,6 +154,8 @@ def _tools() -> str:
         "machine and with which backend; `gta tools call NAME --arg NAME=VALUE` calls one. The",
         "examples are real calls, as an agent makes them, and what came back; they were recorded",
         "by `scripts/tool_examples.py`, and small offline models make the mistakes that they make.",
+        "`inputs/photo.jpg` is a photograph that comes with matplotlib, `speech.wav` is spoken by",
+        "flite, `film.mp4` shows it beside a picture of the demo; the others are the demo's.",
         "",
     ]
     examples = json.loads((REFERENCE / "tool-examples.json").read_text(encoding="utf-8"))
