@@ -10,7 +10,7 @@ from gta_bench.attacks.corpus import Attack, with_twins, write_corpus
 from gta_bench.attacks.outcomes import AttackSummary, summarize
 from gta_bench.attacks.scripted import scripted
 from gta_bench.judging.evidence import EvidenceStore, make_evidence
-from gta_bench.judging.judge import Judge, judge_unit
+from gta_bench.judging.judge import Judge, Stop, judge_unit
 from gta_bench.judging.options import JudgeOptions, judge_name
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import WorkflowUnit
@@ -21,13 +21,15 @@ from gta_bench.tools.contract import Equipment
 
 __all__ = ["Bench", "scripted"]
 
+Verdicts = dict[VerdictKey, VerdictRow]
+
 
 class Bench:
     """A corpus with its evidence, made once."""
 
     def __init__(self, folder: Path, chosen: Sequence[Attack], equipment: Equipment) -> None:
         self.chosen = chosen
-        self._judged: dict[tuple[str, JudgeOptions], dict[VerdictKey, VerdictRow]] = {}
+        self._judged: dict[tuple[str, JudgeOptions], Verdicts] = {}
         self.missing = write_corpus(folder, chosen)
         self.units: Mapping[str, WorkflowUnit] = judgeable_units(folder)
         self.store = EvidenceStore(folder / "evidence")
@@ -55,33 +57,34 @@ class Bench:
     def shown(self, attack: Attack) -> Evidence:
         return self.evidence[attack.id]
 
-    def judged(self, judge: str, options: JudgeOptions) -> dict[VerdictKey, VerdictRow]:
+    def judged(self, judge: str, options: JudgeOptions) -> Verdicts:
         """The verdicts of a scripted judge on all works, asked for once."""
         if (judge, options) not in self._judged:
-            self._judged[judge, options] = self._ask(judge, options)
+            name = judge_name(f"scripted/{judge}", options)
+            one = Judge(get_model(f"scripted/{judge}", memoize=False), name, options)
+            self._judged[judge, options] = asyncio.run(self.ask(one, with_twins(self.chosen)))
         return self._judged[judge, options]
 
-    def _ask(self, judge: str, options: JudgeOptions) -> dict[VerdictKey, VerdictRow]:
-        name = judge_name(f"scripted/{judge}", options)
-        one = Judge(get_model(f"scripted/{judge}", memoize=False), name, options)
+    async def ask(
+        self, judge: Judge, works: Sequence[Attack], stop: Stop = lambda: None
+    ) -> Verdicts:
+        """The verdicts of any judge on these works."""
 
         async def keep(rows: Sequence[VerdictRow]) -> None:
             pass
 
-        async def run() -> dict[VerdictKey, VerdictRow]:
-            found = {}
-            for attack in with_twins(self.chosen):
-                rows = await judge_unit(
-                    self.units[attack.id].task,
-                    self.evidence[attack.id],
-                    one,
-                    pictures=self.store.picture,
-                    keep=keep,
-                )
-                found.update({row.key: row for row in rows})
-            return found
-
-        return asyncio.run(run())
+        found: Verdicts = {}
+        for attack in works:
+            rows = await judge_unit(
+                self.units[attack.id].task,
+                self.evidence[attack.id],
+                judge,
+                pictures=self.store.picture,
+                keep=keep,
+                stop=stop,
+            )
+            found.update({row.key: row for row in rows})
+        return found
 
     def attacked(self, judge: str, options: JudgeOptions, bare: JudgeOptions) -> AttackSummary:
         """What the attacks came to; drift is to the judge under `bare`."""

@@ -63,8 +63,8 @@ def rescored(**changes: object) -> ComparedRun:
         ),
         (judged(manifest=manifest(tasks=("9",))), "the runs have no task in common"),
         (
-            rescored(scoring_version=2),
-            "the scoring versions differ (1 and 2); run `gta score` on both",
+            rescored(scoring_version=1),
+            "the scoring versions differ (2 and 1); run `gta score` on both",
         ),
         (
             rescored(leaf_threshold=6),
@@ -113,3 +113,9 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
 def test_what_must_be_told(changes: dict[str, object], caution: str | None) -> None:
     other = judged(manifest=manifest(**changes))
     assert cautions(judged(), other) == ([] if caution is None else [caution])
+
+
+def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> None:
+    """A second judging under new prompts was broken off: equal mixtures are not equal leaves."""
+    mixed = judged(judge_prompts={"j": ("p", "q")})
+    assert refusals(mixed, mixed) == ["the prompts of j differ; judge both again"]

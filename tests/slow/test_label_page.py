@@ -33,6 +33,8 @@ async function look(browser, site) {
   await keys.type('ada');
   await keys.press('Enter');
   await arrived('/label/ada/1');
+  await keys.press('0');
+  const none = await ada.evaluate(() => document.querySelector('input:checked').value);
   await keys.press('1');
   await keys.press('0');
   await keys.press('r');
@@ -82,7 +84,7 @@ async function look(browser, site) {
   const file = await (await download).path();
   const text = require('fs').readFileSync(file, 'utf8');
   found.push(...await visit(browser, site, 'label-finished'));
-  return { found, kept, settling, text };
+  return { found, none, kept, settling, text };
 }
 """
 
@@ -133,7 +135,7 @@ def test_leaves_are_labelled_by_keyboard_and_by_mouse_settled_and_exported(
     for page in seen["found"]:
         assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page
     assert len(seen["found"]) == 12
-    assert seen["kept"] == "8"
+    assert (seen["none"], seen["kept"]) == ("0", "8")
     assert "A: 8" in seen["settling"] and "B: 3" in seen["settling"]
     assert "bob" not in seen["settling"]
     lines = seen["text"].splitlines()

@@ -61,7 +61,8 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
         yield _differ("judges", _listed(_judges(first)), _listed(_judges(second)))
     for judge in common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())
-        if asked[0] != asked[1]:
+        # A run may have verdicts of two prompts where its second judging was broken off.
+        if len({*asked[0], *asked[1]}) > 1:
             yield f"the prompts of {judge} differ; judge both again"
 
 

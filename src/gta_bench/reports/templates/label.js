@@ -1,6 +1,6 @@
 // Keys of the label page. Everything works without this script, by Tab, arrows and Enter.
 const form = document.getElementById("label");
-let one = 0; // when a 1 was pressed: a 0 soon after it makes 10
+let one = -Infinity; // when a 1 was pressed: a 0 soon after it makes 10
 if (form) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -13,11 +13,11 @@ if (form) {
     }
     if (/^[0-9]$/.test(event.key)) {
       const ten = event.key === "0" && event.timeStamp - one < 1000;
-      one = event.key === "1" ? event.timeStamp : -1000;
+      one = event.key === "1" ? event.timeStamp : -Infinity;
       const chosen = form.querySelector(`input[value="${ten ? 10 : event.key}"]`);
       chosen.checked = true;
       chosen.focus();
-    } else if (event.key === "r") {
+    } else if (event.key === "r" || event.key === "R") {
       event.preventDefault();
       document.getElementById("reason").focus();
     } else if (event.key === "[" || event.key === "]") {
