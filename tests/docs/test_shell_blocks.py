@@ -26,6 +26,7 @@ NOT_DONE = {
     "--cluster": "Ray: tests/slow/test_shards.py",
     "/shared/": "the same",
     "--workers": "a console block does it",
+    "data fetch": "the same",
     "s3://": "a store: tests/slow/test_stores.py",
     "tools serve": "a server, which does not end: tests/served",
     "--tools http": "needs that server: tests/served",
