@@ -25,6 +25,7 @@ from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.results_columns import ABOUT, TABLES
+from gta_bench.settings import TABLES as SETTINGS
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool
 
@@ -39,6 +40,7 @@ RECORDS: tuple[type[BaseModel], ...] = (
     ResultMeta,
 )
 
+EVERY_KEY = "## Every key"
 # The page's example; tests/test_api.py does the same on the demo's tasks.
 EXAMPLE = """
 import gta_bench
@@ -72,6 +74,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "tools.md", _tools()
     yield "api.md", _api()
     yield "results.md", _results()
+    yield "settings.md", _settings()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
@@ -121,6 +124,23 @@ def _signature(name: str, function: Callable[..., object]) -> str:
 def _plain(text: str) -> str:
     """Types by their last names, the same on every Python."""
     return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text)
+
+
+def _settings() -> str:
+    """The page as it is written by hand, and below it a table of every key."""
+    page = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+    parts = [page.partition(EVERY_KEY)[0] + EVERY_KEY, ""]
+    parts += ["Written from the code by `make fix`.", ""]
+    parts += ["| key | unless given | meaning |", "|---|---|---|"]
+    for table, section in SETTINGS.items():
+        name = f"{table}.NAME" if table in ("models", "endpoints", "tools") else table
+        for key, field in section.model_fields.items():
+            required = field.is_required()
+            default = "needed" if required else "none"
+            if not required and field.default is not None:
+                default = f"`{json.dumps(field.default)}`"
+            parts.append(f"| `{name}.{key}` | {default} | {field.description} |")
+    return "\n".join([*parts, ""])
 
 
 def _results() -> str:
