@@ -7,7 +7,7 @@ PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,
 PARALLEL = -n auto --maxprocesses 4 --dist loadfile
 EXTRAS = similarity-light,tools,documents,media,serve,report,harness,cluster
 
-.PHONY: help setup check fix test test-slow test-core measure docs dist golden
+.PHONY: help setup check fix test test-slow test-core measure docs screenshots dist golden
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ measure: ## ratios, scale, long simulations; by hand, figures go to docs/measure
 
 docs: ## build the documentation; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+screenshots: ## photograph the demo's report and the site for the documentation
+	$(BIN)/python scripts/screenshots.py
 
 dist: ## wheel and source archive in dist/
 	$(BIN)/python -m build --quiet

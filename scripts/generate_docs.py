@@ -25,6 +25,7 @@ from gta_bench.records.leaderboard import Entry
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.results_columns import ABOUT, TABLES
+from gta_bench.settings import TABLES as SETTINGS
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool
 
@@ -39,6 +40,7 @@ RECORDS: tuple[type[BaseModel], ...] = (
     ResultMeta,
 )
 
+EVERY_KEY = "## Every key"
 # The page's example; tests/test_api.py does the same on the demo's tasks.
 EXAMPLE = """
 import gta_bench
@@ -48,7 +50,9 @@ scores = gta_bench.run("atomic", "runs/mine", model="openai/gpt-5", tasks="0:20"
 print(scores.strict.ans_acc, f"{scores.n}/{scores.n_units}")
 
 gta_bench.run("workflow", "runs/long", model="openai/gpt-5", judges=["openai/gpt-5.2"])
-worst = min(gta_bench.verdicts("runs/long").items(), key=lambda item: item[1].verdict.value)
+rows = gta_bench.verdicts("runs/long").values()
+scored = [row for row in rows if row.verdict.type == "scored"]
+worst = min(scored, key=lambda row: row.verdict.value)
 gta_bench.compare("runs/mine", "runs/other")
 gta_bench.report("mine.html", "runs/mine", "runs/long")
 """
@@ -70,6 +74,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "tools.md", _tools()
     yield "api.md", _api()
     yield "results.md", _results()
+    yield "settings.md", _settings()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
@@ -121,6 +126,23 @@ def _plain(text: str) -> str:
     return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text)
 
 
+def _settings() -> str:
+    """The page as it is written by hand, and below it a table of every key."""
+    page = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+    parts = [page.partition(EVERY_KEY)[0] + EVERY_KEY, ""]
+    parts += ["Written from the code by `make fix`.", ""]
+    parts += ["| key | unless given | meaning |", "|---|---|---|"]
+    for table, section in SETTINGS.items():
+        name = f"{table}.NAME" if table in ("models", "endpoints", "tools") else table
+        for key, field in section.model_fields.items():
+            required = field.is_required()
+            default = "needed" if required else "none"
+            if not required and field.default is not None:
+                default = f"`{json.dumps(field.default)}`"
+            parts.append(f"| `{name}.{key}` | {default} | {field.description} |")
+    return "\n".join([*parts, ""])
+
+
 def _results() -> str:
     parts = [
         "# Results tables",
@@ -152,6 +174,8 @@ def _tools() -> str:
         "machine and with which backend; `gta tools call NAME --arg NAME=VALUE` calls one. The",
         "examples are real calls, as an agent makes them, and what came back; they were recorded",
         "by `scripts/tool_examples.py`, and small offline models make the mistakes that they make.",
+        "`inputs/photo.jpg` is a photograph that comes with matplotlib, `speech.wav` is spoken by",
+        "flite, `film.mp4` shows it beside a picture of the demo; the others are the demo's.",
         "",
     ]
     examples = json.loads((REFERENCE / "tool-examples.json").read_text(encoding="utf-8"))

@@ -59,7 +59,7 @@ CALLS: dict[str, dict[str, JsonValue]] = {
     "GoogleSearch": {"query": "ferry timetable Lisbon", "k": 3},
     "DrawBox": {
         "image": "inputs/photo.jpg",
-        "bbox": "(190, 20, 370, 260)",
+        "bbox": "(165, 15, 375, 330)",
         "annotation": "admiral",
     },
     "AddText": {"image": "inputs/seaside.png", "text": "See you soon", "position": "mt"},

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,11 @@ def test_the_page_names_every_file_that_it_needs() -> None:
         for name in page.replace("`", " ").replace(",", " ").replace(")", " ").split()
         if name.startswith("examples/extension/") and Path(name).suffix
     }
+
+
+def test_the_page_has_the_layers_that_are_checked() -> None:
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = page.partition("## Layers")[2].partition("```text\n")[2].partition("```")[0]
+    shown = [re.split(" {2,}", line)[0] for line in listed.splitlines()]
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    assert shown == project["tool"]["importlinter"]["contracts"][0]["layers"]

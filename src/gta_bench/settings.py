@@ -66,7 +66,9 @@ class EndpointSettings(Section):
 class ToolSettings(Section):
     """Which backend a tool uses."""
 
-    backend: str | None = Field(None, description="Backend's name, as `gta tools list` shows it.")
+    backend: str | None = Field(
+        None, description="One of its backends; a wrong name is answered with those it has."
+    )
     endpoint: Name | None = Field(None, description="A name from `[endpoints]`.")
 
 
@@ -102,12 +104,14 @@ class ScoringSettings(Section):
 
 
 class BudgetSettings(Section):
-    """Limits on a command; those in dollars and hours hold for judging."""
+    """Limits on a command: a run, or a judging."""
 
     cost_usd: float | None = Field(
-        None, gt=0, description="A judge is asked no more when this much is spent."
+        None, gt=0, description="USD after which no unit begins and no judge is asked any more."
     )
-    hours: float | None = Field(None, gt=0, description="A judge is asked no more after this time.")
+    hours: float | None = Field(
+        None, gt=0, description="Hours after which no unit begins and no judge is asked any more."
+    )
     max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
     max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")
     timeout: int = Field(300, ge=1, description="Seconds that one model call may take.")

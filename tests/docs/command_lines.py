@@ -68,6 +68,17 @@ def resolve(words: list[str]) -> tuple[click.Command, list[str]]:
     return command, rest
 
 
+def every_command(command: click.Command = app) -> Iterator[click.Command]:
+    """`gta`, its groups and all their commands."""
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from every_command(inner)
+
+
 def options(command: click.Command) -> set[str]:
     """Every spelling of its options."""
     context = click.Context(command)
@@ -77,11 +88,14 @@ def options(command: click.Command) -> set[str]:
     return {name for name in found if name.startswith("-")} | {"--help"}
 
 
-def _make_what_must_exist(value: str, kind: click.ParamType) -> None:
+def _make_what_must_exist(value: str, kind: object) -> None:
     path = Path(value)
-    is_path = isinstance(kind, click.Path) and kind.exists
-    if (isinstance(kind, Run) and "://" not in value) or (is_path and kind.dir_okay):
+    if isinstance(kind, Run):
+        kind = click.Path(exists="://" not in value)
+    if not isinstance(kind, click.Path) or not kind.exists:
+        return
+    if kind.dir_okay:
         path.mkdir(parents=True, exist_ok=True)
-    elif is_path:
+    else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

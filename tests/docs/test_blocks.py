@@ -4,6 +4,7 @@
 |---|---|
 | `console` | run as written, output compared (test_console_blocks.py) |
 | `sh` | bash reads it; every `gta` in it is read by the command line, options and values |
+| | and executed by test_shell_blocks.py, but for those that it lists with a reason |
 | `python` | compiled; all it imports from gta_bench is there and has the arguments it is given |
 | `toml` | read as gta.toml with every key checked, or as a pyproject.toml where it is titled so |
 | `yaml`, `json` | parsed; a plan of tool groups is read as `gta tools serve --on ray` reads it |
@@ -32,10 +33,16 @@ from gta_bench.settings import read_settings
 from gta_bench.tools.catalog import CATALOG
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import ALL, PAGES, Block, of, prose
-from tests.docs.command_lines import gta_commands, options, read_by_gta, resolve
+from tests.docs.command_lines import every_command, gta_commands, options, read_by_gta, resolve
 
 LANGUAGES = {"console", "json", "python", "sh", "sql", "text", "toml", "yaml"}
 INLINE = re.compile(r"(?<!`)`(gta [^`]+)`(?!`)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+# Options of other programs that sentences name: Inspect, pip, docker, aws, Slurm, upstream's own.
+OTHERS = {
+    *("--model-role", "--log-dir", "--dry-run", "--file", "--recursive", "--signal"),
+    *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
+}
 GENERATED = REPOSITORY / "docs" / "reference" / "cli.md"
 
 
@@ -94,6 +101,17 @@ def test_commands_and_options_that_sentences_name_exist(page: Path) -> None:
         known = options(command)
         named = [word.partition("=")[0] for word in rest if word.startswith("--") and word != "--"]
         assert {*named} <= known, f"{page.name}: {found}: {sorted({*named} - known)}"
+
+
+def test_no_sentence_names_an_option_that_nobody_has() -> None:
+    known = set().union(*(options(command) for command in every_command()))
+    strange = [
+        f"{page.name}: {found}"
+        for page in PAGES
+        for found in OPTION.findall(prose(page))
+        if found not in known | OTHERS
+    ]
+    assert not strange
 
 
 @pytest.mark.parametrize("block", of("python"), ids=place)
@@ -174,4 +192,4 @@ def test_sql_blocks_run_on_exported_tables(
     (tmp_path / "DIR" / "verdicts").mkdir(parents=True)
     row = "SELECT 'runs/a' AS run, 'j' AS judge, 7.0 AS value"
     duckdb.sql(f"COPY ({row}) TO 'DIR/verdicts/a.parquet'")
-    assert duckdb.sql(block.text).fetchall() == [("runs/a", "j", 7.0)]
+    assert duckdb.execute(block.text).fetchall() == [("runs/a", "j", 7.0)]

@@ -36,7 +36,7 @@ def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
     for block in ALL:
         if (block.page, block.language) != (page, "console"):
             continue
-        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.M)[1:]:
             command, *output = part.rstrip("\n").split("\n")
             yield command, output
 

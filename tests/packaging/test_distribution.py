@@ -1,8 +1,10 @@
 """The files of a release: built, complete, and working in a bare environment."""
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import zipfile
@@ -50,48 +52,56 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
     assert {"CONTRIBUTING.md", "SECURITY.md", "examples/harness.py", "docs/index.md"} <= names
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder that any user may enter; pytest keeps its own ones for itself."""
+@pytest.fixture(scope="module")
+def gta(built: Path) -> Iterator[Path]:
+    """The command in a bare environment with the wheel, where any user may enter.
+
+    What the wheel depends on is linked from this environment instead of being fetched again.
+    """
     with tempfile.TemporaryDirectory(prefix="gta-wheel-") as folder:
         Path(folder).chmod(0o755)
-        yield Path(folder)
+        bare = Path(folder) / "venv"
+        of_system = Path(f"/usr/bin/python3.{sys.version_info.minor}")
+        python = of_system if of_system.exists() else sys.executable
+        subprocess.run([python, "-m", "venv", "--without-pip", bare], check=True)
+        ours = Path(sysconfig.get_path("purelib"))
+        target = bare / ours.relative_to(sys.prefix)
+        own = shutil.ignore_patterns("*gta_bench*")
+        shutil.copytree(ours, target, copy_function=_link, ignore=own, dirs_exist_ok=True)
+        _link(str(Path(sys.prefix) / "bin" / "monty"), str(bare / "bin" / "monty"))
+        command = [sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python")]
+        command += ["install", "--quiet", "--no-deps", str(next(built.glob("*.whl")))]
+        subprocess.run(command, check=True, capture_output=True)
+        yield bare / "bin" / "gta"
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
 
 
 @pytest.mark.parametrize("user", ["root", "ordinary"])
-def test_the_wheel_works_where_nothing_of_the_repository_is(
-    built: Path, place: Path, user: str
-) -> None:
-    """Its own files alone are on the path, beside what it depends on; as root and as nobody."""
+def test_the_readmes_commands_work_where_nothing_of_the_repository_is(gta: Path, user: str) -> None:
+    """`gta demo` and `gta report` after pip, in an empty folder, as root and as nobody."""
     if os.geteuid() != 0:
         pytest.skip("only root can become both users")
-    site = place / "site"
-    wheel = str(next(built.glob("*.whl")))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    subprocess.run([*command, "--target", str(site), wheel], check=True, capture_output=True)
-    home = place / "home"
+    home = gta.parents[2] / user
     home.mkdir()
-    program = ["/usr/bin/python3.11", "-m", "gta_bench.cli"]
-    if user == "ordinary":
-        os.chown(home, NOBODY, NOBODY)
-        program = as_nobody(program)
-    packages = [path for path in sys.path if path.endswith("site-packages")]
-    environment = {
-        "HOME": str(home),
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "PYTHONPATH": os.pathsep.join([str(site), *packages]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    data = str(site / "gta_bench" / "demo" / "data" / "atomic")
-    options = ["--mode", "step", "--agent", "gold", "--data", data, "--out", "gold"]
-    for arguments in (
-        ["--version"],
-        ["run", "atomic", *options, "--similarity", "exact-or-half"],
-        ["report", "gold", "--html", "page.html"],
-    ):
-        ran = subprocess.run(
-            [*program, *arguments], cwd=home, env=environment, capture_output=True, text=True
-        )
-        assert ran.returncode == 0, ran.stdout[-1000:] + ran.stderr[-2000:]
-    owner = (home / "page.html").stat().st_uid
-    assert owner == (NOBODY if user == "ordinary" else 0)
+    owner = NOBODY if user == "ordinary" else 0
+    os.chown(home, owner, owner)
+    environment = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+    def ran(*arguments: str) -> str:
+        command = [str(gta), *arguments]
+        command = as_nobody(command) if user == "ordinary" else command
+        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-2000:]
+        return done.stdout + done.stderr
+
+    said = ran("demo")
+    assert "SCRIPTED" in said and "to be looked at: gta-demo/report.html" in said
+    said = ran("report", "gta-demo/workflow")
+    assert "gta-demo/workflow  mockllm/scripted-judge  strict   2/2" in said
+    assert (home / "gta-demo" / "report.html").stat().st_uid == owner

@@ -159,7 +159,7 @@ def _import_finished(
     made = write_finished(out, planned, dataset, finished)
     _say_how_many(made.tasks, list(made.missing), out)
     if mode == "workflow":
-        say(f"{made.files} deliverables.")
+        say(f"{made.files} deliverable{'' if made.files == 1 else 's'}.")
     _say_findings(made.findings)
     say(f"Next: gta score {out}")
 

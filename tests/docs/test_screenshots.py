@@ -1,0 +1,17 @@
+"""Pictures of report and site, as `make screenshots` makes them."""
+
+import struct
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+PICTURES = REPOSITORY / "docs" / "pictures"
+
+
+@pytest.mark.parametrize(("name", "page"), [("report", "reports.md"), ("site", "leaderboard.md")])
+def test_a_screenshot_is_small_wide_and_shown(name: str, page: str) -> None:
+    data = (PICTURES / f"{name}.png").read_bytes()
+    assert struct.unpack(">I", data[16:20]) == (1280,)
+    assert len(data) < 250_000
+    assert f"pictures/{name}.png" in (REPOSITORY / "docs" / page).read_text(encoding="utf-8")

@@ -1,0 +1,142 @@
+"""Commands of the docs' shell blocks, done on the demo's tasks: a script stands in for each model.
+
+test_blocks.py has every command read; here those are executed that end by themselves and need no
+cluster, store, server or program of somebody else. What is not executed is listed with the reason.
+"""
+
+import glob
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gta_bench.cli import app
+from gta_bench.demo import ATOMIC, WORKFLOW
+from tests.chat_server import ChatServer, chat_server
+from tests.conftest import REPOSITORY
+from tests.docs.blocks import Block, of
+from tests.docs.command_lines import gta_commands
+from tests.docs.test_console_blocks import write_files
+
+pytestmark = pytest.mark.slow
+
+NOT_DONE = {
+    "--cluster": "Ray: tests/slow/test_shards.py",
+    "/shared/": "the same",
+    "--workers": "a console block does it",
+    "data fetch": "the same",
+    "s3://": "a store: tests/slow/test_stores.py",
+    "tools serve": "a server, which does not end: tests/served",
+    "--tools http": "needs that server: tests/served",
+    "--harness-name": "a program of somebody else: tests/slow/test_real_harnesses.py",
+    "my-agent": "the reader's own program; others stand beside it",
+    "--product": "a service: tests/harnesses",
+    "--trace": "a viewer, which does not end: tests/slow/test_report_page.py",
+    "judge attack --judge openai": "99 works: tests/attacks",
+    "judge label": "a page, which does not end: tests/slow/test_label_page.py",
+    "judge calibrate": "needs people's labels: tests/cli/test_judge_quality.py",
+    "judge drift": "needs two dates: tests/cli/test_judge_quality.py",
+    "opencompass": "needs published results: tests/cli",
+    "--predictions": "the same",
+    "runs/m ": "the same",
+}
+MODEL, JUDGES = "stand-in", ("scripted/honest", "scripted/frame")
+SETTINGS = """
+[scoring]
+similarity = "exact-or-half"
+[models.stand-in]
+model = "openai-api/local/stand-in"
+base_url = "{url}"
+key_env = "LOCAL_KEY"
+"""
+EXTENSION = REPOSITORY / "examples" / "extension" / "README.md"  # tests/test_extension.py
+PAGES = list(dict.fromkeys(block.page for block in of("sh") if block.page != EXTENSION))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChatServer]:
+    """A model that says the same to everybody."""
+    with chat_server() as opened:
+        yield opened
+
+
+@pytest.fixture
+def place(
+    server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopback: None
+) -> Path:
+    """The datasets where they are looked for, finished results, the examples."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCAL_KEY", "none")
+    shutil.copytree(ATOMIC, tmp_path / "data" / "gta_atomic")
+    shutil.copytree(WORKFLOW, tmp_path / "data" / "gta_workflow")
+    shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
+    (tmp_path / "gta.toml").write_text(SETTINGS.format(url=server.url), encoding="utf-8")
+    answer = tmp_path / "results" / "sales" / "final.txt"
+    answer.parent.mkdir(parents=True)
+    answer.write_text("486 umbrellas.", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test leaves a run for commands on runs that the reader has already."""
+    return tmp_path_factory.mktemp("before") / "run"
+
+
+@pytest.fixture
+def finished(place: Path, made_before: Path) -> Path:
+    """A judged run of GTA-Workflow's kind."""
+    if not made_before.exists():
+        options = ["--model", MODEL, "--judge", JUDGES[0], "--out", str(made_before)]
+        ran = CliRunner().invoke(app, ["run", "workflow", *options])
+        assert ran.exit_code == 0, ran.output
+    return made_before
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_commands_of_shell_blocks_are_done(page: Path, place: Path, finished: Path) -> None:
+    write_files(page, place)
+    for block, words in _commands(page):
+        said = " ".join([*words, ""])
+        if any(part in said for part in NOT_DONE):
+            continue
+        for name in _runs(words):
+            if not Path(name).exists():
+                shutil.copytree(finished, name)
+        ran = CliRunner().invoke(app, list(_with_stand_ins(words)))
+        assert ran.exit_code == 0, f"{block.place}: gta {said}\n{ran.output}{ran.exception!r}"
+
+
+def test_every_reason_is_still_one() -> None:
+    lines = [" ".join([*words, ""]) for page in PAGES for _, words in _commands(page)]
+    assert all(any(part in line for line in lines) for part in NOT_DONE)
+
+
+def _commands(page: Path) -> Iterator[tuple[Block, list[str]]]:
+    for block in of("sh"):
+        if block.page == page:
+            yield from ((block, words) for words in gta_commands(block.text))
+
+
+def _runs(words: list[str]) -> list[str]:
+    """The runs that a command reads: named, but not by --out."""
+    pairs = zip(["", *words], words, strict=False)
+    return [word for before, word in pairs if word.startswith("runs/") and before != "--out"]
+
+
+def _with_stand_ins(words: list[str]) -> Iterator[str]:
+    """The command with models that need no key, tasks of the demo, and names for stars."""
+    judges = iter(JUDGES)
+    for before, word in zip(["", *words], words, strict=False):
+        if before == "--model":
+            yield MODEL
+        elif before in ("--judge", "--cheap", "--strong"):
+            yield next(judges)
+        elif before == "--task":
+            yield "sales"
+        elif "*" in word:
+            yield from sorted(glob.glob(word))  # noqa: PTH207
+        else:
+            yield word
