@@ -1,7 +1,12 @@
 """`gta score RUN --judge`: stored runs before a judge that is a real server on loopback."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,3 +254,34 @@ def test_a_place_that_takes_no_verdict_is_named_with_what_is_safe(
     provider.asked()
     assert judged(provider, run).exit_code == 0
     assert provider.asked() == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_every_verdict_and_the_same_command_asks_for_the_rest(
+    provider: Provider, run: Path
+) -> None:
+    config = settings_file(run.parent, provider.server.url, budget={"max_connections": 1})
+    command = ["-m", "gta_bench.cli", "--config", str(config), "score", str(run)]
+    provider.server.delay = 1.0
+    process = subprocess.Popen(
+        [sys.executable, *command, "--judge", "local"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    end = time.monotonic() + 300
+    while not read_verdicts(run):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "Interrupted. Every verdict so far is safe in" in said
+    assert "Traceback" not in said
+    kept = dict(read_verdicts(run))
+    assert 1 <= len(kept) < 6
+    provider.server.delay = 0.0
+    provider.asked()
+    assert judged(provider, run).exit_code == 0
+    assert len(provider.asked()) == 6 - len(kept)
+    assert kept.items() <= read_verdicts(run).items()

@@ -336,8 +336,8 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
         "code=3",
         "code=0",
     ], done.stderr
-    assert "No space left on device" in done.stderr
-    assert "units are finished and safe" in done.stderr
+    assert "units are finished and safe in" in done.stderr
+    assert "whose disk is full: make room; the same command goes on" in done.stderr
     assert "Traceback" not in done.stderr
 
 

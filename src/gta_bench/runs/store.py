@@ -22,6 +22,7 @@ from fsspec.core import split_protocol  # type: ignore[import-untyped]
 from gta_bench.errors import EnvironmentProblem, StoreError, UsageError
 
 PARTS = ".parts"
+LEAST_ROOM = 4 * 2**20  # bytes; no log can be continued with less
 AT_ONCE = 1000  # parts that are fetched side by side
 
 
@@ -176,6 +177,16 @@ def reaching(place: StorePath, *, writing: bool = False) -> Iterator[None]:
             f"{place} cannot be reached: {_reason(exc)} What the store holds already is safe; "
             "give the same command again when it answers, and only what is missing is done."
         ) from exc
+
+
+def full_words(place: StorePath) -> str:
+    """`, whose disk is full…` after the name of a folder of which that is true.
+
+    A write that fails for want of room may show as anything, such as a log that is not there.
+    """
+    if isinstance(place, RemotePath) or shutil.disk_usage(place).free > LEAST_ROOM:
+        return ""
+    return ", whose disk is full: make room"
 
 
 def write_whole(file: StorePath, data: bytes) -> None:

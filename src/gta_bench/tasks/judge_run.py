@@ -23,7 +23,7 @@ from gta_bench.records.progress import Command
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.judges import record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.cascade import cascade_name, take_over
@@ -189,15 +189,21 @@ def _ask(
 @contextmanager
 def _verdicts_safe(run: StorePath) -> Iterator[None]:
     """Whatever ends the work inside the block is told with what is safe and how to go on."""
-    safe = f"Every verdict so far is safe in {run}; the same command asks for the rest."
     try:
         yield
     except KeyboardInterrupt:
-        raise WorkFailed(f"Interrupted. {safe}") from None
+        raise WorkFailed(f"Interrupted. {_safe(run)}") from None
     except OSError as exc:
-        raise WorkFailed(f"{told_of_system(exc)} {safe}", exit_code=3) from exc
+        raise WorkFailed(f"{told_of_system(exc)} {_safe(run)}", exit_code=3) from exc
     except WorkFailed as exc:
-        raise WorkFailed(f"{exc} {safe}", exit_code=exc.exit_code) from exc
+        raise WorkFailed(f"{exc} {_safe(run)}", exit_code=exc.exit_code) from exc
+
+
+def _safe(run: StorePath) -> str:
+    return (
+        f"Every verdict so far is safe in {run}{full_words(run)}; the same command asks for the "
+        "rest."
+    )
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
