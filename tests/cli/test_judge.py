@@ -1,6 +1,12 @@
 """`gta score RUN --judge`: stored runs before a judge that is a real server on loopback."""
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +16,13 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from gta_bench.cli import app
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.directory import read_workflow_scores
 from gta_bench.runs.verdicts import read_verdicts
 from tests.chat_server import ChatServer, chat_server
-from tests.judging.builders import asked, honest, task
+from tests.judging.builders import asked, honest, question, task
 from tests.judging.stored import settings_file, stored_run
 
 TASKS = (task("1"), task("2"))
@@ -202,16 +209,79 @@ def test_without_a_judge_no_model_is_asked(provider: Provider, run: Path) -> Non
 
 
 @pytest.mark.slow
-def test_processes_judge_what_one_judges_and_nothing_twice(provider: Provider, run: Path) -> None:
+def test_processes_judge_what_one_judges_and_nothing_twice(
+    provider: Provider, run: Path, tmp_path: Path
+) -> None:
+    """Every leaf has a score of its own, so a mix-up would be seen."""
+
+    def reply(request: dict[str, Any]) -> str:
+        ((part, name),) = re.findall(r"Part (\d) of (\d) is right", question(request))
+        verdict = json.loads(provider._reply(request))
+        return json.dumps({**verdict, "score": 2 * int(part) + int(name)})
+
+    provider.server.reply = reply
+    alone = stored_run(tmp_path / "alone", TASKS, FILES)
+    assert judged(provider, alone, "--repeats", "2").exit_code == 0
+    provider.asked()
     result = judged(provider, run, "--workers", "2", "--repeats", "2")
     assert result.exit_code == 0, result.output
     assert "openai-api/local/m: 12 leaves asked, 12 scored." in result.stderr
     assert provider.asked() == sorted(["cp1-1", "cp1-2", "cp1-3"] * 4)
-    values = {
-        row.verdict.value for row in read_verdicts(run).values() if row.verdict.type == "scored"
-    }
-    assert len(read_verdicts(run)) == 12
+    verdicts = {key: row.verdict for key, row in read_verdicts(run).items()}
+    assert verdicts == {key: row.verdict for key, row in read_verdicts(alone).items()}
+    assert len(verdicts) == 12
+    assert read_workflow_scores(run).judges == read_workflow_scores(alone).judges
     again = judged(provider, run, "--repeats", "2")
     assert again.exit_code == 0
     assert provider.asked() == []
-    assert values
+
+
+def test_a_place_that_takes_no_verdict_is_named_with_what_is_safe(
+    provider: Provider, run: Path
+) -> None:
+    """Once, each unit failed without a word, and the command only counted leaves without score."""
+    assert judged(provider, run).exit_code == 0
+    (run / "verdicts.jsonl").rename(run / "kept")
+    (run / "verdicts.jsonl").mkdir()
+    stopped = judged(provider, run)
+    assert isinstance(stopped.exception, WorkFailed)
+    assert "Judging broke off: " in str(stopped.exception)
+    assert "verdicts.jsonl" in str(stopped.exception)
+    assert "Every verdict so far is safe" in str(stopped.exception)
+    assert stopped.exception.exit_code == 3
+    (run / "verdicts.jsonl").rmdir()
+    (run / "kept").rename(run / "verdicts.jsonl")
+    provider.asked()
+    assert judged(provider, run).exit_code == 0
+    assert provider.asked() == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_every_verdict_and_the_same_command_asks_for_the_rest(
+    provider: Provider, run: Path
+) -> None:
+    config = settings_file(run.parent, provider.server.url, budget={"max_connections": 1})
+    command = ["-m", "gta_bench.cli", "--config", str(config), "score", str(run)]
+    provider.server.delay = 1.0
+    process = subprocess.Popen(
+        [sys.executable, *command, "--judge", "local"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    end = time.monotonic() + 300
+    while not read_verdicts(run):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "Interrupted. Every verdict so far is safe in" in said
+    assert "Traceback" not in said
+    kept = dict(read_verdicts(run))
+    assert 1 <= len(kept) < 6
+    provider.server.delay = 0.0
+    provider.asked()
+    assert judged(provider, run).exit_code == 0
+    assert len(provider.asked()) == 6 - len(kept)
+    assert kept.items() <= read_verdicts(run).items()

@@ -20,7 +20,7 @@ import json, resource, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.scoring import scored
+from gta_bench.similarity.scoring import scored
 from gta_bench.records.plan import make_plan
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import kept_units, log_files, read_units

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.errors import StoreError
+from gta_bench.errors import StoreError, WorkFailed
 from gta_bench.runs.directory import log_folder, read_workflow_scores
 from gta_bench.runs.logs import finished_units
 from gta_bench.runs.store import StorePath, parts_of, store_path
@@ -141,10 +141,11 @@ def test_a_run_in_a_store_is_killed_resumed_judged_reported_and_exported(
     assert "is not empty" in str(again.exception)
 
 
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["inline", "processes"])
 def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
-    s3: S3Server, folder: Path, player: Player
+    s3: S3Server, folder: Path, player: Player, workers: tuple[str, ...]
 ) -> None:
-    out = store_path(f"s3://{BUCKET}/two")
+    out = store_path(f"s3://{BUCKET}/two-{len(workers)}")
     player.gate.clear()
 
     def cut() -> None:
@@ -156,16 +157,17 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
 
     thread = threading.Thread(target=cut)
     thread.start()
-    stopped = gta(*work(out))
+    stopped = gta(*work(out, *workers))
     thread.join()
-    assert isinstance(stopped.exception, StoreError), stopped.output
+    assert isinstance(stopped.exception, StoreError | WorkFailed), stopped.output
+    assert stopped.exception.exit_code == 3
     assert "What the store holds already is safe; give the same command again" in str(
         stopped.exception
     )
     s3.start()
     before = player.begun
     assert finished_units(log_folder(out)) == 1
-    assert gta(*work(out)).exit_code == 0
+    assert gta(*work(out, *workers)).exit_code == 0
     assert (finished_units(log_folder(out)), player.begun - before) == (2, 1)
 
 

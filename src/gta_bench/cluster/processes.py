@@ -55,7 +55,7 @@ class Processes:
             while left:
                 while waiting and len(running) < at_once:
                     item = waiting.popleft()
-                    running[self._opened().submit(_interruptible, work, item)] = item
+                    running[self._submit(work, item)] = item
                 done, _ = wait(running, timeout=PAUSE, return_when=FIRST_COMPLETED)
                 tick()
                 for future in done:
@@ -69,12 +69,20 @@ class Processes:
             self._end()
             raise
 
-    def _opened(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self.places, mp_context=get_context("spawn"), initializer=_begin_worker
-            )
-        return self._pool
+    def _submit(self, work: Work, item: Any) -> Future[Failure | None]:
+        """Give an item to the pool, which starts its processes with the first one.
+
+        What they inherit keeps an interrupt away until they can take it.
+        """
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    self.places, mp_context=get_context("spawn"), initializer=_begin_worker
+                )
+            return self._pool.submit(_interruptible, work, item)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _end(self) -> None:
         """Ask every process to end, and make it end."""
@@ -96,8 +104,13 @@ class Processes:
 
 
 def _begin_worker() -> None:
-    """A worker ends with its parent, however that ended, so that no unit is run by two."""
+    """A worker ends with its parent, however that ended, so that no unit is run by two.
+
+    It leaves the group of the terminal: Ctrl-C reaches the parent, which interrupts it once.
+    """
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

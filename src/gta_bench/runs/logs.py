@@ -38,8 +38,10 @@ from gta_bench.runs.store import StorePath, reaching
 
 Key = tuple[str, int]
 Kind = TypeVar("Kind")
-# Samples that are in memory at once while a log is read.
+# Samples that are in memory at once while a log is read. With each go the engine reads the
+# log's directory again, so that a long log is read in no more than so many goes.
 BATCH = 256
+GOES = 50
 
 
 class ReadUnits(NamedTuple):
@@ -170,10 +172,11 @@ def newest_samples(
         if wanted is None or key in wanted:
             by_log.setdefault(kept.log, []).append(key)
     for log, keys in by_log.items():
-        for start in range(0, len(keys), BATCH):
+        batch = max(BATCH, -(-len(keys) // GOES))
+        for start in range(0, len(keys), batch):
             with told_if_damaged(log), reaching(folder):
                 samples = read_eval_log_samples_by_id(
-                    log, keys[start : start + BATCH], resolve_attachments=resolve_attachments
+                    log, keys[start : start + batch], resolve_attachments=resolve_attachments
                 )
             yield from samples
 

@@ -22,6 +22,7 @@ from fsspec.core import split_protocol  # type: ignore[import-untyped]
 from gta_bench.errors import EnvironmentProblem, StoreError, UsageError
 
 PARTS = ".parts"
+LEAST_ROOM = 4 * 2**20  # bytes; no log can be continued with less
 AT_ONCE = 1000  # parts that are fetched side by side
 
 
@@ -81,18 +82,23 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Whether there is a file, or a folder with something in it."""
-        with reaching(self):
-            return bool(self.fs.exists(self.path))
+        return self._kind() is not None
 
     def is_file(self) -> bool:
         """Whether there is a file."""
-        with reaching(self):
-            return bool(self.fs.isfile(self.path))
+        return self._kind() == "file"
 
     def is_dir(self) -> bool:
         """Whether there is a folder with something in it."""
+        return self._kind() == "directory"
+
+    def _kind(self) -> str | None:
+        """What is there. A store's own `isfile` takes one that does not answer for an empty one."""
         with reaching(self):
-            return bool(self.fs.isdir(self.path))
+            try:
+                return str(self.fs.info(self.path)["type"])
+            except FileNotFoundError:
+                return None
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Nothing: folders of a store come with what lies in them."""
@@ -100,14 +106,14 @@ class RemotePath:
     def iterdir(self) -> Iterator["RemotePath"]:
         """What lies directly in the folder."""
         with reaching(self):
-            names = self.fs.ls(self.path, detail=False) if self.fs.isdir(self.path) else []
+            names = self.fs.ls(self.path, detail=False) if self.is_dir() else []
         return (RemotePath(self.protocol, name) for name in names)
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
         """Files below the folder, by a pattern with as many parts as they have."""
         depth = pattern.count("/") + 1
         with reaching(self):
-            found = self.fs.find(self.path, maxdepth=depth) if self.fs.isdir(self.path) else []
+            found = self.fs.find(self.path, maxdepth=depth) if self.is_dir() else []
         for name in found:
             below = name.strip("/")[len(self.path) + 1 :]
             if below.count("/") + 1 == depth and fnmatch(below, pattern):
@@ -176,6 +182,16 @@ def reaching(place: StorePath, *, writing: bool = False) -> Iterator[None]:
             f"{place} cannot be reached: {_reason(exc)} What the store holds already is safe; "
             "give the same command again when it answers, and only what is missing is done."
         ) from exc
+
+
+def full_words(place: StorePath) -> str:
+    """`, whose disk is full…` after the name of a folder of which that is true.
+
+    A write that fails for want of room may show as anything, such as a log that is not there.
+    """
+    if isinstance(place, RemotePath) or shutil.disk_usage(place).free > LEAST_ROOM:
+        return ""
+    return ", whose disk is full: make room"
 
 
 def write_whole(file: StorePath, data: bytes) -> None:

@@ -156,15 +156,20 @@ def evaluate(
 
 def _check_ended(logs: Sequence[EvalLog], units: int) -> None:
     """The engine notes what broke off an evaluation in its log; units that failed are no such."""
+    check_interrupt(logs)
     for log in logs:
-        if log.status == "cancelled":
-            raise KeyboardInterrupt
         if log.status == "error" and log.error is not None:
             with told_if_damaged(log.location):
                 ran = len(read_eval_log_sample_summaries(log.location))
             if ran < units:
                 said = log.error.message.strip().splitlines() or ["no reason was given"]
                 raise WorkFailed(f"The evaluation broke off: {said[-1]}.", exit_code=3)
+
+
+def check_interrupt(logs: Sequence[EvalLog]) -> None:
+    """An interrupt that the engine took is one again: it returns no log, or a cancelled one."""
+    if not logs or any(log.status == "cancelled" for log in logs):
+        raise KeyboardInterrupt
 
 
 def _at_once(context: RunContext) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
-from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.cluster.backend import INLINE, Backend, Work, told_of_system
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
@@ -23,12 +23,12 @@ from gta_bench.records.progress import Command
 from gta_bench.records.run import WorkflowUnit
 from gta_bench.runs.judges import record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.cascade import cascade_name, take_over
 from gta_bench.tasks.context import RunContext, run_context, workspaces
-from gta_bench.tasks.evaluation import counted
+from gta_bench.tasks.evaluation import check_interrupt, counted
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
 from gta_bench.tasks.judging import (
     ROLE,
@@ -179,16 +179,31 @@ def _ask(
         work = partial(_judge_part, run, share, chosen, judge.name)
     tick = partial(tell_progress, progress, listener)
     known = read_verdicts(run)
-    try:
+    with _verdicts_safe(run):
         backend.run(work, parts, at_once=at_once, tick=tick)
-    except KeyboardInterrupt:
-        raise WorkFailed(
-            f"Interrupted. Every verdict so far is safe in {run}; the same command asks for the "
-            "rest."
-        ) from None
     if backend is not INLINE:
         found = read_verdicts(run).items()
         spending.add([row for key, row in found if known.get(key) != row])
+
+
+@contextmanager
+def _verdicts_safe(run: StorePath) -> Iterator[None]:
+    """Whatever ends the work inside the block is told with what is safe and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise WorkFailed(f"Interrupted. {_safe(run)}") from None
+    except OSError as exc:
+        raise WorkFailed(f"{told_of_system(exc)} {_safe(run)}", exit_code=3) from exc
+    except WorkFailed as exc:
+        raise WorkFailed(f"{exc} {_safe(run)}", exit_code=exc.exit_code) from exc
+
+
+def _safe(run: StorePath) -> str:
+    return (
+        f"Every verdict so far is safe in {run}{full_words(run)}; the same command asks for the "
+        "rest."
+    )
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
@@ -207,7 +222,7 @@ def _render(
     """Render what is not rendered yet, in parts; whoever asks for evidence then finds it."""
     parts = _dealt(units, backend)
     at_once = min(backend.places, len(parts))
-    if parts:
+    with _verdicts_safe(run):
         backend.run(partial(_render_part, run, settings), parts, at_once=at_once, tick=int)
 
 
@@ -289,7 +304,7 @@ def _judge(
         run_context(RunContext(files=files, settings=settings, spending=spending)),
         reaching(run, writing=True),
     ):
-        inspect_eval(
+        logs = inspect_eval(
             judge_task(
                 run=str(run),
                 repeats=judge.repeats,
@@ -309,6 +324,12 @@ def _judge(
             score_display=False,
             log_level="error",
         )
+    check_interrupt(logs)
+    # A judge that fails leaves verdicts without a score: what fails here is the run's own place.
+    samples = [sample for log in logs for sample in log.samples or ()]
+    errors = [sample.error.traceback for sample in samples if sample.error is not None]
+    if errors:
+        raise WorkFailed(f"Judging broke off: {errors[0].splitlines()[-1]}.", exit_code=3)
 
 
 def judging_folder(run: StorePath, judge: str) -> StorePath:

@@ -26,7 +26,7 @@ from gta_bench.runs.plan import (
     write_plan,
 )
 from gta_bench.runs.progress import begin_progress, progress_folder, read_progress
-from gta_bench.runs.store import StorePath
+from gta_bench.runs.store import StorePath, full_words
 from gta_bench.settings import Settings
 from gta_bench.tasks.limits import Limits, limits_from
 
@@ -204,10 +204,10 @@ def _safe(out: StorePath, manifest: RunManifest) -> str:
     """What is safe, and how to go on."""
     total = len(manifest.tasks) * manifest.epochs
     try:
-        finished = finished_units(log_folder(out))
+        finished, full = finished_units(log_folder(out)), full_words(out)
     except (GtaError, OSError):
         return "Finished units are in the run's logs; give the same command again to go on."
     return (
-        f"{finished} of {total} units are finished and safe in {out}; the same command goes on "
-        "with the rest."
+        f"{finished} of {total} units are finished and safe in {out}{full}; the same command goes "
+        "on with the rest."
     )
