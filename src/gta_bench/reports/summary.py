@@ -168,8 +168,6 @@ def _tape_remarks(run: RunSummary) -> list[str]:
 
 def usage_text(usage: Usage, manifest: RunManifest) -> str:
     """What a run took, in a few words; what a foreign system did not state is not known."""
-    if usage == Usage():
-        return "what it took was not recorded."
     system = manifest.system
     foreign = system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
     tokens = usage.input_tokens + usage.output_tokens
