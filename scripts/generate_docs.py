@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 from pydantic import BaseModel, JsonValue
@@ -149,9 +149,12 @@ def _tools() -> str:
         "# Tools",
         "",
         "Written from the tools themselves by `make fix`. `gta tools list` says which work on a",
-        "machine and with which backend; `gta tools call NAME --arg NAME=VALUE` calls one.",
+        "machine and with which backend; `gta tools call NAME --arg NAME=VALUE` calls one. The",
+        "examples are real calls, as an agent makes them, and what came back; they were recorded",
+        "by `scripts/tool_examples.py`, and small offline models make the mistakes that they make.",
         "",
     ]
+    examples = json.loads((REFERENCE / "tool-examples.json").read_text(encoding="utf-8"))
     for name in CATALOG:
         tool = load_tool(name)
         about = f"*{tool.category}*, version {tool.version}. {tool.description}"
@@ -162,8 +165,20 @@ def _tools() -> str:
             meaning = " ".join((one.description or "").split()).replace("|", "\\|")
             parts.append(f"| `{one.name}` | {one.type} | {needed} | {meaning} |")
         gives = ", ".join(output.type for output in tool.outputs)
-        parts += ["", f"Gives: {gives}.", ""]
+        parts += ["", f"Gives: {gives}.", "", *_example(name, examples[name])]
     return "\n".join(parts)
+
+
+def _example(name: str, example: dict[str, Any]) -> Iterator[str]:
+    """A call and what came back: its text, and its picture where the tool made one."""
+    arguments = json.dumps(example["arguments"], indent=2, ensure_ascii=False)
+    yield from ("Example:", "", "```json", *arguments.splitlines(), "```", "")
+    if "said" not in example:
+        yield from ("It needs a key or an endpoint, so no result is shown.", "")
+        return
+    yield from (f"gave, by {example['backend']}:", "", "```text", example["said"], "```", "")
+    if "picture" in example:
+        yield from (f"![What {name} made]({example['picture']})", "")
 
 
 def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:

@@ -185,7 +185,8 @@ def judge(out: Folder, *judges: str | Model, settings: Settings | None = None) -
         _judge(Path(out), plan_judging(named, held), None)
     if opened:
         options = judge_options(held.judge)
-        _judge(Path(out), Judging((), options, held.judge.repeats, held), opened)
+        stated = tuple(_stated(one) for one in opened)
+        _judge(Path(out), Judging(stated, options, held.judge.repeats, held), opened)
 
 
 def score(out: Folder, *, settings: Settings | None = None) -> Scores:
@@ -270,21 +271,26 @@ def _judge(folder: Path, judging: Judging, models: Sequence[Model] | None) -> No
 
 def _chosen(model: str | Model | None, agent: str, settings: Settings) -> ChosenModel:
     if isinstance(model, Model):
-        config = model.config
-        return ChosenModel(
-            str(model),
-            ModelSettings(
-                model=str(model),
-                temperature=config.temperature,
-                max_tokens=config.max_tokens,
-                seed=config.seed,
-            ),
-        )
+        return _stated(model)
     if model is not None:
         return choose_model(model, settings)
     if agent not in WITHOUT_MODEL:
         raise UsageError(f"Agent {agent!r} needs a model: model='provider/model'.")
     return NO_MODEL
+
+
+def _stated(model: Model) -> ChosenModel:
+    """An open model, as a manifest states it."""
+    config = model.config
+    return ChosenModel(
+        str(model),
+        ModelSettings(
+            model=str(model),
+            temperature=config.temperature,
+            max_tokens=config.max_tokens,
+            seed=config.seed,
+        ),
+    )
 
 
 def _nobody(_: RunProgress) -> None:

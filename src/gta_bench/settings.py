@@ -215,15 +215,8 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
     return {value.strip(): name for value, name in found.items() if len(value.strip()) >= 6}
 
 
-def quiet_ray(
-    environment: MutableMapping[str, str] = os.environ, *, loopback: bool = False
-) -> None:
-    """Ray reads the environment only: no word of its use leaves this machine, unless so set.
-
-    With `loopback` a cluster that is started here is reached from this machine alone.
-    """
-    if loopback:
-        environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Ray reads the environment only: no word of its use leaves this machine, unless so set."""
     environment.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray 2.60 warns at every start of what a later version will do with GPUs.
     environment.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

@@ -14,6 +14,15 @@ def gta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+def test_the_package_itself_is_the_command(tmp_path: Path) -> None:
+    """Where pip's folder of scripts is not on PATH, `python -m gta_bench` is what works."""
+    command = [sys.executable, "-m", "gta_bench", "dat"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    script = gta("dat", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", script.stderr)
+    assert "See `gta --help`" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

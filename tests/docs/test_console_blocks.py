@@ -1,29 +1,42 @@
 """Every console block of README and docs is run as written; the output it shows must come."""
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.builders import workflow_task, write_json, write_workflow
 from tests.conftest import REPOSITORY
+from tests.docs.blocks import ALL, PAGES
 from tests.file_server import serving
 
-ATOMIC_ARCHIVE = "/open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip"
-BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+RELEASES = "/open-compass/GTA/releases/download"
+ARCHIVES = {
+    f"{RELEASES}/v0.1.0/gta_dataset.zip": ("gta_atomic", "gta_dataset"),
+    f"{RELEASES}/v0.2.0/gta_workflow_dataset.zip": ("gta_workflow", "gta_workflow_dataset"),
+}
+WITH_BLOCKS = [
+    page for page in PAGES if any((one.page, one.language) == (page, "console") for one in ALL)
+]
+# These take a jail, several processes or several judgings.
+LONG = {"first-harness.md", "rejudging.md", "cluster.md"}
+Said = tuple[int, str]
 
 
 def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
     """Each `$ ` line of the page's console blocks, with the output lines shown below it."""
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+    for block in ALL:
+        if (block.page, block.language) != (page, "console"):
+            continue
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, *output = part.rstrip("\n").split("\n")
             yield command, output
 
@@ -34,39 +47,95 @@ def pattern(shown: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def archive(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The release's archive, as a server would give it."""
-    file = tmp_path_factory.mktemp("release") / "gta_dataset.zip"
-    source = data_dir / "gta_atomic"
+def archives(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The releases' archives, as a server would give them."""
+    folder = tmp_path_factory.mktemp("releases")
+    return {
+        address: _packed(data_dir / source, folder / name, name)
+        for address, (source, name) in ARCHIVES.items()
+    }
+
+
+def _packed(source: Path, file: Path, inside: str) -> bytes:
     with zipfile.ZipFile(file, "w") as opened:
         for member in sorted(source.rglob("*")):
-            opened.write(member, f"gta_dataset/{member.relative_to(source)}")
+            opened.write(member, f"{inside}/{member.relative_to(source)}")
     return file.read_bytes()
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.name)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Said]:
+    """`gta demo`, which several pages begin with: run once, and copied for each of them."""
+
+    @cache
+    def once() -> tuple[Path, Said]:
+        folder = tmp_path_factory.mktemp("demo")
+        return folder / "gta-demo", _ran([sys.executable, "-m", "gta_bench", "demo"], folder)
+
+    def copied(folder: Path) -> Said:
+        made, said = once()
+        shutil.copytree(made, folder / "gta-demo")
+        return said
+
+    return copied
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ())
+        for page in WITH_BLOCKS
+    ],
+    ids=lambda page: page.name,
+)
 def test_console_blocks_run_as_written(
-    page: Path, tmp_path: Path, archive: bytes, loopback: None
+    page: Path,
+    tmp_path: Path,
+    archives: dict[str, bytes],
+    demo: Callable[[Path], Said],
+    loopback: None,
 ) -> None:
     with serving() as server:
-        server.files[ATOMIC_ARCHIVE] = archive
+        server.files.update(archives)
         settings = f'[data]\ngithub = "{server.url}"\n'
         (tmp_path / "gta.toml").write_text(settings, encoding="utf-8")
         write_results(tmp_path)
+        write_files(page, tmp_path)
         for command, shown in commands(page):
-            program, *arguments = shlex.split(command)
-            assert program == "gta", f"{page.name}: {command}"
-            result = subprocess.run(
-                [sys.executable, "-m", "gta_bench.cli", *arguments],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            said = result.stdout + result.stderr
-            assert result.returncode == 0, f"{command}\n{said}"
+            words = shlex.split(command)
+            code, said = demo(tmp_path) if words == ["gta", "demo"] else run(words, tmp_path)
+            assert code == 0, f"{page.name}: {command}\n{said}"
             for line in shown:
                 assert re.search(pattern(line), said), f"{command}: {line!r} not in\n{said}"
+
+
+def run(words: list[str], folder: Path) -> Said:
+    """A command of the page in its folder; what pip installs is seen by those after it."""
+    program, *arguments = words
+    if program == "pip":
+        assert arguments[0] == "install"
+        options = ["--quiet", "--no-deps", "--disable-pip-version-check", "--target", "site"]
+        return _ran([sys.executable, "-m", "pip", "install", *options, *arguments[1:]], folder)
+    assert program == "gta", f"{program} is not run by this test"
+    return _ran([sys.executable, "-m", "gta_bench", *arguments], folder)
+
+
+def _ran(command: list[str], folder: Path) -> Said:
+    paths = [str(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    result = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """The files that the page tells to make, by the titles of its blocks."""
+    for block in ALL:
+        if block.page == page and block.title is not None:
+            file = folder / block.title
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
 
 
 def write_results(folder: Path) -> None:
@@ -91,12 +160,3 @@ def write_results(folder: Path) -> None:
 
 def test_readme_has_console_blocks() -> None:
     assert REPOSITORY / "README.md" in WITH_BLOCKS
-
-
-LINK = re.compile(r"\]\((?!https?://|mailto:|#)([^)#\s]+)")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_of_the_repository_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -12,7 +12,8 @@ from tests.llm_server import llm_server
 
 pytestmark = pytest.mark.measure
 
-LEAVES = 229
+# Of 229: two of the tasks need a picture and a recording that the released data do not hold.
+LEAVES = 199
 
 
 def test_twenty_tasks_from_the_first_call_to_the_report_with_a_kill_between(

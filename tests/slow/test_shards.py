@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
-from gta_bench.cluster.ray_tasks import RayTasks
+from gta_bench.cluster.ray_tasks import RayTasks, stay_on_loopback
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
@@ -70,7 +70,9 @@ def environment(root: Path) -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_worker_register_timeout_seconds": "600",
-        "RAY_health_check_failure_threshold": "60",
+        # A node that refuses is lost after 20 s; one that is only slow has 10 s for each answer.
+        "RAY_health_check_period_ms": "1000",
+        "RAY_health_check_failure_threshold": "20",
     }
 
 
@@ -144,7 +146,7 @@ def ray_workers(raylet: int) -> list[int]:
                 name = (entry / "cmdline").read_bytes()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == raylet and name.startswith(b"ray::guarded"):
+            if parent == raylet and name.startswith(b"ray::work_in"):
                 found.append(int(entry.name))
     return found
 
@@ -168,6 +170,7 @@ def cluster(bench: Bench) -> Iterator[Any]:
     """Three nodes on this machine; the first is for the driver only."""
     before = dict(os.environ)
     os.environ.update(environment(bench.root))
+    stay_on_loopback()
     from ray.cluster_utils import Cluster
 
     be_patient()

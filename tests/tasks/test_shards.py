@@ -257,16 +257,21 @@ def test_two_commands_do_not_work_on_one_run(bench: Bench) -> None:
         bench.run()
 
 
-def test_work_that_leaves_no_log_is_not_taken_for_done(bench: Bench) -> None:
-    """As on machines that do not share the run's folder."""
+@pytest.mark.parametrize(("here", "missing"), [(0, 6), (1, 4)])
+def test_work_that_leaves_no_log_is_not_taken_for_done(
+    bench: Bench, here: int, missing: int
+) -> None:
+    """As on machines of which some do not share the run's folder."""
 
     class Elsewhere(Two):
         def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
-            for item in items:
-                item.logs.mkdir(parents=True)
+            for item in items[:here]:
+                work(item)
 
-    with pytest.raises(RunError, match="a folder that all of them share"):
+    with pytest.raises(RunError, match=f"has no log of {missing} units.* all of them share"):
         bench.run(Elsewhere())
+    found = bench.run(Two())
+    assert [unit.failure for unit in found.units] == [None] * TASKS
 
 
 def test_a_system_that_refuses_a_file_is_told_with_what_is_safe(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from typing import Any
 
@@ -84,8 +85,10 @@ class Processes:
         workers = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
-            if worker.is_alive() and worker.pid is not None:
-                os.kill(worker.pid, signal.SIGINT)
+            # It may be at its end in this very moment.
+            with suppress(ProcessLookupError):
+                if worker.is_alive() and worker.pid is not None:
+                    os.kill(worker.pid, signal.SIGINT)
         for worker in workers:
             worker.join(PATIENCE)
             worker.kill()

@@ -5,13 +5,15 @@ nothing here turns its authentication off.
 """
 
 import logging
+import os
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from gta_bench.cluster.backend import PAUSE, RETRIES, Tick, Work, guarded
+from gta_bench.cluster.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
 from gta_bench.errors import EnvironmentProblem, UsageError
-from gta_bench.settings import quiet_ray
+from gta_bench.settings import keep_ray_here, quiet_ray
 
 # Work that a worker does before it is replaced: what it leaks ends with it.
 MAX_CALLS = 16
@@ -34,14 +36,14 @@ class RayTasks:
     def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items, never on more than `at_once`, whatever the cluster grows to."""
         ray = self._ray
-        task = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=MAX_CALLS)(guarded)
+        task = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=MAX_CALLS)(work_in)
         shared = ray.put(work)
         waiting = deque(items)
         running: list[Any] = []
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    running.append(task.remote(shared, waiting.popleft()))
+                    running.append(task.remote(str(Path.cwd()), shared, waiting.popleft()))
                 done, running = ray.wait(running, timeout=PAUSE)
                 tick()
                 for one in done:
@@ -65,6 +67,13 @@ class RayTasks:
         self._ray.shutdown()
 
 
+def work_in(folder: str, work: Work, item: Any) -> Failure | None:
+    """The work in the command's folder, where the machine has it: relative names mean the same."""
+    if Path(folder).is_dir():
+        os.chdir(folder)
+    return guarded(work, item)
+
+
 def connect(address: str) -> None:
     """Join the cluster of that address; `auto` is the one of this machine, started if need be."""
     try:
@@ -76,7 +85,7 @@ def connect(address: str) -> None:
     quiet_ray()
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address.startswith(("127.0.0.1:", "localhost:")):
-        _stay_on_loopback()
+        stay_on_loopback()
     try:
         ray.init(address=address, **quiet)
     except ConnectionError as exc:
@@ -84,18 +93,18 @@ def connect(address: str) -> None:
             raise EnvironmentProblem(
                 f"No Ray cluster answers at {address}: {str(exc).splitlines()[0]}"
             ) from exc
-        _stay_on_loopback()
+        stay_on_loopback()
         ray.init(address="local", include_dashboard=False, **quiet)
     except ValueError as exc:
         raise UsageError(f"--cluster {address!r}: {exc}") from exc
 
 
-def _stay_on_loopback() -> None:
-    """Ray takes 127.0.0.1 for the address by which others reach this machine, unless told not to.
+def stay_on_loopback() -> None:
+    """A cluster of this machine alone, also where Ray was imported before that was known.
 
     The variable is for the processes that it starts; here it was read when Ray was imported.
     """
+    keep_ray_here()
     from ray._private import ray_constants
 
-    quiet_ray(loopback=True)
     ray_constants.ENABLE_RAY_CLUSTER = False

@@ -45,7 +45,7 @@ def _reply(messages: list[ChatMessage], *_: object) -> ModelOutput:
 
 def _verdict(leaf: str, shown: Mapping[str, str]) -> dict[str, object]:
     everything = "\n".join(f"{name}\n{text}" for name, text in shown.items())
-    wanted = WANTED[leaf]
+    wanted = WANTED[leaf.rpartition("~")[0]]  # the name that was asked for ends in the unit's mark
     missing = [words for words in wanted if words not in everything]
     used = [name for name, text in shown.items() if any(words in text for words in wanted)]
     reason = f"The evidence lacks: {', '.join(missing)}." if missing else "All is there."

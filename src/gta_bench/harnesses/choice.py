@@ -101,8 +101,12 @@ def shown_files(words: Sequence[str]) -> list[Path]:
 
 
 def _absolute(word: str) -> str:
-    is_file = "/" in word and not word.startswith(("/", "-", "{")) and Path(word).exists()
-    return str(Path(word).absolute()) if is_file else word
+    """A path from here as a whole one, for the command starts elsewhere; `run` is a mere word."""
+    if word.startswith(("/", "-", "{")):
+        return word
+    path = Path(word)
+    is_path = path.exists() if "/" in word else bool(path.suffix) and path.is_file()
+    return str(path.absolute()) if is_path else word
 
 
 def free_port() -> int:

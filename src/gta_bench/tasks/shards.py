@@ -185,16 +185,16 @@ def _parts(
 
 def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
     """One log, once every unit is finished; until then the shards are continued."""
-    if not shards_folder(out, plan).is_dir():
-        return
     kept = kept_units(log_folder(out))
     wanted = [(task, epoch) for task in manifest.tasks for epoch in range(1, plan.epochs + 1)]
-    if not any(key in kept for key in wanted):
+    missing = [key for key in wanted if key not in kept]
+    if missing:
         raise RunError(
-            f"The shards were evaluated, and {log_folder(out)} has no log of them: a run on "
-            "several machines needs a folder that all of them share."
+            f"All shards were evaluated, and {log_folder(out)} has no log of {len(missing)} "
+            "units: a run on several machines needs a folder that all of them share."
         )
-    if all(key in kept and kept[key].finished for key in wanted):
+    merged = not shards_folder(out, plan).is_dir()
+    if not merged and all(kept[key].finished for key in wanted):
         merge_shards(
             {key: kept[key].log for key in wanted}, merged_log(out, plan), shards_folder(out, plan)
         )
