@@ -16,12 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
-from gta_bench.datasets.atomic import load_atomic
-from gta_bench.tape.reference import reference_tape
+from gta_bench.serving.choice import TOKEN_VARIABLE
+from gta_bench.settings import Settings
+from gta_bench.tools.contract import Equipment
+from gta_bench.tools.toolbox import Toolbox
 from tests.builders import write_atomic
 from tests.chat_server import chat_server
 from tests.conftest import REPOSITORY
 from tests.judging.builders import names, verdict
+from tests.served.support import TOKEN, tool_server
 from tests.tape.builders import recording
 from tests.tape.datasets import CALCULATOR, multiplication
 from tests.tasks.workflow_runs import WORDS, write_dataset
@@ -121,15 +124,18 @@ def test_opencompass_gives_the_numbers_of_gta_score(
     python: str,
     tokenizer: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """End to end the calculator is that of a real tool server."""
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
     tasks = {str(left - 2): multiplication(left) for left in range(2, 8)}
     data = write_atomic(tmp_path / "data", tasks, [CALCULATOR])
-    reference_tape(load_atomic(data), tmp_path / "tape")
+    box = Toolbox(Equipment(Settings()), ["Calculator"])
     changes = {"data/gta_atomic": str(data), "all-mpnet-base-v2": "exact-or-half"}
-    if mode == "end_to_end":
-        changes["tools=tools"] = f'tape="{tmp_path / "tape"}"'
-    with chat_server(says) as server:
+    with chat_server(says) as server, tool_server(box, tmp_path / "served") as tools:
         changes |= {"http://127.0.0.1:8000/v1": server.url, '"gpt-4"': f'"{tokenizer}"'}
+        if mode == "end_to_end":
+            changes["http://127.0.0.1:16181"] = tools.url
         predictions, results = run_config(python, mode, tmp_path, **changes)
     command = ["score", "--predictions", str(predictions), "--dataset", "atomic", "--mode", ours]
     options = ["--data", str(data), "--similarity", "exact-or-half", "--json"]

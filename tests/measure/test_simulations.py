@@ -237,6 +237,7 @@ def test_prediction_powered_interval(labelled: int, share: float, leaves: bool) 
     )
     kind = "leaves" if leaves else "roots"
     print(f"prediction-powered, {kind}, {labelled} of 132 tasks, share {share}: {held:.2%}")
-    # With 30 tasks that pass or not, a fifth of the datasets fall back to Wilson's interval, which
-    # covers more than it must.
-    assert 0.93 <= held <= (0.97 if leaves or labelled > 30 else 0.985)
+    # Of 30 tasks three pass: whole numbers so small do not come in finer steps. Intervals that are
+    # nearer here cover too little elsewhere (docs/measurements.md).
+    few = labelled == 30 and share == 0.1 and not leaves
+    assert 0.93 <= held <= (0.985 if few else 0.97)

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import BadZipFile
 
 import pytest
 
+from gta_bench.errors import RunError
 from gta_bench.runs.logs import finished_units, read_units
 from tests.chat_server import ChatServer, chat_server
 from tests.llm_server import MODEL, llm_server
@@ -92,7 +92,7 @@ def finished(logs: Path) -> int:
     """How many units are finished; a log that is being written in this moment does not tell."""
     try:
         return finished_units(logs)
-    except (BadZipFile, EOFError, KeyError, ValueError):
+    except RunError:
         return 0
 
 

@@ -5,6 +5,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -109,7 +110,7 @@ class GTAInferencer(BaseInferencer):
         return {**entry, "origin_prompt": [row[INPUT]], **EMPTY, **more}
 
     async def _steps(self, task: AtomicTask, root: Path) -> tuple[list[Any], list[Any]]:
-        offered, files = _dummies(task, root), dataset_files(load_atomic(root).tasks.values())
+        offered, files = _dummies(task, root), _files(root)
         steps = [
             (await self._decide(history, offered, files)).step for history in step_histories(task)
         ]
@@ -170,6 +171,12 @@ class GTAInferencer(BaseInferencer):
         for path in paths:
             (folder / Path(path).name).write_bytes(workspace.read(path))
         return [str(folder / Path(path).name) for path in paths]
+
+
+@cache
+def _files(root: Path) -> frozenset[str]:
+    """All files of the dataset: upstream's parser takes a path to any of them."""
+    return dataset_files(load_atomic(root).tasks.values())
 
 
 EMPTY: dict[str, Any] = {"steps": []}
