@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -178,15 +179,16 @@ def cluster(bench: Bench) -> Iterator[Any]:
 
     be_patient()
     cluster = Cluster()
+    # Paths of sockets must be short.
+    folder = f"/tmp/gta-ray-{os.getpid()}"
     try:
-        # Paths of sockets must be short.
-        folder = f"/tmp/gta-ray-{os.getpid()}"
         add_node(cluster, num_cpus=0, include_dashboard=False, temp_dir=folder)
         for _ in range(2):
             add_node(cluster, num_cpus=1)
         yield cluster
     finally:
         cluster.shutdown()  # type: ignore[no-untyped-call]
+        shutil.rmtree(folder, ignore_errors=True)
         os.environ.clear()
         os.environ.update(before)
 
