@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
@@ -63,6 +64,7 @@ def test_two_workers_are_nearly_twice_as_fast_and_our_layer_costs_little(
     name: str, tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_TMPDIR", f"/tmp/gta-ray-{os.getpid()}")
+    (tmp_path / "token").write_text(token_hex(32), encoding="utf-8")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
     data = write_atomic(tmp_path / "data", {str(n): atomic_task() for n in range(UNITS)})
     backend = opened(name)
