@@ -8,19 +8,13 @@ import pytest
 
 from gta_bench.runs.logs import log_of
 from gta_bench.settings import can_open_pages
-from gta_bench.tasks.workflow_run import execute, plan
 from tests.cli.test_run import gta
-from tests.tasks.workflow_runs import judge_by_words, one_page, scripted, wanted, write_dataset
+from tests.tasks.workflow_runs import judged_run
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("view")
-    made = wanted(write_dataset(folder / "data"))
-    model = scripted(one_page("quokka"))
-    execute(made, plan(made), folder / "run", lambda well: None, model=model)
-    judge_by_words(folder / "run")
-    return folder / "run"
+    return judged_run(tmp_path_factory.mktemp("view"))
 
 
 @pytest.fixture

@@ -6,15 +6,8 @@ import pytest
 from gta_bench.runs.directory import read_manifest, read_workflow_scores
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.tasks.workflow_run import execute, plan
 from tests.cli.test_run import gta
-from tests.tasks.workflow_runs import (
-    judge_by_words,
-    one_page,
-    scripted,
-    wanted,
-    write_dataset,
-)
+from tests.tasks.workflow_runs import judged_run, write_dataset
 
 STORED = Path("predictions") / "workflow_gemini25pro_lagent_20"
 
@@ -44,13 +37,7 @@ def imported(data_dir: Path, workflow_dir: Path, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small run with a scripted system and judge."""
-    folder = tmp_path_factory.mktemp("judged")
-    run = wanted(write_dataset(folder / "data"))
-    model = scripted(one_page("quokka"))
-    execute(run, plan(run), folder / "run", lambda well: None, model=model)
-    judge_by_words(folder / "run")
-    return folder / "run"
+    return judged_run(tmp_path_factory.mktemp("judged"))
 
 
 def test_stored_results_are_scored_both_ways(imported: Path) -> None:

@@ -20,6 +20,7 @@ from gta_bench.settings import ModelSettings, Settings
 from gta_bench.tasks.feedback import Judged
 from gta_bench.tasks.models import ChosenModel
 from gta_bench.tasks.system_run import SystemRun
+from gta_bench.tasks.workflow_run import execute, plan
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
 from tests.tasks.test_atomic_step import native_call, said
 
@@ -73,6 +74,15 @@ def one_page(text: str) -> Callable[[list[ChatMessage]], ModelOutput]:
         return said("Done.") if messages[-1].role == "tool" else write_page(text)
 
     return reply
+
+
+def judged_run(folder: Path) -> Path:
+    """A small run in the folder, with a scripted system and judge."""
+    run = wanted(write_dataset(folder / "data"))
+    model = scripted(one_page("quokka"))
+    execute(run, plan(run), folder / "run", lambda well: None, model=model)
+    judge_by_words(folder / "run")
+    return folder / "run"
 
 
 def judge_by_words(run: StorePath) -> Judged:

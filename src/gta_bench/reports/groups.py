@@ -1,6 +1,6 @@
 """The scores of a run by group, each with its interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, TOOL_CATEGORY
 from gta_bench.metrics.consistency import LABELS
@@ -54,35 +54,17 @@ def atomic_groups(run: AtomicRun) -> PageTable:
 
 def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
     """By category of the task, ending of the deliverables, category of called tools."""
-
-    def row(by: str, group: GroupScores, own: list[TaskScore]) -> Group:
-        found = estimates(workflow_parts(own, run.summary.scores))
-        return by, group.name, f"{group.n}/{group.n_units}", found
-
-    groups = [
-        row(
-            "category of the task",
-            group,
-            [one for one in judge.tasks if _category(one) == group.name],
-        )
-        for group in judge.categories
-    ]
-    groups += [
-        row(
-            "ending of the deliverables",
-            group,
-            [one for one in judge.tasks if group.name in one.kinds],
-        )
-        for group in judge.kinds
-    ]
-    groups += [
-        row(
-            "category of called tools",
-            group,
-            [one for one in judge.tasks if group.name in one.tool_categories],
-        )
-        for group in judge.tool_categories
-    ]
+    ways: tuple[tuple[str, Sequence[GroupScores], Callable[[TaskScore], Container[str]]], ...] = (
+        ("category of the task", judge.categories, lambda one: (_category(one),)),
+        ("ending of the deliverables", judge.kinds, lambda one: one.kinds),
+        ("category of called tools", judge.tool_categories, lambda one: one.tool_categories),
+    )
+    groups: list[Group] = []
+    for by, found, names in ways:
+        for group in found:
+            own = [one for one in judge.tasks if group.name in names(one)]
+            scores = estimates(workflow_parts(own, run.summary.scores))
+            groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
     return _group_table(run.name, ("root_sr", "root_score", "leaf_sr"), groups)
 
 
