@@ -1,4 +1,4 @@
-"""Links of README and docs lead somewhere: to files of the repository, and to headings in them."""
+"""Pages have a title, and their links lead to files of the repository and to headings in them."""
 
 import re
 import unicodedata
@@ -29,3 +29,8 @@ def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
         assert target.exists(), f"{page.name}: {name}"
         if anchor:
             assert anchor in anchors(target), f"{page.name}: {name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_page_begins_with_its_title(page: Path) -> None:
+    assert HEADING.match(prose(page).lstrip()), f"{page.name} is empty or has no title"

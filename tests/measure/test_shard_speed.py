@@ -18,7 +18,7 @@ from tests.builders import atomic_task, write_atomic
 from tests.measure.shard_work import AGENT, bare_shard
 
 pytestmark = pytest.mark.measure
-UNITS = int(os.environ.get("GTA_UNITS", "480"))
+UNITS = int(os.environ.get("GTA_UNITS", "560"))
 AT_ONCE = 10
 
 
@@ -72,16 +72,19 @@ def test_two_workers_are_nearly_twice_as_fast_and_our_layer_costs_little(
         seconds(data, tmp_path / "warm", backend, "0:8")
         seconds(data, tmp_path / "warm-inline", INLINE, "0:2")
         before = os.getloadavg()[0]
-        ours = seconds(data, tmp_path / "ours", backend)
-        bare = bare_seconds(data, tmp_path / "bare", backend, tmp_path / "ours")
-        again = seconds(data, tmp_path / "again", backend)
+        # In turn, and the better of two each, so that one disturbance spoils no ratio.
+        ours, bare = [], []
+        for turn in ("first", "second"):
+            out = tmp_path / turn
+            ours.append(seconds(data, out, backend))
+            bare.append(bare_seconds(data, tmp_path / f"{turn}-bare", backend, out))
         inline = seconds(data, tmp_path / "inline", INLINE)
     finally:
         backend.close()
-    best = min(ours, again)
+    best, bare_best = min(ours), min(bare)
     print(
         f"{name}: {UNITS} units, inline {inline:.1f} s, two workers {best:.1f} s "
-        f"(gain {inline / best:.2f}), bare shards {bare:.1f} s (ours {best / bare:.3f} of it), "
-        f"load {before:.1f}"
+        f"(gain {inline / best:.2f}), bare shards {bare_best:.1f} s "
+        f"(ours {best / bare_best:.3f} of it), load {before:.1f}; all {ours}, {bare}"
     )
     assert inline / best > 1

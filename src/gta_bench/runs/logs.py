@@ -11,7 +11,6 @@ from inspect_ai.log import (
     EvalSample,
     list_eval_logs,
     read_eval_log,
-    read_eval_log_sample_summaries,
     read_eval_log_samples_by_id,
     write_eval_log,
 )
@@ -35,8 +34,14 @@ from gta_bench.runs.samples import (
     read_workflow_task,
 )
 from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.stored_samples import (
+    Key,
+    ModelCall,
+    StoredSample,
+    stored_samples,
+    stored_summaries,
+)
 
-Key = tuple[str, int]
 Kind = TypeVar("Kind")
 # Samples that are in memory at once while a log is read. With each go the engine reads the
 # log's directory again, so that a long log is read in no more than so many goes.
@@ -70,7 +75,7 @@ def read_workflow_units(folder: StorePath, tasks: Sequence[str], epochs: int) ->
 
 def read_stores(folder: StorePath) -> dict[tuple[str, int], dict[str, Any]]:
     """What every finished sample keeps, by task and epoch."""
-    return {_key(sample): sample.store for sample in newest_samples(folder) if not sample.error}
+    return {one.key: one.store for one in _newest(folder) if one.error is None}
 
 
 class Kept(NamedTuple):
@@ -86,11 +91,10 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
     found: dict[Key, Kept] = {}
     for log in log_files(folder):
         with told_if_damaged(log), reaching(folder):
-            summaries = read_eval_log_sample_summaries(log)
+            summaries = stored_summaries(log)
         for one in summaries:
-            key = (str(one.id), one.epoch)
-            if key not in found or one.error is None or not found[key].finished:
-                found[key] = Kept(log, one.error is None, _cost(one.model_usage.values()))
+            if one.key not in found or one.error is None or not found[one.key].finished:
+                found[one.key] = Kept(log, one.error is None, _cost(one.model_usage.values()))
     return found
 
 
@@ -138,16 +142,31 @@ class Said(NamedTuple):
 
 def read_said(folder: StorePath) -> Iterator[Said]:
     """The messages of every unit; a judge's calls are left out."""
-    for sample in newest_samples(folder, resolve_attachments=True):
+    for sample in _whole_samples(folder):
         told: dict[str, None] = {}
         tools: dict[str, None] = {}
         said: dict[str, None] = {sample.output.completion: None}
-        for event in _model_calls(sample):
+        events = (event for event in sample.events if isinstance(event, ModelEvent))
+        for event in events:
+            if event.role is not None:
+                continue
             for message in event.input:
                 kept = {"tool": tools, "assistant": said}.get(message.role, told)
                 kept[message.text] = None
             said[event.output.completion] = None
         yield Said(str(sample.id), sample.epoch, *("\n".join(one) for one in (told, tools, said)))
+
+
+def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:
+    """The newest sample of each unit with all that was said, a few in memory at a time."""
+    for log, keys in _newest_by_log(folder, None).items():
+        batch = max(BATCH, -(-len(keys) // GOES))
+        for start in range(0, len(keys), batch):
+            with told_if_damaged(log), reaching(folder):
+                samples = read_eval_log_samples_by_id(
+                    log, keys[start : start + batch], resolve_attachments=True
+                )
+            yield from samples
 
 
 def copy_logs(folder: StorePath, to: StorePath) -> None:
@@ -163,46 +182,40 @@ def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
     return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
 
-def newest_samples(
-    folder: StorePath, wanted: Container[Key] | None = None, *, resolve_attachments: bool = False
-) -> Iterator[EvalSample]:
-    """The newest sample of each unit, a few in memory at a time."""
-    by_log: dict[str, list[Key]] = {}
+def _newest_by_log(folder: StorePath, wanted: Container[Key] | None) -> dict[str, list[Key]]:
+    """Which log has the newest sample of each unit."""
+    found: dict[str, list[Key]] = {}
     for key, kept in kept_units(folder).items():
         if wanted is None or key in wanted:
-            by_log.setdefault(kept.log, []).append(key)
-    for log, keys in by_log.items():
-        batch = max(BATCH, -(-len(keys) // GOES))
-        for start in range(0, len(keys), batch):
-            with told_if_damaged(log), reaching(folder):
-                samples = read_eval_log_samples_by_id(
-                    log, keys[start : start + batch], resolve_attachments=resolve_attachments
-                )
-            yield from samples
+            found.setdefault(kept.log, []).append(key)
+    return found
+
+
+def _newest(folder: StorePath, wanted: Container[Key] | None = None) -> Iterator[StoredSample]:
+    """The newest sample of each unit."""
+    for log, keys in _newest_by_log(folder, wanted).items():
+        with told_if_damaged(log), reaching(folder):
+            yield from stored_samples(log, keys)
 
 
 def _read(
     folder: StorePath,
     tasks: Sequence[str],
     epochs: int,
-    read: Callable[[EvalSample, dict[str, Any]], Kind],
+    read: Callable[[StoredSample, dict[str, Any]], Kind],
 ) -> tuple[tuple[Kind, ...], tuple[Key, ...]]:
     """The units in the order of tasks and epochs, and those that no log has."""
     known: dict[str, Any] = {}
     wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
-    found = {_key(sample): read(sample, known) for sample in newest_samples(folder, wanted)}
+    found = {sample.key: read(sample, known) for sample in _newest(folder, wanted)}
     return (
         tuple(found[key] for key in wanted if key in found),
         tuple(key for key in wanted if key not in found),
     )
 
 
-def _key(sample: EvalSample) -> Key:
-    return (str(sample.id), sample.epoch)
-
-
 def _shared(
-    sample: EvalSample, known: dict[str, Any], read: Callable[[Mapping[str, Any]], Kind]
+    sample: StoredSample, known: dict[str, Any], read: Callable[[Mapping[str, Any]], Kind]
 ) -> Kind:
     """The sample's task; epochs of one task share its record, which is the larger part."""
     raw, task = known.get(str(sample.id), (None, None))
@@ -213,9 +226,8 @@ def _shared(
     return found
 
 
-def _unit(sample: EvalSample, known: dict[str, Any]) -> Unit:
-    calls = _model_calls(sample)
-    failure = _failure(sample)
+def _unit(sample: StoredSample, known: dict[str, Any]) -> Unit:
+    calls, failure = sample.model_calls(), sample.failure
     return Unit(
         task=_shared(sample, known, read_task),
         epoch=sample.epoch,
@@ -228,9 +240,8 @@ def _unit(sample: EvalSample, known: dict[str, Any]) -> Unit:
     )
 
 
-def _workflow_unit(sample: EvalSample, known: dict[str, Any]) -> WorkflowUnit:
-    calls = _model_calls(sample)
-    store = sample.store
+def _workflow_unit(sample: StoredSample, known: dict[str, Any]) -> WorkflowUnit:
+    calls, store = sample.model_calls(), sample.store
     return WorkflowUnit(
         task=_shared(sample, known, read_workflow_task),
         epoch=sample.epoch,
@@ -238,39 +249,26 @@ def _workflow_unit(sample: EvalSample, known: dict[str, Any]) -> WorkflowUnit:
         deliverables=read_deliverables(store.get(DELIVERABLES)),
         inputs=read_deliverables(store.get(INPUTS)),
         strays=tuple(store.get(STRAYS, ())),
-        failure=_failure(sample),
+        failure=sample.failure,
         usage=_usage(sample, calls),
         calls=read_calls(store.get(CALLS)),
         models=_models(calls),
     )
 
 
-def _model_calls(sample: EvalSample) -> list[ModelEvent]:
-    """The calls of the system's own model; those of a judge have a role."""
-    return [
-        event for event in sample.events if isinstance(event, ModelEvent) and event.role is None
-    ]
+def _models(calls: Sequence[ModelCall]) -> tuple[str, ...]:
+    return tuple(sorted({call.output.model for call in calls if call.output.model}))
 
 
-def _failure(sample: EvalSample) -> str | None:
-    if sample.error is None:
-        return None
-    return sample.error.message.splitlines()[0] if sample.error.message else "error"
-
-
-def _models(calls: Sequence[ModelEvent]) -> tuple[str, ...]:
-    return tuple(sorted({event.output.model for event in calls if event.output.model}))
-
-
-def _usage(sample: EvalSample, calls: Sequence[ModelEvent]) -> Usage:
+def _usage(sample: StoredSample, calls: Sequence[ModelCall]) -> Usage:
     if USAGE in sample.store:
         return Usage.model_validate(sample.store[USAGE])
     used = list(sample.model_usage.values())
     return Usage(
-        model_calls=sum(event.error is None for event in calls),
+        model_calls=sum(call.error is None for call in calls),
         input_tokens=sum(usage.input_tokens for usage in used),
         output_tokens=sum(usage.output_tokens for usage in used),
-        retries=sum(event.retries or 0 for event in calls),
+        retries=sum(call.retries or 0 for call in calls),
         seconds=sample.total_time or 0.0,
         cost_usd=_cost(used),
     )

@@ -1,8 +1,8 @@
 """Shards' logs become one log, sample by sample: memory holds scores and never transcripts."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from uuid import uuid4
 from zipfile import ZipFile
 
@@ -11,22 +11,31 @@ from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import (
     EvalLog,
     EvalSample,
-    EvalSampleSummary,
     EvalSpec,
     EvalStats,
     EvalStatus,
     read_eval_log,
-    read_eval_log_sample_summaries,
     recompute_metrics,
 )
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
+from pydantic import BaseModel
 
-from gta_bench.runs.logs import Key, log_files, told_if_damaged
+from gta_bench.runs.logs import log_files, told_if_damaged
 from gta_bench.runs.store import StorePath, made_whole, opened, remove_folder, store_path
+from gta_bench.runs.stored_samples import SUMMARIES, Key, raw_summaries, sample_file
 
-SUMMARIES, HEADER, REDUCTIONS = "summaries.json", "header.json", "reductions.json"
+HEADER, REDUCTIONS = "header.json", "reductions.json"
 START = "_journal/start.json"
+
+
+class _Sample(BaseModel):
+    """What is read of a sample; all else is copied unread."""
+
+    id: int | str
+    epoch: int
+    scores: dict[str, Score] | None = None
+    model_usage: dict[str, ModelUsage] = {}
 
 
 class _Gathered(NamedTuple):
@@ -87,32 +96,28 @@ def _copy(log: str, keys: Sequence[Key], merged: ZipFile, gathered: _Gathered) -
     """Copy samples as they are; reading them also checks their sums."""
     wanted = set(keys)
     with told_if_damaged(log), opened(store_path(log)) as file, ZipFile(file) as source:
-        for summary in _summaries(log, wanted):
-            name = f"samples/{summary.id}_epoch_{summary.epoch}.json"
+        for summary in raw_summaries(source):
+            task, epoch = str(summary["id"]), summary["epoch"]
+            if (task, epoch) not in wanted:
+                continue
+            name = sample_file(task, epoch)
             data = source.read(name)
             merged.writestr(name, data)
-            raw = json.loads(data)
-            gathered.scored.append(_scored(raw))
-            gathered.summaries.append(to_json_safe(summary))
-            for model, used in raw.get("model_usage", {}).items():
-                usage = ModelUsage.model_validate(used)
+            sample = _Sample.model_validate_json(data)
+            gathered.scored.append(_scored(sample))
+            gathered.summaries.append(json.dumps(summary).encode())
+            for model, usage in sample.model_usage.items():
                 before = gathered.usage.get(model)
                 gathered.usage[model] = usage if before is None else before + usage
 
 
-def _summaries(log: str, wanted: set[Key]) -> Iterator[EvalSampleSummary]:
-    for summary in read_eval_log_sample_summaries(log):
-        if (str(summary.id), summary.epoch) in wanted:
-            yield summary
-
-
-def _scored(raw: Mapping[str, Any]) -> EvalSample:
+def _scored(sample: _Sample) -> EvalSample:
     """As much of a sample as metrics look at."""
     scores = {
-        name: Score.model_validate({**score, "explanation": None})
-        for name, score in (raw.get("scores") or {}).items()
+        name: score.model_copy(update={"explanation": None})
+        for name, score in (sample.scores or {}).items()
     }
-    return EvalSample(id=raw["id"], epoch=raw["epoch"], input="", target="", scores=scores)
+    return EvalSample(id=sample.id, epoch=sample.epoch, input="", target="", scores=scores)
 
 
 def _spec(headers: Sequence[EvalLog], tasks: list[str]) -> EvalSpec:

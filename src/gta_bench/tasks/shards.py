@@ -15,7 +15,7 @@ from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.logs import Kept, Key, finished_units, kept_units, log_files
+from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files
 from gta_bench.runs.merge import merge_shards, write_begun
 from gta_bench.runs.plan import (
     SHARDS,
@@ -27,6 +27,7 @@ from gta_bench.runs.plan import (
 )
 from gta_bench.runs.progress import begin_progress, progress_folder, read_progress
 from gta_bench.runs.store import StorePath, full_words
+from gta_bench.runs.stored_samples import Key
 from gta_bench.settings import Settings
 from gta_bench.tasks.limits import Limits, limits_from
 
