@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
-from gta_bench.cluster.backend import INLINE, Backend, Work, told_of_system
+from gta_bench.cluster.backend import INLINE, Backend, Work
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
 from gta_bench.judging.options import JudgeOptions
@@ -39,7 +39,7 @@ from gta_bench.tasks.judging import (
 )
 from gta_bench.tasks.limits import Limits
 from gta_bench.tasks.models import ChosenModel, choose_model, open_model
-from gta_bench.tasks.shards import Listener, Part, places_for, shared, tell_progress
+from gta_bench.tasks.shards import Listener, Part, places_for, shared, tell_progress, told_with
 from gta_bench.tasks.spending import Spending, check_price
 
 JUDGING = "judging"
@@ -179,24 +179,11 @@ def _ask(
         work = partial(_judge_part, run, share, chosen, judge.name)
     tick = partial(tell_progress, progress, listener)
     known = read_verdicts(run)
-    with _verdicts_safe(run):
+    with told_with(partial(_safe, run)):
         backend.run(work, parts, at_once=at_once, tick=tick)
     if backend is not INLINE:
         found = read_verdicts(run).items()
         spending.add([row for key, row in found if known.get(key) != row])
-
-
-@contextmanager
-def _verdicts_safe(run: StorePath) -> Iterator[None]:
-    """Whatever ends the work inside the block is told with what is safe and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise WorkFailed(f"Interrupted. {_safe(run)}") from None
-    except OSError as exc:
-        raise WorkFailed(f"{told_of_system(exc)} {_safe(run)}", exit_code=3) from exc
-    except WorkFailed as exc:
-        raise WorkFailed(f"{exc} {_safe(run)}", exit_code=exc.exit_code) from exc
 
 
 def _safe(run: StorePath) -> str:
@@ -222,7 +209,7 @@ def _render(
     """Render what is not rendered yet, in parts; whoever asks for evidence then finds it."""
     parts = _dealt(units, backend)
     at_once = min(backend.places, len(parts))
-    with _verdicts_safe(run):
+    with told_with(partial(_safe, run)):
         backend.run(partial(_render_part, run, settings), parts, at_once=at_once, tick=int)
 
 

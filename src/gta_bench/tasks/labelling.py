@@ -160,18 +160,13 @@ class _Board:
         if labels is None or not 1 <= number <= len(self.items):
             return _go("/")
         item = self.items[number - 1]
-        known = labels.of(item.place)
-        said = Said() if known is None else Said(f"{known.value:g}", known.reason)
-        if request.method == "POST":
-            form = await _form(request)
-            if form is None:
-                return _refused()
-            read = _read_label(item, form)
-            if isinstance(read, Label):
-                labels = labels.with_label(read)
-                write_labels(self.run, labels)
-                return self._next(labels, number)
-            said = read
+        said = await _said(request, item, labels)
+        if said is None:
+            return _refused()
+        if isinstance(said, Label):
+            labels = labels.with_label(said)
+            write_labels(self.run, labels)
+            return self._next(labels, number)
         done = sum(labels.of(one.place) is not None for one in self.items)
         about = f"{labels.rater}: {done} of {len(self.items)} labelled"
         base = f"/label/{labels.rater}"
@@ -189,17 +184,12 @@ class _Board:
             return _go("/")
         item = disputed[number - 1]
         words = read_adjudication(self.run) or Labels(rater=ADJUDICATOR)
-        known = words.of(item.place)
-        said = Said() if known is None else Said(f"{known.value:g}", known.reason)
-        if request.method == "POST":
-            form = await _form(request)
-            if form is None:
-                return _refused()
-            read = _read_label(item, form)
-            if isinstance(read, Label):
-                write_adjudication(self.run, words.with_label(read))
-                return _go("/settle")
-            said = read
+        said = await _said(request, item, words)
+        if said is None:
+            return _refused()
+        if isinstance(said, Label):
+            write_adjudication(self.run, words.with_label(said))
+            return _go("/settle")
         given = [label for one in read_labels(self.run) if (label := one.of(item.place))]
         left = len(self._open_disputes())
         about = f"Adjudication: {len(disputed) - left} of {len(disputed)} settled"
@@ -271,6 +261,18 @@ class _Board:
             given=given,
             letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ",
         )
+
+
+async def _said(request: Request, item: Item, labels: Labels) -> Label | Said | None:
+    """The label that is sent, or what the form shows: what was sent wrong, or was said before.
+
+    None where a form comes from elsewhere.
+    """
+    if request.method == "POST":
+        form = await _form(request)
+        return None if form is None else _read_label(item, form)
+    known = labels.of(item.place)
+    return Said() if known is None else Said(f"{known.value:g}", known.reason)
 
 
 def _read_label(item: Item, form: Mapping[str, str]) -> Label | Said:

@@ -3,7 +3,8 @@
 A run that no command ever cut into shards is one part, whose logs lie in the run's own folder.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
@@ -67,20 +68,27 @@ def run_units(
         at_once = places_for(len(parts), settings, backend)
         tick = partial(tell_progress, folder, listener)
         tick()
-        try:
+        with told_with(partial(_safe, out, manifest)):
             backend.run(work(shared(settings, at_once)), parts, at_once=at_once, tick=tick)
             if plan is not None:
                 _merge(out, manifest, plan)
-        except KeyboardInterrupt:
-            raise WorkFailed(f"Interrupted. {_safe(out, manifest)}") from None
-        except OSError as exc:
-            raise WorkFailed(f"{told_of_system(exc)} {_safe(out, manifest)}", exit_code=3) from exc
-        except WorkFailed as exc:
-            raise WorkFailed(f"{exc} {_safe(out, manifest)}", exit_code=exc.exit_code) from exc
         last = tick()
         if last.done < last.units:
             stopped = limits.reached(last.cost_usd)
             listener(last.model_copy(update={"stopped": stopped}))
+
+
+@contextmanager
+def told_with(safe: Callable[[], str]) -> Iterator[None]:
+    """Whatever ends the work inside the block is told with what is safe and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise WorkFailed(f"Interrupted. {safe()}") from None
+    except OSError as exc:
+        raise WorkFailed(f"{told_of_system(exc)} {safe()}", exit_code=3) from exc
+    except WorkFailed as exc:
+        raise WorkFailed(f"{exc} {safe()}", exit_code=exc.exit_code) from exc
 
 
 def tell_progress(folder: StorePath, listener: Listener) -> RunProgress:
