@@ -135,7 +135,7 @@ def test_opencompass_gives_the_numbers_of_gta_score(
     with chat_server(says) as server, tool_server(box, tmp_path / "served") as tools:
         changes |= {"http://127.0.0.1:8000/v1": server.url, '"gpt-4"': f'"{tokenizer}"'}
         if mode == "end_to_end":
-            changes["http://127.0.0.1:16181"] = tools.url
+            changes["http://127.0.0.1:16182"] = tools.url
         predictions, results = run_config(python, mode, tmp_path, **changes)
     command = ["score", "--predictions", str(predictions), "--dataset", "atomic", "--mode", ours]
     options = ["--data", str(data), "--similarity", "exact-or-half", "--json"]

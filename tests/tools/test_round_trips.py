@@ -74,7 +74,7 @@ def test_a_sheet_comes_back_cell_by_cell_with_its_formulas(desk: Desk, jail: Jai
     first = {cell.address: (cell.value, cell.formula) for cell in content.sheets[0].cells}
     assert first["A2"] == ("007", None)
     assert first["B2"] == ("2.5", None)
-    assert first["C2"] == ("5", "=B2*2")
+    assert first["C2"] == ("5", "=B2*2"), "LibreOffice computes what formulas are worth"
     assert first["C3"] == ("6", "=B3*2")
     assert first["A3"] == ("茶", None)
     assert [sheet.name for sheet in content.sheets] == ["Sales", "Notes"]

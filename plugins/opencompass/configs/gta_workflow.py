@@ -9,7 +9,7 @@ data = "data/gta_workflow"
 # LMDeploy, vLLM, llama.cpp or any other server of the chat protocol.
 server, served, key = "http://127.0.0.1:8000/v1", "my-model", "none"
 # `gta tools serve` (its token in GTA_TOOLS_TOKEN), or agentlego+http://… for upstream's server.
-tools = "http://127.0.0.1:16181"
+tools = "http://127.0.0.1:16182"
 # `gta` in its own environment, and the model that judges.
 gta, judge = "gta", "openai/gpt-5.2"
 files = "gta_files"

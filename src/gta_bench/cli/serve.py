@@ -4,7 +4,8 @@ import asyncio
 import logging
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -84,11 +85,10 @@ def serve_command(
 
         serve_on_ray(Path(plan), settings, tokens, host, port, new=not given)
         return
-    if access_log:
-        _log_access()
-    asyncio.run(
-        _http(settings, names, Tokens(tokens), host, port, new=None if given else tokens[0])
-    )
+    with _access_logged() if access_log else nullcontext():
+        asyncio.run(
+            _http(settings, names, Tokens(tokens), host, port, new=None if given else tokens[0])
+        )
 
 
 def _need_packages() -> None:
@@ -123,11 +123,17 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _log_access() -> None:
-    access = logging.getLogger("gta_bench.serving.access")
-    access.addHandler(logging.StreamHandler(sys.stderr))
+@contextmanager
+def _access_logged() -> Iterator[None]:
+    """A line on stderr for each request that ends inside the block."""
+    access, lines = logging.getLogger("gta_bench.serving.access"), logging.StreamHandler(sys.stderr)
+    access.addHandler(lines)
     access.setLevel(logging.INFO)
     access.propagate = False
+    try:
+        yield
+    finally:
+        access.removeHandler(lines)
 
 
 async def _http(
