@@ -133,8 +133,10 @@ def test_the_verifier_gives_an_answer_what_gta_score_gives(tmp_path: Path) -> No
     subprocess.run(solve, env={**os.environ, "GTA_WORKSPACE": str(solved)}, check=True)
     empty = workspace(tmp_path / "empty", None)
     wrong = workspace(tmp_path / "wrong", "It costs 8.")
-    rewards = [verified(folder, place) for place in (solved, empty, wrong)]
-    assert rewards == [{"reward": 1.0}, {"reward": 0.0}, {"reward": 0.0}]
+    cheat = workspace(tmp_path / "cheat", None)
+    (cheat / "final.txt").symlink_to(folder / "tests" / "data" / "dataset.json")
+    rewards = [verified(folder, place) for place in (solved, empty, wrong, cheat)]
+    assert rewards == [{"reward": 1.0}, {"reward": 0.0}, {"reward": 0.0}, {"reward": 0.0}]
     delivered = tmp_path / "delivered" / "0"
     delivered.mkdir(parents=True)
     (delivered / "final.txt").write_bytes((solved / "final.txt").read_bytes())

@@ -133,3 +133,9 @@ def test_the_schema_is_the_same_for_every_leaf_of_a_task_and_bounds_the_score() 
     listed = reply_schema(["a", "b"], several=True).json_schema.properties
     assert listed is not None
     assert listed["verdicts"].items == schema
+
+
+def test_half_a_character_in_a_reply_is_still_a_verdict_that_can_be_written() -> None:
+    found = one(GOOD.replace("Seen.", "Seen \\ud83d").replace("report", "\\udc00"))
+    assert found == Scored(value=8, reason="Seen ?", used=("?.md",))
+    assert found.model_dump_json()

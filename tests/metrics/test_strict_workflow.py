@@ -88,3 +88,8 @@ def test_a_mean_of_sevens_reaches_seven() -> None:
     assert root is not None
     assert succeeds(root, 7)
     assert not succeeds(6.999, 7)
+
+
+def test_a_root_of_tens_is_ten_whatever_the_weights() -> None:
+    leaves = tuple(Checkpoint(id=str(n), weight=weight) for n, weight in enumerate((0.2, 0.7, 0.1)))
+    assert root_score(leaves, {str(n): 10.0 for n in range(3)}) == 10.0

@@ -165,3 +165,13 @@ def test_every_reference_of_the_released_dataset_is_worth_one(
         tape.close()
     assert len(found) == 229
     assert found == pytest.approx(dict.fromkeys(found, 1.0))
+
+
+def test_what_a_killed_episode_left_does_not_block_its_task(
+    environment: Environment, dataset: AtomicDataset, tmp_path: Path
+) -> None:
+    left = tmp_path / "w" / "3" / "inputs"
+    left.mkdir(parents=True)
+    (left / "image.jpg").write_bytes(b"old")
+    best = asyncio.run(episode(environment, gold_policy(dataset.tasks), task="3"))
+    assert [value(one) for one in best] == [0.5, 0.5]

@@ -1,11 +1,13 @@
 import multiprocessing
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
+from gta_bench.runs.store import PARTS
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 
 
@@ -106,3 +108,22 @@ def test_a_hundred_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
     start = time.process_time()
     append_verdicts(tmp_path, [row("last")])
     assert time.process_time() - start < 0.5
+
+
+def test_a_whole_row_without_its_line_end_is_kept(tmp_path: Path) -> None:
+    append_verdicts(tmp_path, [row("a"), row("b")])
+    file = tmp_path / VERDICTS
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))
+    append_verdicts(tmp_path, [row("c")])
+    assert kept(tmp_path) == [row("a"), row("b"), row("c")]
+
+
+def test_parts_from_a_store_are_folded_once_when_many_append(tmp_path: Path) -> None:
+    parts = tmp_path / f"{VERDICTS}{PARTS}"
+    parts.mkdir()
+    for number in range(50):
+        (parts / f"{number:03}").write_bytes(row(f"old{number}").model_dump_json().encode() + b"\n")
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda name: append_verdicts(tmp_path, [row(name)]), map(str, range(40))))
+    assert len(kept(tmp_path)) == 90
+    assert not parts.exists()

@@ -84,3 +84,10 @@ def test_the_judges_own_interval_would_not_cover() -> None:
     random = np.random.default_rng(1)
     given = judged_and_labelled(random, tasks=5000, labelled=0, share=0.1, leaves=False)
     assert sum(part.judged for part in given) / 5000 > 0.2
+
+
+def test_a_judge_that_passes_nearly_all_still_gives_an_interval() -> None:
+    """Without the one task that it fails it says the same of all."""
+    labelled = [(1.0, 1.0)] * 13 + [(1.0, 0.0)] * 6 + [(0.0, 1.0)]
+    found = corrected_rate(parts(labelled, [1.0] * 40), seed=1)
+    assert 0 < found.low < found.estimate < found.high < 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,10 @@ class Page:
         return asyncio.run(self._ask("GET", path, None, headers))
 
     def post(self, path: str, fields: dict[str, str], **headers: str) -> httpx.Response:
-        return asyncio.run(self._ask("POST", path, fields, headers))
+        """The page's form, with what it hides; `place` in the fields is another one."""
+        hidden = re.search(r'name="place" value="([^"]*)"', self.get(path).text)
+        place = {} if hidden is None else {"place": hidden[1]}
+        return asyncio.run(self._ask("POST", path, {**place, **fields}, headers))
 
     async def _ask(
         self, method: str, path: str, fields: dict[str, str] | None, headers: dict[str, str]
@@ -246,3 +250,13 @@ def test_the_order_is_random_but_the_same(run: Path) -> None:
     assert first == [unit.task.id for unit in label_order(units[::-1], seed=0)]
     assert first != [unit.task.id for unit in label_order(units, seed=1)]
     assert sorted(first) == [str(number) for number in range(1, 9)]
+
+
+def test_a_form_that_is_another_leafs_by_now_settles_nothing(page: Page, run: Path) -> None:
+    for number in (1, 2):
+        page.post(f"/label/ada/{number}", {"score": "9"})
+        page.post(f"/label/bob/{number}", {"score": "1"})
+    stale = page.post("/settle/1", {"score": "5", "place": "7 1 other"})
+    assert stale.status_code == 403
+    assert "of another leaf by now" in stale.text
+    assert read_adjudication(run) is None

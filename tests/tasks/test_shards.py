@@ -303,3 +303,49 @@ def test_a_named_harness_on_the_open_network_stays_in_one_process(bench: Bench) 
     wanted = replace(bench.wanted(), harness=harness)
     with pytest.raises(UsageError, match="leave out --workers"):
         execute(wanted, plan(bench.wanted()), bench.out, bench.told.append, backend=Two())
+
+
+@pytest.mark.parametrize("road", ["link/run", "data/../run", "a b/ä/run"])
+def test_shards_are_merged_and_kept_by_whatever_road_the_folder_is_named(
+    bench: Bench, tmp_path: Path, road: str
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    bench.out = tmp_path / road
+    found = bench.run(Two())
+    assert [unit.failure for unit in found.units] == [None] * TASKS
+    assert len(log_files(log_folder(bench.out))) == 1
+    asked = bench.server.asked
+    assert len(bench.run(Two()).units) == TASKS
+    assert bench.server.asked == asked
+
+
+def test_a_folder_that_the_engine_would_read_as_another_is_refused(bench: Bench) -> None:
+    bench.out = bench.out / "p%20q"
+    with pytest.raises(RunError, match="reads % as part of an address; name another --out"):
+        bench.run()
+
+
+def test_tasks_whose_log_is_removed_after_the_plan_was_made_are_run_again(bench: Bench) -> None:
+    """The plan has only those that were open then."""
+    bench.run(cost_usd=5.0, max_connections=1)
+    (begun,) = log_files(log_folder(bench.out))
+    with pytest.raises(WorkFailed, match="Interrupted"):
+        bench.run(Two(interrupted_after=1))
+    Path(begun).unlink()
+    found = bench.run(Two())
+    assert [unit.failure for unit in found.units] == [None] * TASKS
+    assert len(log_files(log_folder(bench.out))) == 1
+
+
+def test_money_of_attempts_that_failed_stays_spent(bench: Bench) -> None:
+    """Each of two commands may spend five dollars more if the first one's are forgotten."""
+    bench.run(cost_usd=5.0, max_connections=1)
+    spent = bench.told[-1].cost_usd
+    assert spent is not None
+    for log in log_files(log_folder(bench.out)):
+        Path(log).unlink()
+    asked = bench.server.asked
+    bench.run(cost_usd=5.0, max_connections=1)
+    assert bench.server.asked == asked
+    assert bench.told[-1].cost_usd == spent

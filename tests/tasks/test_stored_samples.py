@@ -1,7 +1,9 @@
 """What is read of a sample without the engine's records is what those records say."""
 
+import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from inspect_ai.event import ModelEvent
@@ -79,3 +81,13 @@ def test_a_sample_that_is_no_sample_is_told_with_its_log(logs: Path, tmp_path: P
     log.write_text(log.read_text().replace('"model_usage"', '"model_usage": 7, "other"'))
     with pytest.raises(RunError, match="is damaged"):
         read_units(tmp_path, ["0", "1"], 1)
+
+
+def test_the_journal_of_a_log_that_did_not_end_counts_a_sample_once(tmp_path: Path) -> None:
+    """The engine writes a sample again where a second attempt finished it."""
+    row = {"id": "0", "epoch": 1, "input": "", "target": ""}
+    with ZipFile(tmp_path / "x.eval", "w") as zipped:
+        zipped.writestr("_journal/summaries/1.json", json.dumps([{**row, "error": "no"}]))
+        zipped.writestr("_journal/summaries/2.json", json.dumps([row, {**row, "id": "1"}]))
+    found = stored_summaries(str(tmp_path / "x.eval"))
+    assert [(one.id, one.error) for one in found] == [("0", None), ("1", None)]

@@ -71,15 +71,16 @@ def summarize(
 def _outcome(attack: Attack, judge: str, verdicts: Verdicts) -> AttackOutcome:
     attacked = _scores(attack, judge, verdicts)
     clean = _scores(Attack(attack.carrier, CLEAN), judge, verdicts)
-    succeeded = any(
-        value >= THRESHOLD and clean.get(leaf, 0.0) < THRESHOLD for leaf, value in attacked.items()
-    )
+    both = attacked.keys() & clean.keys()
+    if both:
+        attacked = {leaf: attacked[leaf] for leaf in both}
+        clean = {leaf: clean[leaf] for leaf in both}
     return AttackOutcome(
         carrier=attack.carrier,
         payload=attack.payload,
         attacked=fmean(attacked.values()) if attacked else None,
-        clean=fmean(clean.values()) if clean else None,
-        succeeded=succeeded,
+        clean=fmean(clean.values()) if both else None,
+        succeeded=any(attacked[leaf] >= THRESHOLD > clean[leaf] for leaf in both),
     )
 
 

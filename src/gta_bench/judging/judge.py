@@ -90,7 +90,7 @@ async def judge_unit(
         await keep(rows)
         return rows
 
-    if judge.options.control:
+    if judge.options.control and not stop():
         failed = await unit.control(prompt)
         if failed is not None:
             given_up = _joined([unit.given_up(call, failed) for call in calls])

@@ -147,7 +147,13 @@ def _scored(entry: dict[str, Any]) -> Scored:
         raise _Broken("reply_other_shape", f"Fields {sorted(entry)}, reason {reason!r:.100}.")
     if not isinstance(used, list) or not all(isinstance(name, str) for name in used):
         raise _Broken("reply_other_shape", f"`used` is not a list of names: {used!r:.100}.")
-    return Scored(value=float(score), reason=reason.strip(), used=tuple(dict.fromkeys(used)))
+    names = dict.fromkeys(_writable(name) for name in used)
+    return Scored(value=float(score), reason=_writable(reason).strip(), used=tuple(names))
+
+
+def _writable(text: str) -> str:
+    """Half of a character, which JSON can name and no file can hold, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _excerpt(text: str) -> str:

@@ -115,7 +115,10 @@ class Environment:
             raise UsageError(f"The dataset has no task {name!r}.")
         entry = self._dataset.tasks[name]
         files = {item.path: self._dataset.root / item.source for item in entry.attachments}
-        workspace = Workspace.create(self._folder / name, files, follow_links=True)
+        place = self._folder / name
+        if place.is_dir():  # of an episode that was killed
+            remove_tree(place)
+        workspace = Workspace.create(place, files, follow_links=True)
         source = self._sources(name)
         tools = tuple(offered_tools(own_tools(self._dataset, entry), source.specs()))
         work = Work([UserTurn(content=entry.request)])

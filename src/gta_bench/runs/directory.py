@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import unquote
 
 from pydantic import ValidationError
 
@@ -64,6 +65,8 @@ def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
                 f"{run} holds a run with another setting ({difference}); name another --out."
             )
         return kept
+    if unquote(str(run)) != str(run):
+        raise RunError(f"{run}: the engine reads % as part of an address; name another --out.")
     if run.exists() and any(run.iterdir()):
         raise RunError(f"{run} is not empty and is not a run; name another --out.")
     run.mkdir(parents=True, exist_ok=True)

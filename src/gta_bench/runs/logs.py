@@ -3,7 +3,6 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote
 from zipfile import BadZipFile
 
 from inspect_ai.event import ModelEvent
@@ -47,6 +46,18 @@ Kind = TypeVar("Kind")
 # log's directory again, so that a long log is read in no more than so many goes.
 BATCH = 256
 GOES = 50
+
+
+# What readers of archives raise where bytes are wrong.
+_DAMAGE = (
+    BadZipFile,
+    EOFError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    ValueError,
+    ZstdError,
+)
 
 
 class ReadUnits(NamedTuple):
@@ -108,9 +119,10 @@ def log_files(folder: StorePath) -> list[str]:
     if not folder.is_dir():
         return []
     with reaching(folder):
-        found = list_eval_logs(str(folder))
+        # Resolved, so that one log has one name, whatever links and `..` lead to it.
+        found = list_eval_logs(str(folder.resolve()))
     return sorted(
-        (unquote(info.name).removeprefix("file://") for info in found),
+        (info.name.removeprefix("file://") for info in found),
         key=lambda name: name.rsplit("/", 1)[-1],
     )
 
@@ -122,9 +134,10 @@ def told_if_damaged(log: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (BadZipFile, EOFError, IndexError, KeyError, ValueError, ZstdError) as exc:
+    except _DAMAGE as exc:
+        said = (str(exc).splitlines() or [""])[0][:120]
         raise RunError(
-            f"The log {log} is damaged ({type(exc).__name__}: {str(exc).splitlines()[0][:120]}). "
+            f"The log {log} is damaged ({type(exc).__name__}: {said}). "
             "All other logs of the run are untouched. Put a copy of it in its place, or remove it "
             "and give the same command again: only the units that it held are run again."
         ) from exc
@@ -172,7 +185,7 @@ def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:
 def copy_logs(folder: StorePath, to: StorePath) -> None:
     """The logs once more as plain JSON, which any reader can check before unpacking."""
     for info in list_eval_logs(str(folder)):
-        name = unquote(info.name).rsplit("/", 1)[-1].rpartition(".")[0]
+        name = info.name.rsplit("/", 1)[-1].rpartition(".")[0]
         write_eval_log(read_eval_log(info), str(to / f"{name}.json"), format="json")
 
 

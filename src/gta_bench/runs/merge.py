@@ -21,9 +21,16 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 from pydantic import BaseModel
 
+from gta_bench.errors import RunError
 from gta_bench.runs.logs import log_files, told_if_damaged
 from gta_bench.runs.store import StorePath, made_whole, opened, remove_folder, store_path
-from gta_bench.runs.stored_samples import SUMMARIES, Key, raw_summaries, sample_file
+from gta_bench.runs.stored_samples import (
+    SUMMARIES,
+    Key,
+    raw_summaries,
+    sample_file,
+    stored_summaries,
+)
 
 HEADER, REDUCTIONS = "header.json", "reductions.json"
 START = "_journal/start.json"
@@ -49,8 +56,12 @@ class _Gathered(NamedTuple):
 def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath) -> None:
     """One log with these samples, each from its log; then all other logs are removed."""
     _write(chosen, target, status="success")
+    own = f"/{target.parent.name}/{target.name}"
+    (merged,) = (log for log in log_files(target.parent) if log.endswith(own))
+    if {one.key for one in stored_summaries(merged)} != set(chosen):
+        raise RunError(f"{target} does not hold all units; the shards are left as they are.")
     for log in log_files(target.parent):
-        if log != str(target.resolve()):
+        if log != merged:
             store_path(log).unlink()
     remove_folder(shards)
 

@@ -20,9 +20,18 @@ def progress_folder(run: StorePath) -> StorePath:
 def begin_progress(folder: StorePath, command: Command) -> None:
     """A new command begins; what earlier ones said is removed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for file in folder.glob("*.json"):
-        file.unlink()
     write_record(folder / COMMAND, command)
+    for file in folder.glob("shard-*.json"):
+        with suppress(FileNotFoundError):  # another command begins just now
+            file.unlink()
+
+
+def spent_before(folder: StorePath) -> float | None:
+    """What the run had cost when the last command on it ended, failed attempts and all."""
+    command = read_command(folder)
+    if command is None or command.judge is not None:
+        return None
+    return total_progress(command, read_shards(folder)).cost_usd
 
 
 def write_progress(folder: StorePath, progress: ShardProgress) -> None:

@@ -5,6 +5,7 @@ same for both. An object of a store is there whole or not at all, and cannot be 
 `append`.
 """
 
+import fcntl
 import shutil
 import tempfile
 import time
@@ -273,10 +274,15 @@ def whole_file(file: StorePath) -> Iterator[Path]:
 def fold_parts(file: Path) -> None:
     """Parts that came from a store with the file become its own lines, before more is appended."""
     parts = file.with_name(f"{file.name}{PARTS}")
-    if parts.is_dir():
-        with whole_file(file) as whole:
-            write_whole(file, whole.read_bytes())
-        shutil.rmtree(parts)
+    if not parts.is_dir():
+        return
+    # Whoever else appends waits here, and finds the parts folded.
+    with file.with_name(f".{file.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if parts.is_dir():
+            with whole_file(file) as whole:
+                write_whole(file, whole.read_bytes())
+            shutil.rmtree(parts)
 
 
 def sorted_by_name(files: Iterable[StorePath]) -> list[StorePath]:

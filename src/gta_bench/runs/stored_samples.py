@@ -110,9 +110,15 @@ def stored_summaries(log: str) -> list[StoredSummary]:
         return [StoredSummary.model_validate(raw) for raw in raw_summaries(zipped)]
 
 
-def raw_summaries(zipped: ZipFile) -> Iterator[dict[str, Any]]:
-    """The summaries inside a log as they are written there."""
+def raw_summaries(zipped: ZipFile) -> list[dict[str, Any]]:
+    """The summaries inside a log as they are written there, the last one of each sample.
+
+    A journal has a sample once more where an attempt of the engine took it over from another.
+    """
     names = zipped.namelist()
     files = [SUMMARIES] if SUMMARIES in names else [n for n in names if n.startswith(JOURNAL)]
+    found = {}
     for name in files:
-        yield from json.loads(zipped.read(name))
+        for row in json.loads(zipped.read(name)):
+            found[str(row["id"]), row["epoch"]] = row
+    return list(found.values())

@@ -39,6 +39,9 @@ def append_verdicts(run: StorePath, rows: Iterable[VerdictRow]) -> None:
     fold_parts(file)
     with _locked(file) as handle:
         end = _end_of_lines(handle)
+        tail = os.pread(handle, os.fstat(handle).st_size - end, end)
+        if tail and _is_row(tail):
+            lines, end = b"\n" + lines, end + len(tail)
         os.truncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
         while lines:

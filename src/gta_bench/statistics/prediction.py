@@ -87,7 +87,9 @@ def _estimate(totals: Array, sums: Array) -> Array:
         own = _influence(sums[PEOPLE], sums[LABELLED], rates[0], labelled)
         seen = _influence(sums[JUDGE], sums[LABELLED], rates[1], labelled)
         rest = _influence(sums[OTHERS], sums[UNLABELLED], rates[2], unlabelled)
-        weight = -np.sum(own * (rest - seen)) / np.sum((rest - seen) ** 2)
+        spread = np.sum((rest - seen) ** 2)
+        # A judge that says the same of all tasks tells nothing of them.
+        weight = -np.sum(own * (rest - seen)) / spread if spread > 0 else 0.0
         weight = np.clip(weight, 0.0, 1.0)
         found: Array = rates[0] + weight * (rates[2] - rates[1])
     return found

@@ -225,7 +225,7 @@ def _judge_part(
     units = _units_of(run, part.tasks)
     model = _opened(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
-    spending = Spending(judging.settings.budget)
+    spending = Spending(judging.settings.budget, part.command.started)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     _judge(run, judge, units, evidence, judging.settings, spending, part)
 

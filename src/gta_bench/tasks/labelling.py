@@ -164,7 +164,8 @@ class _Board:
         if said is None:
             return _refused()
         if isinstance(said, Label):
-            labels = labels.with_label(said)
+            # Read again: another form of the same person may have come while this one was read.
+            labels = (self._labels(request) or labels).with_label(said)
             write_labels(self.run, labels)
             return self._next(labels, number)
         done = sum(labels.of(one.place) is not None for one in self.items)
@@ -183,12 +184,12 @@ class _Board:
         if not 1 <= number <= len(disputed):
             return _go("/")
         item = disputed[number - 1]
-        words = read_adjudication(self.run) or Labels(rater=ADJUDICATOR)
+        words = self._last_words()
         said = await _said(request, item, words)
         if said is None:
             return _refused()
         if isinstance(said, Label):
-            write_adjudication(self.run, words.with_label(said))
+            write_adjudication(self.run, self._last_words().with_label(said))
             return _go("/settle")
         given = [label for one in read_labels(self.run) if (label := one.of(item.place))]
         left = len(self._open_disputes())
@@ -216,6 +217,9 @@ class _Board:
         if name not in kinds:
             return PlainTextResponse("There is no such page.", status_code=404)
         return Response(asset(name), media_type=kinds[name])
+
+    def _last_words(self) -> Labels:
+        return read_adjudication(self.run) or Labels(rater=ADJUDICATOR)
 
     def _labels(self, request: Request) -> Labels | None:
         try:
@@ -253,6 +257,7 @@ class _Board:
         return _page(
             "label.html",
             item=item,
+            place=_place_name(item),
             number=number,
             base=base,
             of=of,
@@ -266,13 +271,20 @@ class _Board:
 async def _said(request: Request, item: Item, labels: Labels) -> Label | Said | None:
     """The label that is sent, or what the form shows: what was sent wrong, or was said before.
 
-    None where a form comes from elsewhere.
+    None where a form comes from elsewhere or is another leaf's.
     """
     if request.method == "POST":
         form = await _form(request)
-        return None if form is None else _read_label(item, form)
+        # A disputed leaf's number may be another's by now, so the form says which leaf it is of.
+        if form is None or form.get("place") != _place_name(item):
+            return None
+        return _read_label(item, form)
     known = labels.of(item.place)
     return Said() if known is None else Said(f"{known.value:g}", known.reason)
+
+
+def _place_name(item: Item) -> str:
+    return " ".join(map(str, item.place))
 
 
 def _read_label(item: Item, form: Mapping[str, str]) -> Label | Said:
@@ -310,7 +322,8 @@ def _page(template: str, **values: object) -> Response:
 
 
 def _refused() -> Response:
-    return PlainTextResponse("This form did not come from the label page.", status_code=403)
+    told = "This form did not come from the label page, or is of another leaf by now: go back."
+    return PlainTextResponse(told, status_code=403)
 
 
 def _go(place: str) -> Response:

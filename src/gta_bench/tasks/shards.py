@@ -26,7 +26,7 @@ from gta_bench.runs.plan import (
     shards_folder,
     write_plan,
 )
-from gta_bench.runs.progress import begin_progress, progress_folder, read_progress
+from gta_bench.runs.progress import begin_progress, progress_folder, read_progress, spent_before
 from gta_bench.runs.store import StorePath, full_words
 from gta_bench.runs.stored_samples import Key
 from gta_bench.settings import Settings
@@ -60,8 +60,8 @@ def run_units(
     with locked(out):
         kept = kept_units(log_folder(out))
         plan = _plan(out, manifest, kept, backend)
-        command = _command(manifest, kept, backend)
         folder = progress_folder(out)
+        command = _command(manifest, kept, backend, spent_before(folder))
         begin_progress(folder, command)
         limits = limits_from(settings.budget, command.started)
         parts = _parts(out, manifest, plan, kept, command, limits)
@@ -111,13 +111,18 @@ def shared(settings: Settings, at_once: int) -> Settings:
     return settings.model_copy(update={"budget": budget})
 
 
-def _command(manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend) -> Command:
+def _command(
+    manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend, before: float | None
+) -> Command:
+    """What this command sets out to do; money of attempts that failed stays spent."""
     costs = [one.cost_usd for one in kept.values() if one.cost_usd is not None]
+    known = [sum(costs)] if costs else []
+    known += [before] if before is not None else []
     return Command(
         started=datetime.now(UTC),
         units=len(manifest.tasks) * manifest.epochs,
         finished=sum(one.finished for one in kept.values()),
-        spent_usd=sum(costs) if costs else None,
+        spent_usd=max(known, default=None),
         backend=backend.name,
         places=backend.places,
     )
@@ -128,10 +133,14 @@ def _plan(
 ) -> ShardPlan | None:
     """The run's plan; a new one where a run of one part is continued by many."""
     plan = read_plan(out)
-    left_over = any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
-    if plan is not None or (backend.places == 1 and not left_over):
-        return plan
     open_tasks = [task for task in manifest.tasks if _open_epochs(task, manifest.epochs, kept)]
+    planned = {task for shard in plan.shards for task in shard.tasks} if plan is not None else set()
+    # A log that was removed may have held tasks that were finished when the plan was made.
+    if plan is not None and planned >= {*open_tasks}:
+        return plan
+    left_over = any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
+    if plan is None and backend.places == 1 and not left_over:
+        return None
     if not open_tasks:
         return None
     begun = [

@@ -1,6 +1,7 @@
 """What judging may still cost: the limits of `[budget]`, kept by whoever asks a judge."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from inspect_ai.model import Model, get_model_info
@@ -11,11 +12,15 @@ from gta_bench.settings import BudgetSettings
 
 
 class Spending:
-    """Money and time since it was made; calls in flight when a limit is reached are finished."""
+    """Money since it was made, and time since then or since an earlier beginning.
 
-    def __init__(self, budget: BudgetSettings) -> None:
+    Calls in flight when a limit is reached are finished.
+    """
+
+    def __init__(self, budget: BudgetSettings, began: datetime | None = None) -> None:
         self._budget = budget
-        self._began = monotonic()
+        before = timedelta() if began is None else datetime.now(UTC) - began
+        self._began = monotonic() - before.total_seconds()
         self._dollars = 0.0
 
     def add(self, rows: Sequence[VerdictRow]) -> None:

@@ -86,7 +86,10 @@ class GTAInferencer(BaseInferencer):
         for index, row in enumerate(retriever.test_ds):
             if str(index) not in found:
                 found[str(index)] = asyncio.run(self._entry(row))
-                partial.write_text(json.dumps(found, ensure_ascii=False, indent=1), "utf-8")
+                # Never half a file: a kill here would spoil what is done.
+                written = folder / f"new_{name}"
+                written.write_text(json.dumps(found, ensure_ascii=False, indent=1), "utf-8")
+                written.replace(partial)
         (folder / name).write_text(json.dumps(found, ensure_ascii=False, indent=1), "utf-8")
         partial.unlink(missing_ok=True)
         return found

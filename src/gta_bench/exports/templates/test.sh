@@ -8,6 +8,8 @@ scratch=$$(mktemp -d)
 trap 'rm -rf "$$scratch"' EXIT
 delivered="$$scratch/delivered/$task"
 mkdir -p "$$delivered" "$$logs"
+# A link could show the verifier's own files, which have the answers.
+find "$$workspace/final.txt" "$$workspace/outputs" -type l -exec rm -f {} + 2>/dev/null || true
 if [ -f "$$workspace/final.txt" ]; then cp "$$workspace/final.txt" "$$delivered/final.txt"; fi
 if [ -d "$$workspace/outputs" ]; then cp -R "$$workspace/outputs" "$$delivered/outputs"; fi
 gta import folder "$$scratch/delivered" --dataset $dataset --data "$$tests/data" --out "$$scratch/run"

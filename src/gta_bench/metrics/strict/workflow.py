@@ -8,6 +8,7 @@ from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 
 # Weighted means are not exact: 7, 7 and 7 weighted by tenths may come out a hair below 7.
 ROUNDING = 1e-9
+BEST = 10.0
 THRESHOLDS = tuple(float(threshold) for threshold in range(11))
 
 
@@ -28,7 +29,9 @@ def root_score(checkpoints: Sequence[Checkpoint], leaves: Mapping[str, float]) -
     """The root score of a task, 0 to 10; None where a leaf has no score, or there is none."""
     if not checkpoints:
         return None
-    return node_score(Checkpoint(id="root", children=tuple(checkpoints)), leaves)
+    score = node_score(Checkpoint(id="root", children=tuple(checkpoints)), leaves)
+    # Weights like 0.2, 0.7 and 0.1 bring ten tens a hair above ten.
+    return None if score is None else min(score, BEST)
 
 
 def succeeds(score: float, threshold: float) -> bool:
