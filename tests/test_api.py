@@ -157,3 +157,27 @@ def test_a_metric_of_ones_own(runs: dict[str, Path]) -> None:
 def test_mistakes_are_one_line(arguments: dict[str, object], said: str, tmp_path: Path) -> None:
     with pytest.raises(gta_bench.GtaError, match=said):
         gta_bench.run("atomic", tmp_path / "x", data=ATOMIC, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"dataset": "foo"}, "There is no dataset 'foo'"),
+        ({"mode": "stp"}, "There is no mode 'stp'"),
+        ({"tasks": [0, 1]}, "`tasks` is a text"),
+        ({"epochs": 0}, "are at least 1"),
+        ({"max_turns": 0}, "are at least 1"),
+    ],
+)
+def test_a_wrong_argument_is_told_before_anything_is_made(
+    options: dict[str, object], told: str, tmp_path: Path
+) -> None:
+    wanted = {"dataset": "atomic", "agent": "silent", "data": ATOMIC, "settings": SETTINGS}
+    with pytest.raises(gta_bench.GtaError, match=told):
+        gta_bench.run(out=tmp_path / "run", **{**wanted, **options})  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_page_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(gta_bench.GtaError, match="A report needs a run"):
+        gta_bench.report(tmp_path / "page.html")

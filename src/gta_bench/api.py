@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar, get_args
 
 from inspect_ai.model import Model
 from pydantic import JsonValue
@@ -147,6 +147,14 @@ def run(
     whenever a unit begins or ends. `gta run` has the same options, described in
     docs/reference/cli.md.
     """
+    if dataset not in get_args(DatasetName):
+        raise UsageError(f"There is no dataset {dataset!r}: say 'atomic' or 'workflow'.")
+    if mode not in get_args(Mode):
+        raise UsageError(f"There is no mode {mode!r}: say 'step' or 'end-to-end'.")
+    if tasks is not None and not isinstance(tasks, str):
+        raise UsageError("`tasks` is a text: a range like '0:10', or ids like '3,5,7'.")
+    if min(epochs, max_turns) < 1:
+        raise UsageError("`epochs` and `max_turns` are at least 1.")
     held = settings or read_settings().settings
     folder = Path(out)
     wanted: dict[str, object] = {
@@ -242,6 +250,8 @@ def report(file: Folder, *runs: Folder) -> Path:
     """Runs as one HTML page that needs nothing else (extra `report`)."""
     from gta_bench.tasks.pages import write_page
 
+    if not runs:
+        raise UsageError("A report needs a run: name the folders of one or more.")
     write_page([Path(one) for one in runs], Path(file))
     return Path(file)
 

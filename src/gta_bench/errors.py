@@ -43,6 +43,11 @@ class GtaError(Exception):
 
     exit_code = 1
 
+    @property
+    def message(self) -> str:
+        """The line itself, by the name that the evaluation engine looks for."""
+        return str(self)
+
 
 class UsageError(GtaError):
     """The command's arguments contradict each other or name something unknown."""

@@ -161,3 +161,22 @@ def test_exported_runs_are_reported_like_the_runs_themselves(
     exported, direct = gta("report", tmp_path / "tables"), gta("report", *runs)
     assert exported.stdout == direct.stdout.partition("\nWhat failed")[0]
     assert exported.stderr == direct.stderr
+
+
+def test_what_was_not_recorded_is_not_compared_as_zero(workflow: Path) -> None:
+    """Finished results without a word of their time."""
+    run = read_compared(workflow / "a")
+    sides = [
+        run.model_copy(
+            update={
+                "name": name,
+                "units": {
+                    key: unit.model_copy(update={"usage": Usage(seconds=seconds)})
+                    for key, unit in run.units.items()
+                },
+            }
+        )
+        for name, seconds in (("timed", 2.0), ("imported", 0.0))
+    ]
+    [found] = compare(sides)
+    assert found.took == ()

@@ -58,6 +58,8 @@ MISTAKES = [
     (f"{STEP} --agent gold --similarity w2v", 2, "Unknown similarity", "wordllama"),
     # judges
     (f"{DELIVER} --judge gpt-5", 2, "Unknown model 'gpt-5'", "such as openai/gpt-5"),
+    (f"{DELIVER} --judge openai/gpt-5", 3, "OPENAI_API_KEY", "export OPENAI_API_KEY=…"),
+    (f"{DELIVER} --harness my-agent-{{task}}", 2, "--harness has {task}", "{task_file} and"),
     ("score gold --judge openai/x", 2, "GTA-Atomic has no judge", "leave it out"),
     # settings
     ("--config key.toml config show", 2, "unknown key `judge.repeat`", "mean `repeats`?"),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import parse_command
 
 
@@ -27,3 +28,9 @@ def test_files_of_this_folder_are_named_by_their_whole_path(
         "--x=my_agent.py",
         "{task_file}",
     ]
+
+
+def test_a_placeholder_that_nobody_fills_in_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"has \{task\}; what is filled in is \{task_file\} and"):
+        parse_command("python3 agent.py {task} {workspace}")
+    assert parse_command("sh -c 'echo ${x}'") == ["sh", "-c", "echo ${x}"]

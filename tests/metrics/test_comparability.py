@@ -55,7 +55,7 @@ def rescored(**changes: object) -> ComparedRun:
         (judged(), None),
         (judged("k"), "the judges differ (j and k)"),
         (judged("j [visibility=upstream]"), "the judges differ (j and j [visibility=upstream])"),
-        (unjudged(), "the judges differ (j and none)"),
+        (unjudged(), "no judge has seen run; `gta score run --judge MODEL`"),
         (judged(prompts="q"), "the prompts of j differ; judge both again"),
         (
             judged(manifest=manifest(dataset_digest="e" * 64)),

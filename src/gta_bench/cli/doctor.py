@@ -67,11 +67,13 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
     """Look at everything that a run may need."""
     yield _python()
     try:
-        settings = read_settings(config_file).settings
+        found = read_settings(config_file)
     except GtaError as exc:
         yield Diagnosis("settings", "broken", str(exc), "Mend the file, then run this again.")
         return
-    yield Diagnosis("settings", "ok", "gta.toml and defaults can be used")
+    settings = found.settings
+    where = "there is no gta.toml: defaults" if found.file is None else f"{found.file} can be used"
+    yield Diagnosis("settings", "ok", where)
     yield from _keys(settings)
     yield from _jails()
     yield from _programs()

@@ -161,7 +161,7 @@ def _import_finished(
     if mode == "workflow":
         say(f"{made.files} deliverable{'' if made.files == 1 else 's'}.")
     _say_findings(made.findings)
-    say(f"Next: gta score {out}")
+    say(f"Next: gta score {out}{' --judge MODEL' if mode == 'workflow' else ''}")
 
 
 @import_group.command("opencompass")

@@ -17,7 +17,7 @@ from gta_bench.runs.store import StorePath
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tasks.feedback import Judged, Judging, run_rounds
-from gta_bench.tasks.judge_run import plan_judging
+from gta_bench.tasks.judge_run import check_judges, plan_judging
 from gta_bench.tasks.system_run import SystemRun
 from gta_bench.tasks.workflow_run import plan
 
@@ -99,6 +99,8 @@ def workflow_command(
 
 def _judging(judges: Sequence[str], settings: Settings, backend: Backend) -> Judging:
     asked = plan_judging(judges, settings) if judges else None
+    if asked is not None:
+        check_judges(asked)
 
     def judge(folder: StorePath) -> Judged:
         found = judge_with_bar(folder, asked, backend) if asked is not None else []

@@ -19,8 +19,8 @@ def status(run: str, as_json: bool) -> None:
     """How far RUN is: units finished, failed and running, rate, time left, cost."""
     folder = Path(run)
     manifest = read_manifest(folder)
-    progress, command = _progress(folder, len(manifest.tasks) * manifest.epochs)
     live = is_locked(folder)
+    progress, command = _progress(folder, len(manifest.tasks) * manifest.epochs, live=live)
     state = "running" if live else "complete" if progress.done == progress.units else "stopped"
     if as_json:
         left = progress.left
@@ -47,19 +47,21 @@ def status(run: str, as_json: bool) -> None:
     )
 
 
-def _progress(run: Path, units: int) -> tuple[RunProgress, Command]:
-    """What the newest command said; a run that never said anything is counted from its logs."""
+def _progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, Command]:
+    """What the newest command says; where none works, its logs are counted: it may have died."""
     folder = progress_folder(run)
     command, progress = read_command(folder), read_progress(folder)
-    if command is None or progress is None:
-        # Reading logs needs the evaluation engine.
-        from gta_bench.runs.logs import kept_units
+    ended = progress is not None and progress.done == progress.units
+    if command is not None and progress is not None and (live or ended or command.judge):
+        return progress, command
+    # Reading logs needs the evaluation engine.
+    from gta_bench.runs.logs import finished_units
 
-        created = read_manifest(run).created
-        done = sum(one.finished for one in kept_units(log_folder(run)).values())
-        command = Command(started=created, units=units, finished=done)
-        progress = RunProgress(units=units, done=done, started=created, updated=created)
-    return progress, command
+    created = read_manifest(run).created
+    done = finished_units(log_folder(run))
+    command = command or Command(started=created, units=units, finished=done)
+    progress = progress or RunProgress(units=units, done=done, started=created, updated=created)
+    return progress.model_copy(update={"done": done, "running": 0}), command
 
 
 def _state_words(state: str) -> str:

@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from gta_bench.cluster.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
@@ -91,16 +92,35 @@ class Processes:
             return
         # There is no public way to reach them before Python 3.14.
         workers = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
+        with _interrupts_kill(workers):
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                # It may be at its end in this very moment.
+                with suppress(ProcessLookupError):
+                    if worker.is_alive() and worker.pid is not None:
+                        os.kill(worker.pid, signal.SIGINT)
+            for worker in workers:
+                worker.join(PATIENCE)
+                worker.kill()
+                worker.join()
+
+
+@contextmanager
+def _interrupts_kill(workers: Sequence[BaseProcess]) -> Iterator[None]:
+    """Who presses Ctrl-C again while workers end does not wait for them any longer."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def kill(*_: object) -> None:
         for worker in workers:
-            # It may be at its end in this very moment.
-            with suppress(ProcessLookupError):
-                if worker.is_alive() and worker.pid is not None:
-                    os.kill(worker.pid, signal.SIGINT)
-        for worker in workers:
-            worker.join(PATIENCE)
             worker.kill()
-            worker.join()
+
+    before = signal.signal(signal.SIGINT, kill)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin_worker() -> None:

@@ -1,5 +1,6 @@
 """Which harness a run measures, and what it may use."""
 
+import re
 import shlex
 import shutil
 import socket
@@ -16,6 +17,8 @@ from gta_bench.records.run import Limits, Network
 from gta_bench.settings import read_key
 
 Kind = Literal["command", "named", "bridged"]
+# What is filled into a command.
+PLACES = ("{task_file}", "{workspace}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +86,9 @@ def parse_command(text: str) -> list[str]:
         raise UsageError(f"--harness {text!r} cannot be read as a command: {exc}.") from exc
     if not words:
         raise UsageError('--harness needs a command, such as "my-agent {task_file} {workspace}".')
+    for name in re.findall(r"(?<!\$)\{[a-z_]+\}", text):
+        if name not in PLACES:
+            raise UsageError(f"--harness has {name}; what is filled in is {' and '.join(PLACES)}.")
     if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
         return [words[0], *(_absolute(word) for word in words[1:])]
     program = shutil.which(words[0])

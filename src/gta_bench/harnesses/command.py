@@ -10,7 +10,7 @@ from inspect_ai.agent import sandbox_agent_bridge
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, Ran
 from gta_bench.harnesses.cell_plan import TASK, WORKSPACE, Plan
-from gta_bench.harnesses.choice import Harness, free_port, parse_command, shown_files
+from gta_bench.harnesses.choice import PLACES, Harness, free_port, parse_command, shown_files
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.tokens import new_token
@@ -44,7 +44,7 @@ async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     token = new_token()
     url = f"http://127.0.0.1:{cell.port(MCP)}{MCP_PATH}"
     _write_papers(given, cell.folder / "task", url, token)
-    places = {"{task_file}": f"{TASK}/{TASK_FILE}", "{workspace}": WORKSPACE}
+    places = dict(zip(PLACES, (f"{TASK}/{TASK_FILE}", WORKSPACE), strict=True))
     argv = [_filled(word, places) for word in parse_command(harness.target)]
     environment = {
         "GTA_MCP_CONFIG": f"{TASK}/{MCP_FILE}",

@@ -57,7 +57,10 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
 
 
 def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
-    if not common_judges(first, second):
+    unseen = [run.name for run in (first, second) if not _judges(run)]
+    if unseen:
+        yield f"no judge has seen {unseen[0]}; `gta score {unseen[0]} --judge MODEL`"
+    elif not common_judges(first, second):
         yield _differ("judges", _listed(_judges(first)), _listed(_judges(second)))
     for judge in common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())

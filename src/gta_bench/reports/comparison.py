@@ -198,7 +198,10 @@ def _tool_parts(run: ComparedRun) -> Parts:
 
 
 def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[Measured]:
-    """Means over the same units that the scores are made from; cost only where all is priced."""
+    """Means over the same units that the scores are made from; cost only where all is priced.
+
+    What is zero in every unit of a run was not recorded, as with finished results.
+    """
     for name, field in (
         ("seconds a task", "seconds"),
         ("input tokens a task", "input_tokens"),
@@ -214,10 +217,10 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
             }
             for run in (first, second)
         ]
-        most = max((value for side in sides for value, _ in side.values()), default=0.0)
+        most = [max((value for value, _ in side.values()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
-        if most > 0 and all(side.keys() == part for side, part in zip(sides, whole, strict=True)):
-            yield Measured(name, sides[0], sides[1], top=most, scale=1)
+        if min(most) > 0 and [side.keys() for side in sides] == whole:
+            yield Measured(name, sides[0], sides[1], top=max(most), scale=1)
 
 
 def _differences(

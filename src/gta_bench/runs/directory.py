@@ -118,7 +118,9 @@ def read_floors(run: StorePath) -> Floors:
 def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
     file = run / SCORES
     if not file.is_file():
-        raise RunError(f"{run} has no scores yet: run `gta score {run}`.")
+        raise RunError(
+            f"{run} has no scores yet: run `gta score {run}` (GTA-Workflow: with --judge MODEL)."
+        )
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as exc:

@@ -44,8 +44,8 @@ def clustered_ratio(
 ) -> Interval:
     """The interval of a pooled score that lies between 0 and `top`.
 
-    Where fewer than three tasks have any success, or any failure, or all tasks are alike, Wilson's
-    interval with the number of tasks stands in: it takes all leaves of a task as one.
+    Where fewer than three tasks have any success, or any failure, or are unlike the others,
+    Wilson's interval with the number of tasks stands in: it takes all leaves of a task as one.
     """
     if not 0 <= ratio.value <= top:
         raise ValueError(f"{ratio.value} does not lie between 0 and {top}")
@@ -85,8 +85,8 @@ def clustered_difference(
 ) -> Interval:
     """First pooled score minus second on the same tasks in the same order, drawn as pairs.
 
-    Where the two differ in fewer than three tasks, or in all by the same, Newcombe's interval
-    stands in.
+    Where the two differ in fewer than three tasks, or in all but fewer than three by the same,
+    Newcombe's interval stands in.
     """
     n = len(first.numerators)
     unequal = np.not_equal(first.numerators, second.numerators) | np.not_equal(
@@ -119,9 +119,16 @@ def drawn(n: int, *, seed: int, resamples: int) -> Iterator[Array]:
 
 
 def _varies(parts: Sequence[tuple[Ratio, int]]) -> bool:
-    """Whether tasks differ at all; where none does, resampling them shows nothing."""
-    _, errors = _estimates(np.ones((1, len(parts[0][0].numerators))), parts)
-    return bool(errors[0] > ROUNDING)
+    """Whether enough tasks are unlike the others.
+
+    Resamples that miss those few have no spread of their own, and say nothing of one side.
+    """
+    moved = _influence(np.ones((1, len(parts[0][0].numerators))), parts)[1][0]
+    most = np.max(np.abs(moved))
+    if most <= ROUNDING:
+        return False
+    _, alike = np.unique(np.round(moved / most, 9), return_counts=True)
+    return bool(len(moved) - np.max(alike) >= ENOUGH)
 
 
 def _bootstrap_t(
@@ -143,6 +150,12 @@ def _bootstrap_t(
 def _estimates(weights: Array, parts: Sequence[tuple[Ratio, int]]) -> tuple[Array, Array]:
     """The sum of the ratios and its standard error (linearized), for every row of weights."""
     n = weights.shape[1]
+    estimates, influence = _influence(weights, parts)
+    return estimates, np.sqrt(n / max(1, n - 1) * (weights * influence**2).sum(axis=1))
+
+
+def _influence(weights: Array, parts: Sequence[tuple[Ratio, int]]) -> tuple[Array, Array]:
+    """The sum of the ratios, and how much each task moves it, for every row of weights."""
     estimates = np.zeros(len(weights))
     influence = np.zeros(weights.shape)
     for ratio, sign in parts:
@@ -153,4 +166,4 @@ def _estimates(weights: Array, parts: Sequence[tuple[Ratio, int]]) -> tuple[Arra
             pooled = (weights @ numerators) / whole
             influence += sign * (numerators - np.outer(pooled, denominators)) / whole[:, None]
         estimates += sign * pooled
-    return estimates, np.sqrt(n / max(1, n - 1) * (weights * influence**2).sum(axis=1))
+    return estimates, influence

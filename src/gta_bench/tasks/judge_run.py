@@ -88,6 +88,12 @@ def plan_judging(
     return Judging(models, options, settings.judge.repeats, settings, cascade)
 
 
+def check_judges(judging: Judging) -> None:
+    """Whether each judge could be asked from here, before anything else is done and paid for."""
+    for chosen in judging.models:
+        _opened(chosen, judging)
+
+
 def judge_options(settings: JudgeSettings) -> JudgeOptions:
     """The settings as the judge knows them."""
     return JudgeOptions(
