@@ -170,7 +170,8 @@ def test_replicas_come_with_the_load_and_go_after_it(on_ray: OnRay, tmp_path: Pa
     done.set()
     thread.join()
     assert {one.said for one in results} == {"7"}
-    assert most == 2
+    # Two at work; one that Ray replaces is still there for a moment.
+    assert 2 <= most <= 3
     end = time.monotonic() + PATIENCE
     while on_ray.replicas("scaled") and time.monotonic() < end:
         time.sleep(0.2)
