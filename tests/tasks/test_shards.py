@@ -349,3 +349,14 @@ def test_money_of_attempts_that_failed_stays_spent(bench: Bench) -> None:
     bench.run(cost_usd=5.0, max_connections=1)
     assert bench.server.asked == asked
     assert bench.told[-1].cost_usd == spent
+
+
+def test_a_model_server_that_does_not_answer_is_named(bench: Bench) -> None:
+    class Gone:
+        url = "http://127.0.0.1:9/v1"
+
+    bench.server = Gone()  # type: ignore[assignment]
+    failure = bench.run().units[0].failure
+    assert failure == (
+        "The model did not reply: APIConnectionError: Connection error. (http://127.0.0.1:9/v1)"
+    )
