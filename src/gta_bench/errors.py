@@ -18,7 +18,7 @@ GtaError                 told to the user in one line: what, where, what next
 """
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 ConfinedCause = Literal[
@@ -26,10 +26,29 @@ ConfinedCause = Literal[
 ]
 
 
+_WRAPPERS = ("ModelGenerateError", "RetryError")
+_SHOWN = 300
+
+
 def near(name: str, known: Sequence[str]) -> str:
     """The end of a sentence about an unknown name: the known one that was probably meant."""
     found = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else "."
+
+
+def raised_chain(exc: BaseException | None) -> Iterator[BaseException]:
+    """What was raised and what caused it, without the engine's wrappers: those quote the prompt."""
+    while exc is not None:
+        if type(exc).__name__ not in _WRAPPERS or not (exc.__cause__ or exc.__context__):
+            yield exc
+        exc = exc.__cause__ or exc.__context__
+
+
+def fault_words(raised: BaseException) -> str:
+    """The kind and the first line of what a model's provider raised."""
+    told = next(raised_chain(raised))
+    lines = str(told).strip().splitlines() or [""]
+    return f"{type(told).__name__}: {lines[0][:_SHOWN]}"
 
 
 def few(names: Sequence[str], most: int = 8) -> str:

@@ -19,7 +19,7 @@ from inspect_ai.util import materialize_media
 
 from gta_bench.agents.contract import Setup
 from gta_bench.agents.history import History
-from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.errors import EnvironmentProblem, UsageError, fault_words
 from gta_bench.records.attachment import Attachment
 
 
@@ -36,13 +36,10 @@ async def ask_model(
     try:
         return await model.generate(messages, tools=list(tools), config=chosen_config(setup))
     except Exception as exc:
-        if not hasattr(exc, "last_attempt"):  # tenacity's RetryError, which names nothing itself
+        if type(exc).__name__ != "RetryError":  # which names nothing itself
             raise
-        last = exc.last_attempt.exception()
-        said = (str(last).splitlines() or [""])[0]
         where = model.api.base_url or model.name
-        failed = f"The model did not reply: {type(last).__name__}: {said} ({where})"
-        raise EnvironmentProblem(failed) from exc
+        raise EnvironmentProblem(f"The model did not reply: {fault_words(exc)} ({where})") from exc
 
 
 def chosen_config(setup: Setup) -> GenerateConfig:

@@ -100,19 +100,12 @@ def score(
     }
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     if run is not None and predictions is None and read_manifest(run).mode == "workflow":
-        # Reading logs needs the evaluation engine, scoring a prediction file does not.
-        from gta_bench.runs.workflow_scoring import score_workflow_run
-
         stopped = False
         if judges:
             with open_backend(workers, cluster) as backend:
                 stopped = judge_stored_run(run, judges, settings, backend, cascade=cascade)
-        judged = score_workflow_run(run, settings)
-        if as_json:
-            write_json(judged.model_dump(mode="json"))
-        else:
-            write_reports([run])
-        context.exit(0 if judged.complete and not stopped else 1)
+        complete = _score_workflow(run, settings, as_json=as_json)
+        context.exit(0 if complete and not stopped else 1)
     if judges:
         raise UsageError(
             "--judge needs the folder of a Workflow run: GTA-Atomic has no judge; leave it out."
@@ -140,6 +133,19 @@ def score(
     else:
         write_rows([(name, str(value)) for name, value in metrics(scores, scoring).items()])
     context.exit(0 if scores.n == scores.n_units else 1)
+
+
+def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:
+    """Score a Workflow run by the verdicts that it has; whether all of it has a score."""
+    # Reading logs needs the evaluation engine, scoring a prediction file does not.
+    from gta_bench.runs.workflow_scoring import score_workflow_run
+
+    judged = score_workflow_run(run, settings)
+    if as_json:
+        write_json(judged.model_dump(mode="json"))
+    else:
+        write_reports([run])
+    return judged.complete
 
 
 def judge_stored_run(

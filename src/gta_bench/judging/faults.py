@@ -1,16 +1,14 @@
 """Why a call to the judge's model gave no reply, read from whatever its provider raised."""
 
 import logging
-from collections.abc import Iterator
 
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 from inspect_ai.util import LimitExceededError
 
+from gta_bench.errors import fault_words, raised_chain
 from gta_bench.records.verdicts import Cause, Unscored
 
 logger = logging.getLogger(__name__)
-_SHOWN = 300
-_WRAPPERS = ("ModelGenerateError", "RetryError")
 
 
 async def ask_model(
@@ -27,12 +25,12 @@ async def ask_model(
         raise
     except Exception as exc:
         logger.debug("the judge's call failed", exc_info=True)
-        return Unscored(cause=fault_cause(exc), detail=_first_line(exc))
+        return Unscored(cause=fault_cause(exc), detail=fault_words(exc))
 
 
 def fault_cause(raised: BaseException) -> Cause:
     """The kind of fault, by the status, name and words of an exception and of what caused it."""
-    chain = list(_chain(raised))
+    chain = list(raised_chain(raised))
     words = str(chain[0]).lower()
     names = " ".join(type(exc).__name__ for exc in chain)
     statuses = [_status(exc) for exc in chain]
@@ -54,17 +52,3 @@ def _status(exc: BaseException) -> int | None:
         if isinstance(value, int) and 400 <= value < 600:
             return value
     return None
-
-
-def _chain(exc: BaseException | None) -> Iterator[BaseException]:
-    """What was raised and what caused it, without the engine's wrappers: those quote the prompt."""
-    while exc is not None:
-        if type(exc).__name__ not in _WRAPPERS or not (exc.__cause__ or exc.__context__):
-            yield exc
-        exc = exc.__cause__ or exc.__context__
-
-
-def _first_line(raised: BaseException) -> str:
-    told = next(_chain(raised))
-    lines = str(told).strip().splitlines() or [""]
-    return f"{type(told).__name__}: {lines[0][:_SHOWN]}"

@@ -160,9 +160,7 @@ def read_said(folder: StorePath) -> Iterator[Said]:
         tools: dict[str, None] = {}
         said: dict[str, None] = {sample.output.completion: None}
         events = (event for event in sample.events if isinstance(event, ModelEvent))
-        for event in events:
-            if event.role is not None:
-                continue
+        for event in (one for one in events if one.role is None):
             for message in event.input:
                 kept = {"tool": tools, "assistant": said}.get(message.role, told)
                 kept[message.text] = None

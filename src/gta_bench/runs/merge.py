@@ -19,7 +19,6 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
-from pydantic import BaseModel
 
 from gta_bench.errors import RunError
 from gta_bench.runs.logs import log_files, told_if_damaged
@@ -27,6 +26,7 @@ from gta_bench.runs.store import StorePath, made_whole, opened, remove_folder, s
 from gta_bench.runs.stored_samples import (
     SUMMARIES,
     Key,
+    Stored,
     raw_summaries,
     sample_file,
     stored_summaries,
@@ -36,13 +36,10 @@ HEADER, REDUCTIONS = "header.json", "reductions.json"
 START = "_journal/start.json"
 
 
-class _Sample(BaseModel):
+class _Sample(Stored):
     """What is read of a sample; all else is copied unread."""
 
-    id: int | str
-    epoch: int
     scores: dict[str, Score] | None = None
-    model_usage: dict[str, ModelUsage] = {}
 
 
 class _Gathered(NamedTuple):
@@ -57,10 +54,11 @@ def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath
     """One log with these samples, each from its log; then all other logs are removed."""
     _write(chosen, target, status="success")
     own = f"/{target.parent.name}/{target.name}"
-    (merged,) = (log for log in log_files(target.parent) if log.endswith(own))
+    logs = log_files(target.parent)
+    (merged,) = (log for log in logs if log.endswith(own))
     if {one.key for one in stored_summaries(merged)} != set(chosen):
         raise RunError(f"{target} does not hold all units; the shards are left as they are.")
-    for log in log_files(target.parent):
+    for log in logs:
         if log != merged:
             store_path(log).unlink()
     remove_folder(shards)

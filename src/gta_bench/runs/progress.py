@@ -28,10 +28,10 @@ def begin_progress(folder: StorePath, command: Command) -> None:
 
 def spent_before(folder: StorePath) -> float | None:
     """What the run had cost when the last command on it ended, failed attempts and all."""
-    command = read_command(folder)
-    if command is None or command.judge is not None:
+    command, progress = read_command(folder), read_progress(folder)
+    if command is None or command.judge is not None or progress is None:
         return None
-    return total_progress(command, read_shards(folder)).cost_usd
+    return progress.cost_usd
 
 
 def write_progress(folder: StorePath, progress: ShardProgress) -> None:

@@ -38,12 +38,11 @@ class ModelCall(BaseModel):
     output: _Output = _Output()
 
 
-class StoredSummary(BaseModel):
-    """What is read of a sample's summary."""
+class Stored(BaseModel):
+    """What every reader of a sample or of its summary wants."""
 
     id: int | str
     epoch: int
-    error: str | None = None
     model_usage: dict[str, ModelUsage] = {}
 
     @property
@@ -52,22 +51,20 @@ class StoredSummary(BaseModel):
         return (str(self.id), self.epoch)
 
 
-class StoredSample(BaseModel):
+class StoredSummary(Stored):
+    """What is read of a sample's summary."""
+
+    error: str | None = None
+
+
+class StoredSample(Stored):
     """What is read of a sample."""
 
-    id: int | str
-    epoch: int
     metadata: dict[str, Any] = {}
     store: dict[str, Any] = {}
     error: _Error | None = None
-    model_usage: dict[str, ModelUsage] = {}
     total_time: float | None = None
     events: list[dict[str, Any]] = []
-
-    @property
-    def key(self) -> Key:
-        """The task and the epoch."""
-        return (str(self.id), self.epoch)
 
     @property
     def failure(self) -> str | None:

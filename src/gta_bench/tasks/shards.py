@@ -116,13 +116,12 @@ def _command(
 ) -> Command:
     """What this command sets out to do; money of attempts that failed stays spent."""
     costs = [one.cost_usd for one in kept.values() if one.cost_usd is not None]
-    known = [sum(costs)] if costs else []
-    known += [before] if before is not None else []
+    spent = (sum(costs) if costs else None, before)
     return Command(
         started=datetime.now(UTC),
         units=len(manifest.tasks) * manifest.epochs,
         finished=sum(one.finished for one in kept.values()),
-        spent_usd=max(known, default=None),
+        spent_usd=max((one for one in spent if one is not None), default=None),
         backend=backend.name,
         places=backend.places,
     )
@@ -134,13 +133,13 @@ def _plan(
     """The run's plan; a new one where a run of one part is continued by many."""
     plan = read_plan(out)
     open_tasks = [task for task in manifest.tasks if _open_epochs(task, manifest.epochs, kept)]
-    planned = {task for shard in plan.shards for task in shard.tasks} if plan is not None else set()
-    # A log that was removed may have held tasks that were finished when the plan was made.
-    if plan is not None and planned >= {*open_tasks}:
-        return plan
     left_over = any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
-    if plan is None and backend.places == 1 and not left_over:
-        return None
+    if plan is None:
+        if backend.places == 1 and not left_over:
+            return None
+    # A log that was removed may have held tasks that were finished when the plan was made.
+    elif {task for shard in plan.shards for task in shard.tasks} >= {*open_tasks}:
+        return plan
     if not open_tasks:
         return None
     begun = [
