@@ -3,25 +3,48 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
 PURE = src/gta_bench/records/*,src/gta_bench/metrics/*,src/gta_bench/datasets/*,src/gta_bench/statistics/*
-# Files of tests run side by side; what one file shares stays in one process.
-PARALLEL = -n auto --maxprocesses 4 --dist loadfile
-EXTRAS = similarity-light,tools,documents,media,serve,report,harness,cluster
+# A process that is done takes tests from the others.
+PARALLEL = -n auto --maxprocesses 4 --dist worksteal
+# Slow tests often wait, for a server, a node or a delay: one process more than there are cores.
+WAITING = -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 5 --dist worksteal
+# NO_SKIPS=1: a skipped test is a failure, as on CI. Skips are listed with their reasons.
+PYTEST_OPTIONS = -r fEs $(if $(NO_SKIPS),--no-skips)
+EXTRAS = all
+# What another Python can break: parsing, arithmetic, files, processes, the engine, the command line.
+PYTHON_PART = tests/agents tests/cli tests/cluster tests/confine tests/datasets tests/exports tests/metrics \
+  tests/packaging tests/parity tests/records tests/runs tests/similarity tests/statistics tests/tape \
+  tests/tasks tests/test_api.py tests/test_errors.py tests/test_extension.py tests/test_settings.py
 
-.PHONY: help setup check fix test coverage test-slow test-core measure docs screenshots dist golden
+# Without bytecode, every start of a test process or a command compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup check check-style check-types check-layers check-pages fix test coverage \
+  test-slow test-core test-part measure docs screenshots dist golden
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## .venv with everything a developer needs
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]' --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(VENV) --constraint constraints.txt \
+	  --editable '.[$(EXTRAS)]' --group dev
 
 check: ## format, lint, types, layers, generated pages; changes nothing
+	@$(MAKE) --no-print-directory --keep-going -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
+	  check-types check-style check-layers check-pages
+
+check-style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+check-types:
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+
+check-layers:
+	$(BIN)/lint-imports --no-logo
+
+check-pages:
 	$(BIN)/python scripts/generate_docs.py --check
 
 fix: ## formatter, safe fixes, generated pages
@@ -29,24 +52,30 @@ fix: ## formatter, safe fixes, generated pages
 	$(BIN)/ruff format .
 	$(BIN)/python scripts/generate_docs.py
 
-test: ## all fast offline tests, with coverage
-	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest $(PARALLEL)
-	$(BIN)/coverage combine --quiet
+test: ## all fast offline tests
+	$(BIN)/pytest $(PYTEST_OPTIONS) $(PARALLEL)
 
-coverage: ## what the last tests covered; fails below the floors, which need data and all programs
+# Tests as another user need a Python outside of root's home, which the newest one may not be; the
+# oldest one runs them.
+coverage: ## all fast tests again, and what they cover; fails below the floors
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest $(PYTEST_OPTIONS) $(PARALLEL) -k "not unprivileged"
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(PURE)' --fail-under=100
 	$(BIN)/coverage report --fail-under=95
 
 test-slow: ## LibreOffice, Chromium, Ray, real models, real harnesses
-	$(BIN)/pytest $(PARALLEL) -m slow; status=$$?; test $$status -eq 0 -o $$status -eq 5
+	$(BIN)/pytest $(PYTEST_OPTIONS) $(WAITING) -m slow
 
 test-core: ## the core installed without extras, in its own environment
 	$(PYTHON) -m venv $(VENV)-core
-	$(VENV)-core/bin/pip install --quiet --upgrade pip
-	$(VENV)-core/bin/pip install --quiet --constraint constraints.txt . pytest pytest-socket hypothesis
-	$(VENV)-core/bin/pytest tests/records tests/metrics tests/datasets tests/test_settings.py \
-	  tests/packaging/test_core_alone.py
+	$(BIN)/uv pip install --quiet --python $(VENV)-core --constraint constraints.txt \
+	  . pytest pytest-socket hypothesis
+	$(VENV)-core/bin/pytest $(PYTEST_OPTIONS) tests/records tests/metrics tests/datasets \
+	  tests/test_settings.py tests/packaging/test_core_alone.py
+
+test-part: ## the fast tests of what another Python can break (PYTHON_PART above)
+	$(BIN)/pytest $(PYTEST_OPTIONS) $(PARALLEL) $(PYTHON_PART)
 
 measure: ## ratios, scale, long simulations; by hand, figures go to docs/measurements.md
 	$(BIN)/pytest -m measure --durations=0 -rP
@@ -62,3 +91,22 @@ dist: ## wheel and source archive in dist/
 
 golden: ## rewrite golden files, then read the diff
 	$(BIN)/pytest --update-golden
+
+.PHONY: check-dist test-inspect
+
+check-dist: ## metadata of the files in dist/, as PyPI checks it
+	$(BIN)/twine check --strict dist/*
+
+# The releases of Inspect that pyproject.toml allows; `make test-inspect INSPECT=lowest`.
+INSPECT ?= newest
+INSPECT_VENV ?= $(VENV)-inspect
+INSPECT_LOWEST = $(shell sed -nE 's/^ *"inspect_ai>=([0-9.]+),.*/\1/p' pyproject.toml)
+INSPECT_TESTS = tests/agents tests/attacks tests/cli tests/demo tests/exports tests/harnesses \
+  tests/judging tests/rl tests/runs tests/served/test_runs.py tests/tasks tests/test_api.py
+
+test-inspect: ## tests that use Inspect, on its newest release or INSPECT=lowest
+	$(MAKE) setup VENV=$(INSPECT_VENV)
+	$(INSPECT_VENV)/bin/uv pip install --quiet --python $(INSPECT_VENV) --upgrade --editable . \
+	  inspect_ai$(if $(filter lowest,$(INSPECT)),==$(INSPECT_LOWEST))
+	$(INSPECT_VENV)/bin/uv pip check --python $(INSPECT_VENV)
+	$(INSPECT_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) $(PARALLEL) $(INSPECT_TESTS)

@@ -18,10 +18,12 @@ from pydantic import BaseModel, JsonValue
 import gta_bench
 from gta_bench.cli import app
 from gta_bench.datasets.receipt import Receipt
+from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta
 from gta_bench.records.leaderboard import Entry
+from gta_bench.records.pack import Pack, PackMeta, PackTask
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.results_columns import ABOUT, TABLES
@@ -38,9 +40,13 @@ RECORDS: tuple[type[BaseModel], ...] = (
     Receipt,
     Entry,
     ResultMeta,
+    Pack,
 )
 
+DASH = "\N{EN DASH}"
 EVERY_KEY = "## Every key"
+EVERY_FIELD = "## Every field"
+METRIC_TABLE = re.compile(r"(<!-- metrics: ([a-z-]+) -->)\n.*?(<!-- end -->)", re.DOTALL)
 # The page's example; tests/test_api.py does the same on the demo's tasks.
 EXAMPLE = """
 import gta_bench
@@ -74,7 +80,9 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "tools.md", _tools()
     yield "api.md", _api()
     yield "results.md", _results()
+    yield "metrics.md", _metrics()
     yield "settings.md", _settings()
+    yield "packs.md", _packs()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
@@ -141,6 +149,63 @@ def _settings() -> str:
                 default = f"`{json.dumps(field.default)}`"
             parts.append(f"| `{name}.{key}` | {default} | {field.description} |")
     return "\n".join([*parts, ""])
+
+
+def _packs() -> str:
+    """The page as it is written by hand, and below it a table of every field."""
+    page = (REFERENCE / "packs.md").read_text(encoding="utf-8")
+    parts = [page.partition(EVERY_FIELD)[0] + EVERY_FIELD, ""]
+    parts += ["Written from the code by `make fix`. Other fields are ignored.", ""]
+    parts += ["| field | type | needed | meaning |", "|---|---|---|---|"]
+    for place, record in (("", Pack), ("tasks[].", PackTask), ("tasks[].meta.", PackMeta)):
+        for name, field in record.model_fields.items():
+            schema = record.model_json_schema()["properties"][name]
+            needed = "yes" if field.is_required() else "no"
+            row = (f"`{place}{name}`", _json_type(schema), needed, field.description)
+            parts.append(_table_row(*row))
+    return "\n".join([*parts, ""])
+
+
+def _json_type(schema: dict[str, Any]) -> str:
+    """The type of a field in the words of JSON."""
+    if "anyOf" in schema:
+        kinds = [_json_type(one) for one in schema["anyOf"] if one != {"type": "null"}]
+        return " or ".join(dict.fromkeys(kinds))
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if schema.get("type") == "array":
+        inner = _json_type(schema["items"])
+        many = inner.replace("list", "lists", 1) if inner.startswith("list") else f"{inner}s"
+        return f"list of {many}"
+    named = "anything" if schema.get("$ref", "").endswith("/JsonValue") else "object"
+    return named if "$ref" in schema else str(schema.get("type", "anything"))
+
+
+def _metrics() -> str:
+    """The page as it is written by hand, with its tables filled in."""
+    page = (REFERENCE / "metrics.md").read_text(encoding="utf-8")
+    return METRIC_TABLE.sub(
+        lambda found: "\n".join([found[1], "", *_metric_rows(found[2]), "", found[3]]), page
+    )
+
+
+def _metric_rows(part: str) -> Iterator[str]:
+    """The table of a mode, or of all metrics on a scale that has no formulas."""
+    if part in ("count", "amount"):
+        yield from ("| column | meaning | better |", "|---|---|---|")
+        for one in METRICS:
+            if one.scale == part:
+                yield _table_row(one.label, one.meaning, one.better)
+        return
+    yield from ("| column | meaning | strict | compat | better | interval |", "|---" * 6 + "|")
+    for one in METRICS:
+        if part in one.modes and one.scale in ("percent", "points"):
+            label = f"**{one.heading}**" if one.primary else one.heading
+            yield _table_row(label, one.meaning, one.strict, one.compat, one.better, one.interval)
+
+
+def _table_row(*cells: str | None) -> str:
+    return f"| {' | '.join(cell or DASH for cell in cells)} |"
 
 
 def _results() -> str:

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from gta_bench.metrics.consistency import LABELS, count_behind, denominator
+from gta_bench.metrics.consistency import count_behind, denominator
 from gta_bench.records.leaderboard import Board, Costs, Entry, Score
+from gta_bench.reports.leaderboard.tables import BOARD_METRICS
 
 TARGET = Path(__file__).parent.parent / "src/gta_bench/reports/leaderboard/published"
 FILES: dict[Board, str] = {
@@ -63,7 +64,7 @@ def _entry(board: Board, row: dict[str, str]) -> Entry:
         notes=() if board == "atomic" else (JUDGE,),
         scores={},
     )
-    scores = {name: _score(bare, name, row[name]) for name in LABELS if name in row}
+    scores = {name: _score(bare, name, row[name]) for name in BOARD_METRICS if name in row}
     return bare.model_copy(update={"scores": scores})
 
 

@@ -1,8 +1,11 @@
 """Small datasets of the released layouts, made for one test each."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from gta_bench.records.run import LoopLimits, RunManifest, RunSpec, System
 
 JPEG = b"\xff\xd8\xff\xe0" + bytes(12)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -83,3 +86,20 @@ def write_workflow(root: Path, tasks: dict[str, Any] | None = None, toolmeta: An
 
 def write_json(file: Path, value: Any) -> None:
     file.write_text(json.dumps(value), encoding="utf-8")
+
+
+def manifest(**changes: Any) -> RunManifest:
+    """A run's manifest; `changes` are fields of it or of its spec."""
+    options: dict[str, Any] = {
+        "dataset": "atomic",
+        "mode": "step",
+        "system": System(model="m", agent="toolcalling"),
+        "tasks": ("1", "2"),
+    }
+    facts: dict[str, Any] = {"created": datetime(2026, 11, 15, tzinfo=UTC), "dataset_digest": "d"}
+    if "max_turns" in changes:
+        most = changes.pop("max_turns")
+        changes["loop"] = None if most is None else LoopLimits(max_turns=most)
+    for name, value in changes.items():
+        (options if name in RunSpec.model_fields else facts)[name] = value
+    return RunManifest(spec=RunSpec(**options), **facts)

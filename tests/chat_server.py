@@ -5,14 +5,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from tests.serving import running
 
 Behaviour = Literal["ok", "429", "500", "hang", "cut", "garbage"]
+# What a model is asked before a run.
+PREFLIGHT = "Reply with the word: ready"
+Refusal = tuple[int, str]
 # A text, or a whole choice such as one that was cut off or refused.
 Reply = Callable[[dict[str, Any]], str | dict[str, Any]]
+# The tokens of a request and of the choice that answers it.
+Usage = Callable[[dict[str, Any], dict[str, Any]], tuple[int, int]]
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -23,10 +29,19 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self, reply: Reply) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.reply = reply
+        self.usage: Usage = lambda request, choice: (10, 5)
         self.behaviours: list[Behaviour] = []
         self.forever: Behaviour | None = None
         self.delay = 0.0
+        # What it refuses, as providers do; None takes everything.
+        self.key: str | None = None
+        self.model: str | None = None
+        self.sees = True
+        # The one request before a run is counted by itself, and what it meets is said here.
+        self.preflight: Behaviour = "ok"
+        self.preflights = 0
         self.answered = 0
+        self.last_headers: dict[str, str] = {}
         self.asked = 0
         self.at_once = 0
         self.most_at_once = 0
@@ -36,6 +51,18 @@ class ChatServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def refusal(self, path: str, headers: Message, request: dict[str, Any]) -> Refusal | None:
+        """The status and message for a request that the server does not take."""
+        if not path.startswith("/v1/"):
+            return 404, "File Not Found"
+        if self.key is not None and headers["Authorization"] != f"Bearer {self.key}":
+            return 401, "Incorrect API key provided."
+        if self.model is not None and request["model"] != self.model:
+            return 404, f"The model `{request['model']}` does not exist."
+        if not self.sees and "image_url" in json.dumps(request["messages"]):
+            return 500, "image input is not supported - hint: you may need to provide the mmproj"
+        return None
 
     def next_behaviour(self) -> Behaviour:
         with self.lock:
@@ -62,14 +89,31 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server = self.server
+        server.last_headers = {name.lower(): value for name, value in self.headers.items()}
         with server.lock:
             server.at_once += 1
             server.most_at_once = max(server.most_at_once, server.at_once)
         try:
-            self._behave(server.next_behaviour(), request)
+            self._answer(request)
         finally:
             with server.lock:
                 server.at_once -= 1
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        server = self.server
+        asked_before = PREFLIGHT in json.dumps(request["messages"])
+        with server.lock:
+            server.preflights += asked_before
+        refusal = server.refusal(self.path, self.headers, request)
+        if refusal is not None:
+            status, words = refusal
+            self._send(status, {"error": {"message": words, "type": "invalid_request_error"}})
+        elif not asked_before:
+            self._behave(server.next_behaviour(), request)
+        elif server.preflight == "ok":
+            self._send(200, completion(request, "ready"))
+        else:
+            self._behave(server.preflight, request)
 
     def _behave(self, behaviour: Behaviour, request: dict[str, Any]) -> None:
         if behaviour in ("429", "500"):
@@ -87,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, ["not", "a", "completion"])
         else:
             time.sleep(self.server.delay)
-            self._send(200, completion(request, self.server.reply(request)))
+            self._send(200, completion(request, self.server.reply(request), self.server.usage))
             with self.server.lock:
                 self.server.answered += 1
 
@@ -105,15 +149,24 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def completion(request: dict[str, Any], reply: str | dict[str, Any]) -> dict[str, Any]:
+def completion(
+    request: dict[str, Any],
+    reply: str | dict[str, Any],
+    usage: Usage = lambda request, choice: (10, 5),
+) -> dict[str, Any]:
     choice = (
         {"message": {"role": "assistant", "content": reply}} if isinstance(reply, str) else reply
     )
+    sent, written = usage(request, choice)
     return {
         "id": "chat-1",
         "object": "chat.completion",
         "created": 0,
         "model": f"{request['model']}-2026",
         "choices": [{"index": 0, "finish_reason": "stop", **choice}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+        "usage": {
+            "prompt_tokens": sent,
+            "completion_tokens": written,
+            "total_tokens": sent + written,
+        },
     }

@@ -1,6 +1,5 @@
 import os
-import shutil
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,10 @@ from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.atomic import AtomicTask
 
+pytest_plugins = ("tests.needs",)
+
 REPOSITORY = Path(__file__).parent.parent
+DATA = Path(os.environ.get("GTA_DATA", REPOSITORY.parent / "shared" / "data"))
 
 # A busy machine is no defect, and a failure must come again: no deadlines, the same examples.
 settings.register_profile(
@@ -19,45 +21,35 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
-# Programs that some tests need, with the words by which a failure tells that one is missing.
-PROGRAMS = {
-    "bwrap": ("bubblewrap", "bwrap", "No jail"),
-    "ffmpeg": ("ffmpeg",),
-    "ffprobe": ("ffprobe",),
-    "soffice": ("LibreOffice", "soffice"),
-    "chromium": ("Chromium", "chromium"),
-    "pdftoppm": ("poppler", "pdftoppm"),
-    "npm": ("npm",),
-    "flite": ("flite",),
-    "sox": ("sox",),
-}
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every process begins with its share of the longest modules.
 
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure that names a program which is not on this machine is a skip, and says so.
-
-    Python and git are enough to work on the project; where all programs are, as on CI, nothing
-    changes.
+    Processes get equal parts of the list; one that is done takes work from the end of another's.
     """
-    report = yield
-    if report.failed and (program := _missing_program(report)) is not None:
-        report.outcome = "skipped"
-        reason = f"Skipped: {program} is not installed here"
-        report.longrepr = (str(item.path), item.location[1] or 0, reason)
-    return report
-
-
-def _missing_program(report: pytest.TestReport) -> str | None:
-    said = "\n".join([report.longreprtext, *(text for _, text in report.sections)])
-    absent = (name for name in PROGRAMS if shutil.which(name) is None)
-    return next((name for name in absent if any(word in said for word in PROGRAMS[name])), None)
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    longest = [item for item in items if item.path.parent.name == "slow"]
+    others = [item for item in items if item.path.parent.name != "slow"]
+    number = {path: place for place, path in enumerate(dict.fromkeys(one.path for one in longest))}
+    left = len(items)
+    for process in range(processes):
+        part = [item for item in longest if number[item.path] % processes == process]
+        room = max(0, left // (processes - process) - len(part))
+        part, others = part + others[:room], others[room:]
+        items[len(items) - left : len(items) - left + len(part)] = part
+        left -= len(part)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_data_variable() -> Iterator[None]:
+    """Commands find data where a test puts them, whatever the variable of the tests names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GTA_DATA", raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -80,10 +72,9 @@ def loopback() -> None:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The released data: GTA_DATA, or the folder that lies beside the repository."""
-    folder = Path(os.environ.get("GTA_DATA", REPOSITORY.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"no released data in {folder}; GTA_DATA names the folder")
-    return folder.resolve()
+    if not DATA.is_dir():
+        pytest.skip(f"no released data in {DATA}; GTA_DATA names the folder")
+    return DATA.resolve()
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gta_bench.demo.local_model import MODEL, SMOLLM2, serving_model
-from gta_bench.tools.backends.weights import fetch
+from gta_bench.weights import fetch
 
 CACHE = Path.home() / ".cache" / "gta-bench" / "weights"
 __all__ = ["MODEL", "llm_server"]
 
 
 @contextmanager
-def llm_server(threads: int = 2) -> Iterator[str]:
+def llm_server(threads: int = 2, longest_reply: int = -1) -> Iterator[str]:
     """The server's base address."""
     weights = fetch(SMOLLM2, CACHE, lambda _: None) / SMOLLM2.files[0].name
-    with serving_model(weights, threads=threads) as url:
+    with serving_model(weights, threads=threads, longest_reply=longest_reply) as url:
         yield url

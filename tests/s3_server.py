@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.request import Request, urlopen
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -41,14 +42,20 @@ class S3Server:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    """A server with the bucket, and this process as its client."""
-    import fsspec  # type: ignore[import-untyped]
+    """A server with the empty bucket, and this process as its client.
+
+    Both sides remember: the server's data and the client's connections are the process's.
+    """
+    from s3fs import S3FileSystem  # type: ignore[import-untyped]
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = S3Server()
+    reset = Request(f"http://127.0.0.1:{server.port}/moto-api/reset", method="POST")
+    urlopen(reset).close()
+    S3FileSystem.clear_instance_cache()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)
-        fsspec.filesystem("s3").mkdir(BUCKET)
+        S3FileSystem().mkdir(BUCKET)
         yield server
     server.stop()

@@ -13,13 +13,16 @@ from tests.chat_server import Reply
 def reference_reply(tasks: Mapping[str, AtomicTask], wrong: int = 5) -> Reply:
     """The reference's next step, by the request and the turns so far; every so many tasks an end.
 
-    What is said depends on the messages alone, so it is the same whoever asks and when.
+    What is said depends on the messages alone, so it is the same whoever asks and when. A request
+    that is of no task gets a word.
     """
     by_request = {task.request: task for task in tasks.values()}
 
     def reply(request: dict[str, Any]) -> str | dict[str, Any]:
         messages = request["messages"]
-        task = next(found for text in _texts(messages) if (found := _known(text, by_request)))
+        task = find_task(request, by_request)
+        if task is None:
+            return "Ready."
         turns = sum(message["role"] == "assistant" for message in messages)
         if int(task.id) % wrong == 0:
             return "I do not know."
@@ -52,6 +55,12 @@ def write_settings(file: Path, url: str, **budget: float) -> Path:
     return file
 
 
+def find_task(request: dict[str, Any], by_request: Mapping[str, AtomicTask]) -> AtomicTask | None:
+    """The task that a model is asked about; None where it is asked about something else."""
+    found = (_known(text, by_request) for text in _texts(request["messages"]))
+    return next((task for task in found if task is not None), None)
+
+
 def _texts(messages: list[dict[str, Any]]) -> list[str]:
     contents = [message["content"] for message in messages if message["role"] == "user"]
     return [
@@ -61,4 +70,6 @@ def _texts(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def _known(text: str, by_request: Mapping[str, AtomicTask]) -> AtomicTask | None:
-    return next((task for request, task in by_request.items() if request in text), None)
+    """The longest request in the text: one request begins like another one."""
+    found = [request for request in by_request if request in text]
+    return by_request[max(found, key=len)] if found else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,8 @@ from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.script import scripted_model
 from gta_bench.demo.script_judge import scripted_judge
 from gta_bench.records.progress import RunProgress
-from gta_bench.records.run import Unit
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.settings import ScoringSettings, Settings
 
@@ -105,9 +106,36 @@ def test_a_stored_run_is_read_and_scored_again(runs: dict[str, Path]) -> None:
     again = gta_bench.score(runs["gold"], settings=SETTINGS)
     assert isinstance(again, RunScores)
     assert again.strict.tool_acc == 100  # type: ignore[union-attr]
-    assert gta_bench.manifest(runs["gold"]).system.agent == "gold"
+    assert gta_bench.manifest(runs["gold"]).spec.system.agent == "gold"
     assert [unit.task.id for unit in gta_bench.units(runs["judged"])] == ["sales"]
     assert len(gta_bench.verdicts(runs["judged"])) == 6
+
+
+def test_the_manifest_names_the_judges_by_their_models(runs: dict[str, Path]) -> None:
+    assert gta_bench.manifest(runs["judged"]).spec.judges == (str(scripted_judge()),)
+
+
+def test_a_second_run_in_one_process_reads_the_dataset_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(ATOMIC, data)
+    found = []
+    for name in ("before", "after"):
+        gta_bench.run(
+            "atomic",
+            tmp_path / name,
+            agent="silent",
+            mode="step",
+            data=data,
+            tasks="0:1",
+            settings=SETTINGS,
+        )
+        (unit,) = gta_bench.units(tmp_path / name)
+        assert unit.digests is not None
+        found.append((gta_bench.manifest(tmp_path / name).dataset_digest, unit.digests.inputs))
+        for file in (data / "image").iterdir():
+            file.write_bytes(file.read_bytes() + b"more")
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]
 
 
 def test_judging_again_asks_nothing_that_is_known(runs: dict[str, Path]) -> None:
@@ -139,7 +167,7 @@ def test_it_works_inside_a_running_event_loop(tmp_path: Path) -> None:
 
 
 def test_a_metric_of_ones_own(runs: dict[str, Path]) -> None:
-    def calls(unit: Unit) -> float | None:
+    def calls(unit: AtomicUnit) -> float | None:
         return float(len(unit.trace or ()))
 
     found = gta_bench.measure(runs["gold"], calls)

@@ -1,7 +1,7 @@
 import pytest
 
 from gta_bench import errors
-from gta_bench.errors import DatasetError, GtaError
+from gta_bench.errors import DatasetError, GtaError, counted
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,21 @@ def test_a_dataset_error_names_as_much_of_its_place_as_is_known(
     place: dict[str, str], said: str
 ) -> None:
     assert str(DatasetError("is odd.", **place)) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "nouns", "said"),
+    [
+        (0, ("task",), "0 tasks"),
+        (1, ("task",), "1 task"),
+        (2290, ("task",), "2,290 tasks"),
+        (1, ("leaf", "leaves"), "1 leaf"),
+        (2, ("leaf", "leaves"), "2 leaves"),
+    ],
+)
+def test_a_number_stands_with_its_noun(number: int, nouns: tuple[str, ...], said: str) -> None:
+    """`gta report` said "1 tasks"."""
+    assert counted(number, *nouns) == said
 
 
 def test_the_drawn_tree_names_every_exception_with_its_exit_code() -> None:

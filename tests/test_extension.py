@@ -49,6 +49,9 @@ def test_the_commands_of_its_readme_work(packages: Path, tmp_path: Path) -> None
     assert said[0] == "42.1648 km\n"
     assert re.search(r"runs/units +3/3 +strict +100\.00", said[1])
     assert said[2].split() == ["metric", "n/N", "mean", "one-try", "3/3", "1.00"]
+    gta(packages, tmp_path, "report", "runs/units", "--html", "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "By category of the reference&#39;s tools" in page, "the tool names its category"
 
 
 def test_its_tool_is_listed_and_measured_like_ours(packages: Path, tmp_path: Path) -> None:

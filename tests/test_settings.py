@@ -199,3 +199,24 @@ def test_whatever_is_written_holds_and_says_so_unless_the_command_line_beats_it(
         assert held[f"models.{name}.model"].origin == "gta.toml"
     if connections is not None:
         assert held["budget.max_connections"][1:] == (connections, "command line")
+
+
+def test_a_variable_names_the_folder_of_the_data_unless_the_file_or_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GTA_DATA", "/srv/data")
+    file = tmp_path / "mine.toml"
+    file.write_text('[data]\natomic = "written"\n', encoding="utf-8")
+
+    def found(*arguments: Any, **overrides: Any) -> dict[str, tuple[Any, str]]:
+        loaded = read_settings(*arguments, overrides={"data.workflow": overrides.get("workflow")})
+        return {one.key: (one.value, one.origin) for one in loaded.values if "data." in one.key}
+
+    assert found()["data.atomic"] == ("/srv/data/gta_atomic", "GTA_DATA")
+    assert found()["data.workflow"] == ("/srv/data/gta_workflow", "GTA_DATA")
+    assert found(file)["data.atomic"] == ("written", "gta.toml")
+    assert found(file)["data.workflow"] == ("/srv/data/gta_workflow", "GTA_DATA")
+    assert found(file, workflow="given")["data.workflow"] == ("given", "command line")
+    monkeypatch.setenv("GTA_DATA", "")
+    assert found()["data.atomic"] == ("data/gta_atomic", "default")

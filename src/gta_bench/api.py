@@ -17,37 +17,53 @@ from inspect_ai.model import Model
 from pydantic import JsonValue
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, WITHOUT_MODEL
-from gta_bench.agents.loop import MAX_TURNS
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.datasets.workflow import WORKFLOW_FILE, load_workflow
 from gta_bench.errors import GtaError, UsageError
 from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.packages import require_packages
 from gta_bench.records.comparison import Comparison
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.results import ToolResult
-from gta_bench.records.run import DatasetName, Images, Mode, RunManifest, Unit, WorkflowUnit
+from gta_bench.records.run import (
+    DEFAULT_TURNS,
+    DatasetName,
+    Images,
+    LoopLimits,
+    Mode,
+    RunManifest,
+    RunSpec,
+)
 from gta_bench.records.scores import Measured, RunScores
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.needs import needs_report_extra
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
-from gta_bench.runs.logs import ReadUnits, ReadWorkflowUnits, read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.measuring import Metric, load_metric
 from gta_bench.runs.measuring import measure as measured
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
-from gta_bench.settings import ModelSettings, Settings, read_settings
-from gta_bench.similarity.catalog import load_similarity
+from gta_bench.settings import Settings, read_settings
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.scoring import scored
-from gta_bench.tasks import atomic_run, workflow_run
+from gta_bench.tape.storage import tape_use
+from gta_bench.tasks.generation import add_generation, state_generation
 from gta_bench.tasks.judge_run import Judging, judge_options, judge_run, plan_judging
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
+from gta_bench.tasks.preflight import check_start
 from gta_bench.tasks.shards import Listener
-from gta_bench.tasks.system_run import SystemRun
-from gta_bench.tasks.tooling import PLAIN, Tooling
+from gta_bench.tasks.system_run import (
+    Resources,
+    describe_system,
+    execute,
+    plan_run,
+    read_dataset,
+)
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
@@ -132,19 +148,29 @@ def run(
     mode: Mode = "end-to-end",
     data: Folder | None = None,
     tasks: str | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    sample_seed: int | None = None,
     epochs: int = 1,
     images: Images = "path",
-    max_turns: int = MAX_TURNS,
+    max_turns: int = DEFAULT_TURNS,
     tape: Folder | None = None,
     judges: Sequence[str | Model] = (),
+    generate: Mapping[str, JsonValue] | None = None,
+    model_args: Mapping[str, JsonValue] | None = None,
     settings: Settings | None = None,
     listener: Listener | None = None,
+    preflight: bool = True,
 ) -> Scores:
     """Measure a model with an agent; what `out` holds of the run already is not done again.
 
-    `model` and `judges` are Inspect's names, short names of gta.toml, or Inspect's models. `mode`
-    is for GTA-Atomic, `judges` for GTA-Workflow. `listener` is told how far the run is
-    whenever a unit begins or ends. `gta run` has the same options, described in
+    More tasks or epochs than `out` has extend the run, and all of it is scored. `model` and
+    `judges` are Inspect's names, short names of gta.toml, or Inspect's models. `mode`
+    is for GTA-Atomic, `judges` for GTA-Workflow. `generate` has options of Inspect's
+    GenerateConfig, such as `{"temperature": 0}`, and `model_args` arguments of the model's
+    provider; an Inspect model has both already. `listener` is told how far the run is
+    whenever a unit begins or ends. Models and judges that are named are asked once before anything
+    is written, unless `preflight` is off. `gta run` has the same options, described in
     docs/reference/cli.md.
     """
     if dataset not in get_args(DatasetName):
@@ -153,48 +179,47 @@ def run(
         raise UsageError(f"There is no mode {mode!r}: say 'step' or 'end-to-end'.")
     if tasks is not None and not isinstance(tasks, str):
         raise UsageError("`tasks` is a text: a range like '0:10', or ids like '3,5,7'.")
-    if min(epochs, max_turns) < 1:
-        raise UsageError("`epochs` and `max_turns` are at least 1.")
+    counts = (epochs, max_turns, limit, sample)
+    if any(count is not None and count < 1 for count in counts):
+        raise UsageError("`epochs`, `max_turns`, `limit` and `sample` are at least 1.")
     held = settings or read_settings().settings
     folder = Path(out)
-    wanted: dict[str, object] = {
-        "data": dataset_root(str(data or getattr(held.data, dataset))),
-        "model": _chosen(model, agent, held),
-        "agent": agent,
-        "images": images,
-        "tasks": tasks,
-        "epochs": epochs,
-        "settings": held,
-        "max_turns": max_turns,
-        "tooling": PLAIN if tape is None else Tooling(tape=Path(tape)),
-    }
+    if judges and dataset == "atomic":
+        raise UsageError("GTA-Atomic has no judge: leave `judges` out.")
+    chosen = _chosen(model, agent, held, generate, model_args)
+    resources = Resources(
+        data=dataset_root(str(data or getattr(held.data, dataset))),
+        settings=held,
+        model=chosen,
+        tape=None if tape is None else Path(tape),
+    )
+    loaded = read_dataset(dataset, resources.data)
+    spec = RunSpec(
+        dataset=dataset,
+        mode=mode if dataset == "atomic" else "workflow",
+        system=describe_system(resources, agent, images),
+        tasks=choose_tasks(loaded, Selection(tasks, (), limit, sample, sample_seed)),
+        epochs=epochs,
+        loop=LoopLimits(max_turns=max_turns),
+        tape=None if tape is None else tape_use(Path(tape), "replay"),
+        judges=tuple(_judge_name(one, held) for one in judges),
+        similarity=chosen_similarity(held.scoring),
+    )
+    planned = plan_run(spec, resources, loaded)
     asked = model if isinstance(model, Model) else None
-    told = listener or _nobody
-    if dataset == "atomic":
-        if judges:
-            raise UsageError("GTA-Atomic has no judge: leave `judges` out.")
-        similarity = held.scoring.similarity
-        atomic = atomic_run.AtomicRun(**wanted, mode=mode, similarity=similarity)  # type: ignore[arg-type]
-        atomic_run.execute(atomic, atomic_run.plan(atomic), folder, told, model=asked)
-    else:
-        workflow = SystemRun(**wanted)  # type: ignore[arg-type]
-        workflow_run.execute(workflow, workflow_run.plan(workflow), folder, told, model=asked)
-        judge(folder, *judges, settings=held)
+    named = [one for one in judges if isinstance(one, str)]
+    judging = plan_judging(named, held) if named else None
+    check_start([(folder, planned, resources)], judging, ask=preflight, model=asked)
+    execute(planned, resources, folder, listener or _nobody, model=asked)
+    if dataset == "workflow":
+        _judge(folder, judges, held, spec.tasks)
     return score(folder, settings=held)
 
 
 @_from_anywhere
 def judge(out: Folder, *judges: str | Model, settings: Settings | None = None) -> None:
     """Ask judges for every leaf of a Workflow run that has no score of them yet."""
-    held = settings or read_settings().settings
-    named = [one for one in judges if isinstance(one, str)]
-    opened = [one for one in judges if isinstance(one, Model)]
-    if named:
-        _judge(Path(out), plan_judging(named, held), None)
-    if opened:
-        options = judge_options(held.judge)
-        stated = tuple(_stated(one) for one in opened)
-        _judge(Path(out), Judging(stated, options, held.judge.repeats, held), opened)
+    _judge(Path(out), judges, settings or read_settings().settings, None)
 
 
 def score(out: Folder, *, settings: Settings | None = None) -> Scores:
@@ -202,12 +227,11 @@ def score(out: Folder, *, settings: Settings | None = None) -> Scores:
     held = settings or read_settings().settings
     folder = Path(out)
     stated = read_manifest(folder)
-    if stated.mode == "workflow":
+    if stated.spec.mode == "workflow":
         return score_workflow_run(folder, held)
-    found = _read(folder, stated)
-    assert isinstance(found, ReadUnits)
-    similarity = load_similarity(held.scoring.similarity)
-    scores = scored(found.units, stated.mode, similarity, found.not_run)
+    found = read_units(log_folder(folder), stated.spec.tasks, stated.spec.epochs, AtomicUnit)
+    similarity = load_similarity(chosen_similarity(held.scoring))
+    scores = scored(found.units, stated.spec.mode, similarity, found.not_run)
     write_scores(folder, scores)
     return scores
 
@@ -217,10 +241,15 @@ def manifest(out: Folder) -> RunManifest:
     return read_manifest(Path(out))
 
 
-def units(out: Folder) -> tuple[Unit, ...] | tuple[WorkflowUnit, ...]:
+def units(out: Folder) -> tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...]:
     """What the system did in every task: its trace, calls, usage and files."""
     folder = Path(out)
-    return _read(folder, read_manifest(folder)).units
+    stated = read_manifest(folder)
+    if stated.spec.mode == "workflow":
+        return read_units(
+            log_folder(folder), stated.spec.tasks, stated.spec.epochs, WorkflowUnit
+        ).units
+    return read_units(log_folder(folder), stated.spec.tasks, stated.spec.epochs, AtomicUnit).units
 
 
 def verdicts(out: Folder) -> Mapping[VerdictKey, VerdictRow]:
@@ -233,13 +262,13 @@ def measure(out: Folder, metric: Metric | str) -> Measured:
     function = load_metric(metric) if isinstance(metric, str) else metric
     name = metric if isinstance(metric, str) else metric.__name__
     stated = read_manifest(Path(out))
-    n_units = len(stated.tasks) * stated.epochs
+    n_units = stated.spec.units
     return measured(units(out), function, name=name, n_units=n_units)
 
 
 def compare(first: Folder, second: Folder, *others: Folder) -> list[Comparison]:
     """The first run against each other one, paired by task (extra `report`)."""
-    needs_report_extra("scipy")
+    require_packages("A comparison", "scipy", extra="report")
     from gta_bench.reports.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
 
@@ -260,7 +289,7 @@ def export(
     out: Folder, *runs: Folder, shape: Literal["parquet", "csv"] = "parquet"
 ) -> Mapping[str, int]:
     """Runs as tables for pandas, Polars or DuckDB; the rows of each table (extra `report`)."""
-    needs_report_extra("duckdb")
+    require_packages("An export", "duckdb", extra="report")
     from gta_bench.runs.results_table import export_results
 
     held = read_settings().settings.judge
@@ -269,38 +298,58 @@ def export(
     return export_results(folders, Path(out), thresholds=thresholds, shape=shape).rows
 
 
-def _read(folder: Path, stated: RunManifest) -> ReadUnits | ReadWorkflowUnits:
-    reader = read_workflow_units if stated.mode == "workflow" else read_units
-    return reader(log_folder(folder), stated.tasks, stated.epochs)
+def _judge(
+    folder: Path, judges: Sequence[str | Model], settings: Settings, tasks: tuple[str, ...] | None
+) -> None:
+    named = [one for one in judges if isinstance(one, str)]
+    opened = [one for one in judges if isinstance(one, Model)]
+    if named:
+        _ask(folder, plan_judging(named, settings, tasks=tasks), None)
+    if opened:
+        options = judge_options(settings.judge)
+        stated = tuple(_stated(one) for one in opened)
+        _ask(
+            folder,
+            Judging(stated, options, settings.judge.repeats, settings, tasks=tasks),
+            opened,
+        )
 
 
-def _judge(folder: Path, judging: Judging, models: Sequence[Model] | None) -> None:
+def _ask(folder: Path, judging: Judging, models: Sequence[Model] | None) -> None:
     for _ in judge_run(folder, judging, lambda _: nullcontext(_nobody), models=models):
         pass
 
 
-def _chosen(model: str | Model | None, agent: str, settings: Settings) -> ChosenModel:
-    if isinstance(model, Model):
-        return _stated(model)
+def _chosen(
+    model: str | Model | None,
+    agent: str,
+    settings: Settings,
+    generate: Mapping[str, JsonValue] | None,
+    args: Mapping[str, JsonValue] | None,
+) -> ChosenModel:
+    if isinstance(model, str):
+        chosen = choose_model(model, settings)
+        held = add_generation(chosen.settings, "run()", generate=generate, args=args)
+        return chosen._replace(settings=held)
+    if generate or args:
+        raise UsageError(
+            "`generate` and `model_args` are for a model that is given by its name: "
+            "model='provider/model'."
+        )
     if model is not None:
-        return choose_model(model, settings)
+        return _stated(model)
     if agent not in WITHOUT_MODEL:
         raise UsageError(f"Agent {agent!r} needs a model: model='provider/model'.")
     return NO_MODEL
 
 
+def _judge_name(judge: str | Model, settings: Settings) -> str:
+    return str(judge) if isinstance(judge, Model) else choose_model(judge, settings).name
+
+
 def _stated(model: Model) -> ChosenModel:
     """An open model, as a manifest states it."""
-    config = model.config
-    return ChosenModel(
-        str(model),
-        ModelSettings(
-            model=str(model),
-            temperature=config.temperature,
-            max_tokens=config.max_tokens,
-            seed=config.seed,
-        ),
-    )
+    return ChosenModel(str(model), state_generation(model))
 
 
 def _nobody(_: RunProgress) -> None:

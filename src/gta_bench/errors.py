@@ -26,8 +26,20 @@ ConfinedCause = Literal[
 ]
 
 
+# What a command that was interrupted ends with, as shells do.
+INTERRUPTED = 130
+
 _WRAPPERS = ("ModelGenerateError", "RetryError")
 _SHOWN = 300
+# The end of what is noted of a unit that a limit of the run kept from beginning.
+NOT_BEGUN = "this unit did not begin."
+# What the evaluation engine notes of a unit that was running when the run was interrupted.
+_CANCELLED = ("CancelledError(", "Cancelled(")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 task`, `2,290 tasks`; the plural where it is not with an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def near(name: str, known: Sequence[str]) -> str:
@@ -49,6 +61,11 @@ def fault_words(raised: BaseException) -> str:
     told = next(raised_chain(raised))
     lines = str(told).strip().splitlines() or [""]
     return f"{type(told).__name__}: {lines[0][:_SHOWN]}"
+
+
+def was_stopped(noted: str) -> bool:
+    """Whether a unit did not begin or was interrupted; neither is a failure."""
+    return noted.endswith(NOT_BEGUN) or noted.startswith(_CANCELLED)
 
 
 def few(names: Sequence[str], most: int = 8) -> str:

@@ -1,4 +1,7 @@
-"""What holds for this run: defaults, `gta.toml`, the command line; the only environment reader."""
+"""What holds for this run: defaults, environment, `gta.toml`, the command line.
+
+The only module that reads the environment.
+"""
 
 import difflib
 import os
@@ -7,19 +10,22 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from gta_bench.errors import ConfigError
 
 CONFIG_FILE = "gta.toml"
+# The variable that names the folder with `gta_atomic` and `gta_workflow`.
+DATA_VARIABLE: Final = "GTA_DATA"
 
-Origin = Literal["default", "gta.toml", "command line"]
+Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
 Score = Annotated[float, Field(ge=0, le=10)]
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 # Variables that hold secrets: OPENAI_API_KEY, HF_TOKEN, AWS_SECRET_ACCESS_KEY, DB_PASSWORD.
@@ -51,6 +57,26 @@ class ModelSettings(Section):
     temperature: float | None = Field(None, ge=0, description="Sampling temperature.")
     max_tokens: int | None = Field(None, ge=1, description="Longest reply, in tokens.")
     seed: int | None = Field(None, description="Seed of the sampling, where the provider has one.")
+    top_p: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Sample from the likeliest tokens with this total probability.",
+    )
+    top_k: int | None = Field(None, ge=1, description="Sample from this many likeliest tokens.")
+    presence_penalty: float | None = Field(
+        None, ge=-2, le=2, description="Penalty for tokens that the reply already has."
+    )
+    stop: list[str] | None = Field(None, description="Texts at which a reply ends.")
+    reasoning_effort: ReasoningEffort | None = Field(
+        None, description="How much a model thinks: `none`, `minimal`, `low`, … `max`."
+    )
+    generate: dict[str, JsonValue] = Field(
+        {}, description="Any other option of Inspect's GenerateConfig, such as `extra_body`."
+    )
+    args: dict[str, JsonValue] = Field(
+        {}, description="Arguments of the model's provider, as `-M` of `inspect eval` takes them."
+    )
     input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
     output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
 
@@ -100,7 +126,11 @@ class JudgeSettings(Section):
 class ScoringSettings(Section):
     """How answers in free text are compared."""
 
-    similarity: str = Field("wordllama", description="A known similarity model, or a folder.")
+    similarity: str | None = Field(
+        None,
+        description="`all-mpnet-base-v2`, `wordllama`, or a folder; unless set, the first where it "
+        "was fetched, else the second.",
+    )
 
 
 class BudgetSettings(Section):
@@ -157,9 +187,12 @@ class LoadedSettings(NamedTuple):
 
 
 def read_settings(
-    file: Path | None = None, *, overrides: Mapping[str, JsonValue] | None = None
+    file: Path | None = None,
+    *,
+    overrides: Mapping[str, JsonValue] | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> LoadedSettings:
-    """Merge defaults, the file (`gta.toml` of this folder unless named) and the command line.
+    """Merge defaults, the environment, the file (default: ./gta.toml) and the command line.
 
     `overrides` has dotted keys, such as `data.atomic`; None means not given.
     """
@@ -167,14 +200,25 @@ def read_settings(
         file = Path(CONFIG_FILE)
     written = {} if file is None else _read_toml(file)
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    merged = _merged(written, given)
+    found = {
+        key: value for key, value in _found(environment).items() if not _contains(written, key)
+    }
+    merged = _merged(written, {**found, **given})
     label = str(file) if file is not None else "command line"
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as exc:
-        raise ConfigError(f"{label}: {_first_problem(exc)}") from exc
+        raise ConfigError(f"{label}: {first_problem(exc)}") from exc
     _check_names(settings, label)
-    return LoadedSettings(settings, file, tuple(_origins(settings, written, given)))
+    return LoadedSettings(settings, file, tuple(_origins(settings, written, given, found)))
+
+
+def _found(environment: Mapping[str, str]) -> dict[str, JsonValue]:
+    """The settings that the environment has, by their dotted keys."""
+    folder = environment.get(DATA_VARIABLE)
+    if not folder:
+        return {}
+    return {f"data.{name}": str(Path(folder) / f"gta_{name}") for name in ("atomic", "workflow")}
 
 
 def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -274,7 +318,8 @@ def _merged(
     return merged
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with settings, as a sentence without its beginning."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"] if part != "[key]")
     if problem["type"] == "extra_forbidden":
@@ -314,13 +359,18 @@ def _check_names(settings: Settings, label: str) -> None:
 
 
 def _origins(
-    settings: Settings, written: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
+    settings: Settings,
+    written: Mapping[str, JsonValue],
+    given: Mapping[str, JsonValue],
+    found: Mapping[str, JsonValue],
 ) -> Iterator[Setting]:
     for key, value in _leaves(settings.model_dump(mode="json"), ""):
         if key in given:
             yield Setting(key, value, "command line")
         elif _contains(written, key):
             yield Setting(key, value, "gta.toml")
+        elif key in found:
+            yield Setting(key, value, DATA_VARIABLE)
         else:
             yield Setting(key, value, "default")
 

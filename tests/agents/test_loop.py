@@ -1,7 +1,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from inspect_ai.model import ModelOutput
@@ -15,6 +14,7 @@ from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, UserTurn
 from gta_bench.records.results import ToolResult
+from gta_bench.records.run import LoopLimits
 from gta_bench.records.steps import (
     AnswerStep,
     CallStep,
@@ -57,7 +57,7 @@ class Shop:
 
 
 def work(
-    tmp_path: Path, script: Sequence[DecidedStep], thought: str = "", **options: Any
+    tmp_path: Path, script: Sequence[DecidedStep], thought: str = "", max_turns: int = 10
 ) -> tuple[Work, list[History]]:
     seen: list[History] = []
 
@@ -68,7 +68,8 @@ def work(
         return Decision(step=step, output=output, thought=thought)
 
     workspace = Workspace.create(tmp_path, {})
-    done = asyncio.run(work_on(TASK, decide, Shop(), workspace, tools=[], **options))
+    limits = LoopLimits(max_turns=max_turns)
+    done = asyncio.run(work_on(TASK, decide, Shop(), workspace, tools=[], limits=limits))
     return done, seen
 
 

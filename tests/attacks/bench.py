@@ -13,7 +13,7 @@ from gta_bench.judging.evidence import EvidenceStore, make_evidence
 from gta_bench.judging.judge import Judge, Stop, judge_unit
 from gta_bench.judging.options import JudgeOptions, judge_name
 from gta_bench.records.evidence import Evidence
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.tasks.judging import judgeable_units

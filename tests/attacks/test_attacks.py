@@ -14,6 +14,7 @@ from gta_bench.judging.showing.draft import HIDDEN
 from gta_bench.records.verdicts import Unscored
 from gta_bench.tools.contract import Equipment
 from tests.attacks.bench import Bench
+from tests.needs import needs
 
 # Those that need neither LibreOffice nor Chromium.
 LIGHT = ("answer", "text", "csv cell", "file name", "unicode tags")
@@ -120,6 +121,7 @@ def listing(bench: Bench, attack: Attack) -> str:
 
 
 @pytest.mark.slow
+@needs("bwrap", "chromium", "soffice")
 def test_what_readers_do_not_see_is_found_in_every_carrier(
     tmp_path_factory: pytest.TempPathFactory, equipment: Equipment
 ) -> None:

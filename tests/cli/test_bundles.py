@@ -134,7 +134,7 @@ def test_a_tampered_bundle_is_refused(
         ),
         (
             lambda root: rewrite(root / "runs/1/run.json", tasks=["0"]),
-            "entry: run 1 has 1 tasks; the board has 229",
+            "entry: run 1 has 1 task; the board has 229",
         ),
     ],
 )
@@ -268,7 +268,7 @@ def test_an_incomplete_run_is_not_submitted(tmp_path: Path, run: Path) -> None:
         (tmp_path / name).write_bytes((run / name).read_bytes())
     rewrite(tmp_path / "scores.json", n=228)
     result = gta("leaderboard", "submit", tmp_path, "--out", tmp_path / "x.zip")
-    assert "228 of 229 units have a score" in str(result.exception)
+    assert "a score for 228 of 229 units" in str(result.exception)
 
 
 def test_runs_of_two_systems_are_no_entry(tmp_path: Path, run: Path) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import RunError
-from gta_bench.records.run import Usage
-from gta_bench.records.verdicts import VerdictRow
+from gta_bench.records.units import Usage
+from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.comparison import compare
 from gta_bench.runs.comparing import read_compared
-from gta_bench.runs.verdicts import VERDICTS
+from gta_bench.runs.verdicts import VERDICTS, read_verdicts
+from tests.builders import atomic_task, write_atomic
 from tests.cli.test_run import gta
 
 STORED = Path("predictions") / "workflow_gemini25pro_lagent_20"
@@ -84,6 +85,38 @@ def test_workflow_runs_are_paired_by_the_units_that_both_have_a_root_of(workflow
     assert {tool["tool"] for tool in found["tools"]} >= {"GoogleSearch", "Plot"}
 
 
+def test_tasks_that_got_worse_are_listed_with_both_values(atomic: Path) -> None:
+    result = gta("compare", atomic / "gold", atomic / "silent")
+    lines = result.stdout.splitlines()
+    place = lines.index("12 tasks worse in B than in A")
+    assert lines[place + 1].split() == ["task", "metric", "A", "B", "B", "-", "A"]
+    first = lines[place + 2].split()
+    assert first[2:] == ["100.00", "0.00", "-100.00"]
+    assert "And 28 more rows; --markdown and --json have all." in result.stderr
+    assert "better in B" not in result.stdout
+    back = gta("compare", atomic / "silent", atomic / "gold").stdout
+    assert "12 tasks better in B than in A" in back and "worse in B" not in back
+    assert "worse in B" not in gta("compare", atomic / "gold", atomic / "gold").stdout
+
+
+def test_leaves_that_succeed_in_one_run_only_are_listed(workflow: Path) -> None:
+    result = gta("compare", workflow / "a", workflow / "b", "--json")
+    [found] = json.loads(result.stdout)
+    leaves = [one for one in found["flips"] if one["leaf"] is not None]
+    assert leaves, "lowered by two, scores of 7 and 8 fall below the threshold"
+    assert all(one["first"] in (7, 8) and one["second"] < 7 for one in leaves)
+    rows = [
+        row.verdict.value
+        for row in read_verdicts(workflow / "a").values()
+        if isinstance(row.verdict, Scored)
+    ]
+    assert len(leaves) == sum(7 <= value < 9 for value in rows)
+    page = gta("compare", workflow / "a", workflow / "b", "--markdown").stdout
+    one = leaves[0]
+    row = f"| {one['task']} | {one['leaf']} | upstream | leaf score | {one['first']:.2f} |"
+    assert row in page
+
+
 def test_differing_judges_are_refused_with_the_reason(workflow: Path) -> None:
     result = gta("compare", workflow / "a", workflow / "c")
     assert result.exit_code != 0
@@ -143,9 +176,37 @@ def test_what_units_took_is_compared_and_set_against_the_score(workflow: Path) -
     assert cheap == pytest.approx(5 * dear)
 
 
+@pytest.mark.parametrize(
+    ("odd", "agent", "compared"),
+    [
+        (Usage(seconds=1), "toolcalling", True),
+        (Usage(seconds=1, model_calls=1), "toolcalling", False),
+        (Usage(seconds=1), "imported", False),
+    ],
+)
+def test_a_unit_without_a_model_call_costs_nothing_and_one_without_a_price_hides_the_cost(
+    workflow: Path, odd: Usage, agent: str, compared: bool
+) -> None:
+    """A foreign system that states no cost for a unit may have paid for it."""
+    run = read_compared(workflow / "a")
+    system = run.manifest.spec.system.model_copy(update={"agent": agent})
+    manifest = run.manifest.with_spec(system=system)
+    assert isinstance(run.scores, WorkflowScores)
+    rooted = [(one.task, one.epoch) for one in run.scores.judges[0].tasks if one.root is not None]
+    priced = Usage(seconds=1, model_calls=1, cost_usd=0.5)
+    units = {
+        key: unit.model_copy(update={"usage": odd if key == rooted[0] else priced})
+        for key, unit in run.units.items()
+    }
+    side = run.model_copy(update={"units": units, "manifest": manifest})
+    [found] = compare([side, side.model_copy(update={"name": "other"})])
+    assert ("dollars a task" in {one.metric for one in found.took}) is compared
+    assert (found.per_dollar[0] is not None) is compared
+
+
 def test_runs_with_other_epochs_are_paired_by_task(workflow: Path) -> None:
     run = read_compared(workflow / "a")
-    twice = run.model_copy(update={"manifest": run.manifest.model_copy(update={"epochs": 2})})
+    twice = run.model_copy(update={"manifest": run.manifest.with_spec(epochs=2)})
     [found] = compare([run, twice])
     assert found.tasks == 6
     assert found.cautions == ("epochs: 1 and 2",)
@@ -180,3 +241,27 @@ def test_what_was_not_recorded_is_not_compared_as_zero(workflow: Path) -> None:
     ]
     [found] = compare(sides)
     assert found.took == ()
+
+
+def test_runs_over_two_versions_of_a_dataset_are_compared_on_what_did_not_change(
+    tmp_path: Path,
+) -> None:
+    """A private dataset gained a task, and another one was corrected."""
+    same = {str(number): atomic_task() for number in range(4)}
+    corrected = atomic_task(gt_answer={"whitelist": [["8"]], "blacklist": None})
+    before = write_atomic(tmp_path / "before", {**same, "4": atomic_task()})
+    after = write_atomic(tmp_path / "after", {**same, "4": corrected, "5": atomic_task()})
+    for agent, data in (("gold", before), ("silent", after)):
+        options = ("--mode", "step", "--agent", agent, "--similarity", "exact-or-half")
+        gta("run", "atomic", *options, "--data", data, "--out", tmp_path / agent)
+    result = gta("compare", tmp_path / "gold", tmp_path / "silent")
+    assert result.exit_code == 0, result.output
+    assert "4 tasks paired" in result.stderr
+    assert "1 task is left out, as not both runs have a score: 5." in result.stderr
+    assert "1 task is left out, as the two datasets ask or score something else: 4." in (
+        result.stderr
+    )
+    assert "not only the systems differ: dataset digests: " in result.stderr
+    [found] = json.loads(gta("compare", tmp_path / "gold", tmp_path / "silent", "--json").stdout)
+    assert (found["tasks"], found["left_out"], found["changed"]) == (4, ["5"], ["4"])
+    assert {one["difference"]["n"] for one in found["metrics"]} == {4}

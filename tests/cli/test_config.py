@@ -1,10 +1,12 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
+from gta_bench.errors import EnvironmentProblem
 
 
 def gta(*arguments: str) -> Result:
@@ -51,3 +53,41 @@ def test_another_file_is_used_when_it_is_named(tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text("[judge]\nrepeats = 5\n", encoding="utf-8")
     assert "judge.repeats           5" in gta("--config", str(other), "config", "show").stdout
+
+
+def test_check_opens_the_models_and_names_every_one_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GTA_TEST_KEY_A", raising=False)
+    Path("gta.toml").write_text(
+        '[models.good]\nmodel = "openai-api/local/x"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        'key_env = "GTA_TEST_KEY_B"\n'
+        '[models.keyless]\nmodel = "openai/x"\nkey_env = "GTA_TEST_KEY_A"\n'
+        '[models.nobody]\nmodel = "nobody/x"\n[judge]\nmodel = "anthropic/x"\n',
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("GTA_TEST_KEY_B", "s3cret")
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    result = gta("config", "check")
+    assert isinstance(result.exception, EnvironmentProblem)
+    assert str(result.exception).endswith(
+        "cannot be used here: models.keyless, models.nobody, judge.model."
+    )
+    assert "models.keyless: GTA_TEST_KEY_A is not set" in result.stderr
+    assert "export GTA_TEST_KEY_A=" in result.stderr
+    assert "models.nobody: Model 'nobody/x'" in result.stderr
+    assert "Install with: pip install anthropic" in result.stderr
+    assert "is right" not in result.stderr
+
+
+def test_check_opens_an_openai_compatible_model_with_the_core_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No socket is allowed here: the model is not called."""
+    monkeypatch.setenv("GTA_TEST_KEY_A", "s3cret")
+    Path("gta.toml").write_text(
+        '[models.a]\nmodel = "openai-api/local/x"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        'key_env = "GTA_TEST_KEY_A"\n',
+        encoding="utf-8",
+    )
+    assert "gta.toml is right." in gta("config", "check").stderr

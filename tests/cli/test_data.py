@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
+from gta_bench.runs.directory import read_manifest
 from tests.builders import PNG, atomic_task, write_atomic, write_workflow
 from tests.datasets.test_fetch import ARCHIVE, workflow_files, zipped
 from tests.file_server import FileServer, serving
@@ -45,7 +46,7 @@ def test_verify_lists_findings_by_severity_and_exits_1_when_a_task_is_unusable(
     assert result.exit_code == 1
     assert result.stdout.startswith("error attachment-missing (1)\n  task 3, files.0: image/gone")
     assert "note file-unused (1)\n  image/menu.jpg: no task has this file." in result.stdout
-    assert "findings: 1 errors, 1 warnings," in result.stderr
+    assert "findings: 1 error, 1 warning," in result.stderr
 
 
 def test_verify_gives_every_finding_as_json(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_verify_gives_every_finding_as_json(tmp_path: Path) -> None:
 def test_verify_of_a_small_workflow_dataset_notes_that_it_is_incomplete(tmp_path: Path) -> None:
     result = gta("data", "verify", "workflow", "--data", write_workflow(tmp_path))
     assert result.exit_code == 0
-    assert "has 1 tasks; the release has 132." in result.stdout
+    assert "has 1 task; the release has 132." in result.stdout
 
 
 @pytest.fixture
@@ -91,3 +92,29 @@ def test_fetch_puts_the_dataset_where_it_is_told(served: FileServer, tmp_path: P
     result = gta("data", "fetch", "workflow", "--data", tmp_path / "here")
     assert result.exit_code == 0
     assert (tmp_path / "here" / "end.json").is_file()
+
+
+def test_a_subset_is_named_and_its_ids_choose_the_tasks_of_a_run(tmp_path: Path) -> None:
+    root = write_atomic(tmp_path, {name: atomic_task() for name in "abcdef"})
+    place = ("atomic", "--data", root, "--seed", "3")
+    result = gta("data", "subset", *place, "--size", "3")
+    assert result.exit_code == 0, result.output
+    ids = result.stdout.strip()
+    assert len(ids.split(",")) == 3
+    found = json.loads(gta("data", "subset", *place, "--size", "3", "--json").stdout)
+    assert found["tasks"] == ids.split(",")
+    assert found["name"].startswith("atomic-3-seed3-")
+    assert result.stderr == f"{found['name']}: 3 of 6 tasks.\n"
+    options = ("--mode", "step", "--agent", "silent", "--similarity", "exact-or-half")
+    run = ("run", "atomic", *options, "--data", root, "--out", tmp_path / "run")
+    gta(*run, "--tasks", ids)
+    assert read_manifest(tmp_path / "run").spec.tasks == tuple(found["tasks"])
+    larger = gta("data", "subset", *place, "--size", "4").stdout.strip().split(",")
+    assert {*larger} > {*found["tasks"]}
+    refused = gta("data", "subset", *place, "--size", "7")
+    assert "the dataset has 6 tasks" in str(refused.exception)
+
+
+def test_a_subset_of_workflow_tasks(tmp_path: Path) -> None:
+    root = write_workflow(tmp_path)
+    assert gta("data", "subset", "workflow", "--data", root, "--size", "1").stdout == "0\n"

@@ -29,8 +29,8 @@ def test_data_that_is_there_is_counted(tmp_path: Path) -> None:
     write_atomic(tmp_path / "data" / "gta_atomic")
     write_workflow(tmp_path / "data" / "gta_workflow")
     said = gta("doctor").stdout
-    assert re.search(r"ok +data atomic +1 tasks in data/gta_atomic", said)
-    assert re.search(r"ok +data workflow +1 tasks in data/gta_workflow", said)
+    assert re.search(r"ok +data atomic +1 task in data/gta_atomic", said)
+    assert re.search(r"ok +data workflow +1 task in data/gta_workflow", said)
 
 
 def test_data_that_is_broken_ends_with_3(tmp_path: Path) -> None:
@@ -59,3 +59,11 @@ def test_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {entry["name"]: entry["state"] for entry in json.loads(gta("doctor", "--json").stdout)}
     assert found["GTA_TEST_KEY_A"] == "ok"
     assert found["GTA_TEST_KEY_B"] == "missing"
+
+
+def test_the_similarity_is_named_with_the_way_to_the_published_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = gta("doctor").stdout
+    assert re.search(r"ok +similarity +wordllama\n +gta tools fetch all-mpnet-base-v2", said)

@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.errors import DatasetError, RunError
+from gta_bench.errors import DatasetError
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from tests.builders import (
     JPEG,
     atomic_task,
@@ -59,11 +60,11 @@ def test_a_folder_becomes_a_run_with_all_tasks_of_the_dataset() -> None:
     assert "9: no folder of a task of the dataset's" in result.stderr
     assert "task 1, 1/final.txt: is not UTF-8; it was read as cp1252." in result.stderr
     manifest = read_manifest(Path("run"))
-    system = manifest.system
+    system = manifest.spec.system
     assert (system.harness, system.harness_version, system.model) == ("Manus", "1.6", "m")
-    assert (manifest.imported_from, manifest.tools) == ("results", "own")
-    assert manifest.notes == ("1 of 3 tasks were not delivered.",)
-    found = read_workflow_units(log_folder(Path("run")), manifest.tasks, 1)
+    assert (manifest.imported_from, manifest.spec.tools) == ("results", "own")
+    assert manifest.notes == ("not delivered: 1 of 3 tasks.",)
+    found = read_units(log_folder(Path("run")), manifest.spec.tasks, 1, WorkflowUnit)
     assert (len(found.units), found.not_run) == (3, ())
     first, second, missing = found.units
     assert [file.path for file in first.deliverables] == ["outputs/a/b.docx"]
@@ -72,6 +73,7 @@ def test_a_folder_becomes_a_run_with_all_tasks_of_the_dataset() -> None:
     assert (usage.seconds, usage.cost_usd, usage.input_tokens) == (61.5, 0.25, 10)
     assert (first.answer, second.answer) == ("Done.", "café")
     assert (missing.answer, missing.deliverables, missing.failure) == ("", (), None)
+    assert all(unit.digests is not None and unit.digests.asks for unit in found.units)
 
 
 def test_what_was_left_out_is_told_once_for_each_reason_and_kept_with_the_unit() -> None:
@@ -81,7 +83,7 @@ def test_what_was_left_out_is_told_once_for_each_reason_and_kept_with_the_unit()
     result = gta("import", "folder", "results", "--out", "run", "--tasks", "0")
     reason = "task 0, link-0: is a link, and links are not followed (and 2 more): left out."
     assert reason in result.stderr
-    (unit,) = read_workflow_units(log_folder(Path("run")), ("0",), 1).units
+    (unit,) = read_units(log_folder(Path("run")), ("0",), 1, WorkflowUnit).units
     assert unit.strays == ("link-0", "link-1", "link-2")
 
 
@@ -100,8 +102,9 @@ def test_a_folder_of_atomic_answers_is_scored_end_to_end() -> None:
     assert result.exit_code == 0, result.output
     assert "deliverables" not in result.stderr
     manifest = read_manifest(Path("run"))
-    units = read_units(log_folder(Path("run")), manifest.tasks, 1).units
+    units = read_units(log_folder(Path("run")), manifest.spec.tasks, 1, AtomicUnit).units
     assert [unit.trace is None for unit in units] == [False, False, True]
+    assert all(unit.digests is not None and unit.digests.asks for unit in units)
     scored = gta("score", "run", "--similarity", "exact-or-half", "--json")
     assert scored.exit_code == 0, scored.output
     numbers = json.loads(scored.stdout)
@@ -119,10 +122,15 @@ def test_a_pack_is_imported_with_the_command_line_s_names() -> None:
     result = gta(*command)
     assert result.exit_code == 0, result.output
     assert "1 of 2 tasks imported" in result.stderr
-    system = read_manifest(Path("run")).system
+    system = read_manifest(Path("run")).spec.system
     assert (system.harness, system.model) == ("openclaw", "m")
-    other = gta(*command[:-1], "1")
-    assert isinstance(other.exception, RunError)
+    assert gta(*command[:-1], "0,1").exit_code == 0
+    manifest = read_manifest(Path("run"))
+    assert manifest.spec.tasks == ("1", "2", "0")
+    units = read_units(log_folder(Path("run")), manifest.spec.tasks, 1, WorkflowUnit).units
+    assert [unit.answer for unit in units] == ["Done.", "", ""]
+    other = gta(*command, "--harness", "lagent")
+    assert "another setting (harness: openclaw there, lagent here)" in str(other.exception)
 
 
 def test_no_run_is_made_of_a_broken_source() -> None:
@@ -143,6 +151,6 @@ def test_links_among_stored_attachments_are_not_followed() -> None:
     command = ("import", "opencompass", "stored", "--dataset", "workflow", "--out", "run")
     result = gta(*command, "--tasks", "0", "--harness", "lagent")
     assert result.exit_code == 0, result.output
-    (unit,) = read_workflow_units(log_folder(Path("run")), ("0",), 1).units
+    (unit,) = read_units(log_folder(Path("run")), ("0",), 1, WorkflowUnit).units
     assert [file.path for file in unit.deliverables] == ["outputs/real.txt"]
-    assert read_manifest(Path("run")).system.harness == "lagent"
+    assert read_manifest(Path("run")).spec.system.harness == "lagent"

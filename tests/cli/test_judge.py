@@ -101,6 +101,7 @@ def test_running_it_again_asks_for_the_unscored_leaves_only(provider: Provider, 
         if isinstance(row.verdict, Unscored)
     ]
     assert causes == ["reply_not_json"] * 2
+    assert "reply_not_json, 2 leaves without a score. The first: task 1, cp1-2: " in result.stderr
     provider.broken = set()
     provider.asked()
     result = judged(provider, run, "--json")
@@ -275,9 +276,10 @@ def test_ctrl_c_keeps_every_verdict_and_the_same_command_asks_for_the_rest(
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=120)
-    assert process.returncode == 1, said
-    assert "Interrupted. Every verdict so far is safe in" in said
-    assert "Traceback" not in said
+    assert process.returncode == 130, said
+    (line,) = [one for one in said.splitlines() if one.startswith("gta: ")]
+    assert "Traceback" not in said and "Cancelled" not in said
+    assert line.startswith("gta: Interrupted. Every verdict so far is safe in")
     kept = dict(read_verdicts(run))
     assert 1 <= len(kept) < 6
     time.sleep(2 * provider.server.delay)  # the server may still be at what was interrupted

@@ -78,3 +78,14 @@ def test_systems_that_do_nothing_have_rows_in_every_report(tmp_path: Path) -> No
     assert len(json.loads(again.stdout)) == 4
     (run / FLOOR).write_text("{", encoding="utf-8")
     assert "floor.json cannot be read" in str(gta("report", run).exception)
+
+
+def test_the_floor_of_a_run_that_grew_has_the_new_tasks_too(tmp_path: Path) -> None:
+    files = {"notes.txt": b"Nothing to add."}
+    run = stored_run(tmp_path / "run", [task("1")], files)
+    floor = ("judge", "floor", run, "--judge", "scripted/honest")
+    assert gta(*floor).exit_code == 0
+    assert {row.n_units for row in read_floors(run).rows} == {1}
+    stored_run(run, [task("1"), task("2")], files)
+    assert gta(*floor).exit_code == 0
+    assert {(row.n, row.n_units) for row in read_floors(run).rows} == {(2, 2)}

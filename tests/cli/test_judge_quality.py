@@ -93,7 +93,7 @@ def test_a_bridge_set_has_the_works_and_no_verdicts(run: Path, tmp_path: Path) -
     made = gta("judge", "bridge", run, "--out", out, "--tasks", "4")
     assert made.exit_code == 0, made.output
     assert "8 leaves" in made.stderr
-    assert len(read_manifest(out).tasks) == 4
+    assert len(read_manifest(out).spec.tasks) == 4
     assert not has_verdicts(out)
     assert "is not empty" in said(gta("judge", "bridge", run, "--out", out))
 

@@ -70,7 +70,7 @@ MISTAKES = [
     (
         f"run atomic --mode step --data {ATOMIC} --agent silent --out gold",
         2,
-        "another setting (agent 'gold')",
+        "another setting (agent: gold there, silent here)",
         "another --out",
     ),
     (f"{STEP} --agent gold --out file", 3, "Not a directory", "name another place"),

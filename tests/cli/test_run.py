@@ -47,7 +47,10 @@ def test_the_same_command_again_does_nothing_twice() -> None:
     assert again == logs
 
 
-def test_another_similarity_scores_the_same_run_again() -> None:
+def test_another_similarity_scores_the_same_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # no weights are fetched there
     run("--agent", "gold", "--out", "runs/gold")
     result = gta("run", "atomic", "--mode", "step", "--agent", "gold", "--out", "runs/gold")
     assert result.exit_code == 0, result.output
@@ -57,7 +60,7 @@ def test_another_similarity_scores_the_same_run_again() -> None:
 def test_a_part_of_the_tasks_is_run_and_the_report_says_so() -> None:
     result = run("--agent", "silent", "--tasks", "0:1", "--epochs", "2", "--out", "runs/part")
     assert "runs/part  2/2  strict      0.00" in result.stdout
-    assert "1 tasks; GTA-Atomic has 229." in result.stderr
+    assert "subset: 1 of 2 tasks; dataset of 2 tasks, not the released 229" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,9 @@ def test_a_part_of_the_tasks_is_run_and_the_report_says_so() -> None:
         (["--agent", "gold", "--tasks", "9"], "names '9', which the dataset does not have"),
         (["--agent", "gold", "--tasks", "a:b"], "is no range; write it as 0:10"),
         (["--agent", "gold", "--tasks", "5:9"], "selects nothing"),
+        (["--agent", "gold", "--tasks", "0", "--limit", "1"], "--tasks and --limit exclude each"),
+        (["--agent", "gold", "--sample-seed", "1"], "--sample-seed needs --sample"),
+        (["--agent", "gold", "--task", "9"], "--task names '9', which the dataset does not have"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_met_by_one_line(arguments: list[str], said: str) -> None:
@@ -78,6 +84,34 @@ def test_a_mistake_on_the_command_line_is_met_by_one_line(arguments: list[str], 
     assert result.exception is not None
     assert said in str(result.exception)
     assert not Path("runs").exists()
+
+
+def test_a_run_is_extended_and_scored_as_a_whole_also_by_a_command_for_less() -> None:
+    assert run("--agent", "gold", "--limit", "1", "--out", "runs/grown").exit_code == 0
+    result = run("--agent", "gold", "--sample", "2", "--epochs", "2", "--out", "runs/grown")
+    assert "runs/grown  4/4  strict    100.00" in result.stdout
+    result = run("--agent", "gold", "--task", "1", "--out", "runs/grown")
+    assert result.exit_code == 0
+    assert "runs/grown  4/4  strict    100.00" in result.stdout
+    manifest = json.loads(Path("runs/grown/run.json").read_text(encoding="utf-8"))
+    (growth,) = manifest["growth"]
+    assert (growth["tasks"], growth["epochs"]) == (["1"], 1)
+    refused = run("--agent", "silent", "--out", "runs/grown")
+    assert "another setting (agent: gold there, silent here)" in str(refused.exception)
+
+
+def test_the_data_lie_where_the_variable_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_atomic(tmp_path / "shelf" / "gta_atomic", {"elsewhere": atomic_task()})
+    monkeypatch.setenv("GTA_DATA", "shelf")
+    run("--agent", "gold", "--out", "runs/gold")
+    manifest = json.loads(Path("runs/gold/run.json").read_text(encoding="utf-8"))
+    assert manifest["tasks"] == ["elsewhere"]
+    shown = gta("config", "show").stdout
+    assert ["data.atomic", "shelf/gta_atomic", "GTA_DATA"] in [
+        line.split() for line in shown.splitlines()
+    ]
 
 
 def test_an_estimate_counts_calls_and_tokens_and_sends_nothing() -> None:
@@ -88,15 +122,15 @@ def test_an_estimate_counts_calls_and_tokens_and_sends_nothing() -> None:
     )
     result = run("--model", "m", "--agent", "react", "--estimate", "--out", "runs/x")
     assert result.exit_code == 0, result.output
-    assert "openai-api/local/m · react: 4 calls, about " in result.stderr
-    assert "about $" in result.stderr
+    assert "openai-api/local/m · react: 2 units left, 4 calls, " in result.stderr
+    assert " output tokens, $" in result.stderr
     assert not Path("runs").exists()
 
 
 def test_an_estimate_without_prices_says_where_to_put_them() -> None:
     result = run("--model", "openai/gpt-5", "--estimate", "--tasks", "0", "--out", "runs/x")
     assert "2 calls" in result.stderr
-    assert "set input_price and output_price" in result.stderr
+    assert "cost unknown without input_price and output_price" in result.stderr
 
 
 def settings_for(url: str, *names: str) -> None:

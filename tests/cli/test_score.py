@@ -122,7 +122,7 @@ def test_an_import_names_what_is_missing_and_what_differs(
     command += ["--mode", "step"]
     result = gta(*command, "--data", atomic_dir, "--out", predictions / "run")
     assert "Not delivered, counted as failed under strict: 3\n" in result.stderr
-    assert "task 10, gold: the reference stored in the file has 1 steps, not" in result.stderr
+    assert "task 10, gold: the reference stored in the file has 1 step, not" in result.stderr
     assert "… and 5 more findings." in result.stderr
 
 

@@ -72,7 +72,7 @@ def test_a_report_has_every_form(judged: Path) -> None:
     table = gta("report", judged)
     assert "GTA-Workflow" in table.stdout
     assert "Thresholds of" in table.stdout
-    assert "2 tasks; GTA-Workflow has 132." in table.stderr
+    assert "dataset of 2 tasks, not the released 132" in table.stdout
     page = gta("report", judged, "--format", "markdown").stdout
     assert "## GTA-Workflow" in page
     assert "| delivered | html | 2/2 | 4.75 |" in page
@@ -84,7 +84,7 @@ def test_a_report_has_every_form(judged: Path) -> None:
 def test_the_tree_of_a_task_is_shown(judged: Path) -> None:
     result = gta("report", judged, "--task", "2")
     assert "Task 2: 4.75 by scripted, 3 of 3 leaves scored" in result.stdout
-    assert "cp1-1: 10. Quokkas are named" in result.stdout
+    assert "cp1-1: 10.00. Quokkas are named" in result.stdout
     assert "Task 1:" not in result.stdout
     assert "Task 1:" in gta("report", judged, "--task", "all").stdout
 
@@ -117,7 +117,7 @@ def test_the_null_system_runs_without_a_model_and_waits_for_a_judge(
     result = gta("run", "workflow", *options, "--out", "run")
     assert result.exit_code == 0, result.output
     assert "no judge has seen it: `gta score run --judge MODEL`" in result.stderr
-    assert read_manifest(Path("run")).dataset == "workflow"
+    assert read_manifest(Path("run")).spec.dataset == "workflow"
     refused = gta("report", "run", "--task", "1")
     assert "No judge has seen run" in str(refused.exception)
     assert Settings().judge.leaf_threshold == 7

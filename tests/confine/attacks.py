@@ -152,7 +152,7 @@ KERNEL = [
 ]  # fmt: skip
 
 LIMITS = [
-    ("starts 5000 threads", "error|memory", "can't start new thread|memory|MemoryError",
+    ("starts 5000 threads", "error|memory|timeout", "can't start new thread|memory|MemoryError|stopped",
      "import threading, time\n"
      "for _ in range(5000):\n"
      "    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"),

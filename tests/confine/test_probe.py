@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ from gta_bench.confine.limits import JailKind
 from gta_bench.confine.walls import Python
 from gta_bench.errors import ToolUnavailable
 from tests.confine.conftest import availability
+from tests.needs import needs
 
 BROKEN = Python("/usr/bin/no-such-python", ())
 
@@ -95,9 +95,8 @@ def test_other_processors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+@needs("bwrap")
 def test_a_jail_that_fails_is_reported_with_its_own_words() -> None:
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
     for entry in asyncio.run(probe.probe(python=BROKEN)):
         assert not entry.works
         assert "no-such-python" in entry.reason

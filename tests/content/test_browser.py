@@ -8,17 +8,12 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.browser import WebPage, missing_browser, show_page
+from gta_bench.content.browser import WebPage, show_page
 from gta_bench.errors import ToolError
 from tests.content import samples
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def browser(jail: Jail) -> None:
-    if missing_browser(jail):
-        pytest.skip("Chromium cannot run here")
+pytestmark = [pytest.mark.slow, needs("bwrap", "chromium")]
 
 
 def show(markup: str, jail: Jail, **options: object) -> WebPage:

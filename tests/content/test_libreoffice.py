@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
-from gta_bench.content.libreoffice import convert, missing_office
+from gta_bench.content.libreoffice import convert
 from gta_bench.errors import ToolError
+from tests.needs import needs
 from tests.tools.documents.making import jail
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("bwrap", "soffice")]
 
 
 class Counter(BaseHTTPRequestHandler):
@@ -30,12 +31,6 @@ class Counter(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
-
-
-@pytest.fixture(autouse=True)
-def office() -> None:
-    if missing_office(jail()):
-        pytest.skip("LibreOffice cannot run here")
 
 
 @pytest.fixture

@@ -27,8 +27,9 @@ from gta_bench.errors import ConfinedError, ToolError
 from tests.confine.conftest import KINDS as KINDS_OF_JAIL
 from tests.confine.conftest import require
 from tests.content.films import counting_film, ffmpeg, tone
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("ffmpeg")]
 
 LOSSLESS = ("-c:v", "libx264", "-qp", "0", "-g", "25", "-bf", "2", "-pix_fmt", "yuv444p")
 

@@ -1,7 +1,6 @@
 """Files that LibreOffice made: what other programs write is read as well as what ours write."""
 
 import asyncio
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,8 +11,9 @@ from gta_bench.content.docx import read_docx
 from gta_bench.content.pdf import read_pdf
 from gta_bench.content.pptx import SlideTable, SlideText, read_pptx
 from gta_bench.content.xlsx import read_xlsx
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("soffice")]
 
 NAMESPACES = " ".join(
     f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -54,8 +54,6 @@ def table(rows: list[list[str]]) -> str:
 
 def converted(folder: Path, source: str, suffix: str, target: str) -> bytes:
     """A flat OpenDocument file, saved by LibreOffice as something else."""
-    if shutil.which("soffice") is None:
-        pytest.skip("LibreOffice is not installed")
     (folder / f"a{suffix}").write_text(source, encoding="utf-8")
     profile = f"-env:UserInstallation=file://{folder}/profile"
     argv = ["soffice", profile, "--headless", "--convert-to", target, "--outdir", str(folder)]

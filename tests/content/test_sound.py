@@ -9,18 +9,14 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.media import probe_media
-from gta_bench.content.needs import missing_ffmpeg
 from gta_bench.content.pictures import measure
 from gta_bench.content.sound import SoundFacts, measure_sound
 from gta_bench.errors import ToolError
 from tests.content import samples
 from tests.content.films import ffmpeg
+from tests.needs import needs
 
-
-@pytest.fixture(autouse=True)
-def _ffmpeg() -> None:
-    if missing_ffmpeg():
-        pytest.skip("ffmpeg is not installed")
+pytestmark = needs("ffmpeg")
 
 
 def measured(data: bytes, jail: Jail) -> SoundFacts:

@@ -13,8 +13,8 @@ from gta_bench.datasets.upstream_workflow import (
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError
 from gta_bench.metrics.compat.workflow import node_score, tree_root
-from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored
 from tests.builders import PNG, call, workflow_task, write_json, write_workflow
 

@@ -19,7 +19,7 @@ from gta_bench.demo.local_model import SMOLLM2, local_weights, serving_model
 from gta_bench.demo.script_judge import WANTED
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.tools.backends.weights import fetch
+from gta_bench.weights import fetch
 from tests.llm_server import CACHE
 
 
@@ -91,7 +91,9 @@ def test_without_its_packages_the_demo_says_what_to_install(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo_command, "PACKAGES", ("json", "no_such_package"))
     said = str(gta("demo").exception)
-    assert said == "Not installed: no_such_package. pip install 'gta-bench[demo]'"
+    assert said == (
+        "gta demo needs no_such_package, which is not installed: pip install 'gta-bench[demo]'"
+    )
 
 
 def test_the_demos_tasks_are_sound() -> None:

@@ -40,7 +40,15 @@ INLINE = re.compile(r"(?<!`)`(gta [^`]+)`(?!`)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 # Options of other programs that sentences name: Inspect, pip, docker, aws, Slurm, upstream's own.
 OTHERS = {
-    *("--model-role", "--log-dir", "--dry-run", "--file", "--recursive", "--signal"),
+    *(
+        "--model-role",
+        "--log-dir",
+        "--dry-run",
+        "--file",
+        "--recursive",
+        "--signal",
+        "--constraint",
+    ),
     *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
 }
 GENERATED = REPOSITORY / "docs" / "reference" / "cli.md"
@@ -160,10 +168,10 @@ def _check_call(function: Any, node: ast.Call) -> None:
 
 @pytest.mark.parametrize("block", of("toml"), ids=place)
 def test_toml_blocks_are_settings(block: Block, tmp_path: Path) -> None:
-    if block.title is not None:
-        assert Path(block.title).name == "pyproject.toml"
+    if block.title is not None and Path(block.title).name == "pyproject.toml":
         assert tomllib.loads(block.text)["project"]["name"]
         return
+    assert block.title in (None, "gta.toml")
     file = tmp_path / "gta.toml"
     file.write_text(block.text, encoding="utf-8")
     assert read_settings(file).settings

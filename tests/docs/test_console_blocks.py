@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import workflow_task, write_json, write_workflow
-from tests.conftest import REPOSITORY
+from tests.builders import write_json
 from tests.docs.blocks import ALL, PAGES
 from tests.file_server import serving
 
@@ -23,11 +22,19 @@ ARCHIVES = {
     f"{RELEASES}/v0.1.0/gta_dataset.zip": ("gta_atomic", "gta_dataset"),
     f"{RELEASES}/v0.2.0/gta_workflow_dataset.zip": ("gta_workflow", "gta_workflow_dataset"),
 }
+# These are run by tests/packaging/test_first_hour.py, with a real model.
+FIRST_HOUR = {"README.md", "first-model.md", "first-harness.md", "finished-results.md"}
 WITH_BLOCKS = [
-    page for page in PAGES if any((one.page, one.language) == (page, "console") for one in ALL)
+    page
+    for page in PAGES
+    if any((one.page, one.language) == (page, "console") for one in ALL)
+    and page.name not in FIRST_HOUR
 ]
 # These take a jail, several processes or several judgings.
-LONG = {"first-harness.md", "rejudging.md", "cluster.md"}
+LONG = {
+    "rejudging.md": (pytest.mark.slow,),
+    "cluster.md": (pytest.mark.slow,),
+}
 Said = tuple[int, str]
 
 
@@ -82,10 +89,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Said]:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ())
-        for page in WITH_BLOCKS
-    ],
+    [pytest.param(page, marks=LONG.get(page.name, ())) for page in WITH_BLOCKS],
     ids=lambda page: page.name,
 )
 def test_console_blocks_run_as_written(
@@ -99,7 +103,6 @@ def test_console_blocks_run_as_written(
         server.files.update(archives)
         settings = f'[data]\ngithub = "{server.url}"\n'
         (tmp_path / "gta.toml").write_text(settings, encoding="utf-8")
-        write_results(tmp_path)
         write_files(page, tmp_path)
         for command, shown in commands(page):
             words = shlex.split(command)
@@ -139,24 +142,19 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def write_results(folder: Path) -> None:
-    """A small Workflow dataset, and finished results of it as a folder and as a pack."""
-    write_workflow(folder / "mini", {name: workflow_task() for name in ("0", "1", "2")})
+    """Finished results of two tasks of GTA-Workflow, as a folder and as a pack."""
     for name in (
-        "0/final.txt",
-        "0/files/report.md",
-        "0/files/data/a.csv",
-        "1/final.txt",
-        "1/files/b.md",
+        "7/final.txt",
+        "7/files/report.md",
+        "7/files/data/a.csv",
+        "14/final.txt",
+        "14/files/b.md",
     ):
         file = folder / "results" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("Done.", encoding="utf-8")
-    write_json(folder / "results" / "0" / "meta.json", {"seconds": 95, "cost_usd": 0.4})
+    write_json(folder / "results" / "7" / "meta.json", {"seconds": 95, "cost_usd": 0.4})
     steps = [[{"role": "assistant", "content": "Done."}]]
-    files = ["results/0/files/report.md", "../secret.txt"]
-    entry = {"task_id": 0, "assistant_outputs": steps, "attached_files": files}
+    files = ["results/7/files/report.md", "../secret.txt"]
+    entry = {"task_id": 7, "assistant_outputs": steps, "attached_files": files}
     write_json(folder / "pack.json", {"schema_version": 1, "tasks": [entry]})
-
-
-def test_readme_has_console_blocks() -> None:
-    assert REPOSITORY / "README.md" in WITH_BLOCKS

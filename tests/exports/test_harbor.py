@@ -19,7 +19,8 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
 from gta_bench.exports.harbor import export_harbor, read_harbor
-from tests.builders import JPEG, atomic_task, write_atomic
+from gta_bench.tools.catalog import load_tool, tool_names
+from tests.builders import JPEG, atomic_task, tool, write_atomic
 from tests.chat_server import chat_server
 from tests.judging.builders import names, verdict
 from tests.tasks.workflow_runs import WORDS, write_dataset
@@ -75,10 +76,61 @@ def test_image_tasks_are_left_out_and_folders_are_not_overwritten(tmp_path: Path
     command = ["export", "harbor", "--dataset", "atomic", "--data", str(data), "--out", str(out)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert "1 tasks in" in result.output and "their calls are scored: 1" in result.output
+    assert "1 task in" in result.output and "their calls are scored: 1" in result.output
     assert sorted(folder.name for folder in out.iterdir()) == ["atomic-0"]
     with pytest.raises(RunError, match="another --out"):
         export_harbor(load_atomic(data), ["0"], out)
+
+
+def test_without_toolmeta_nothing_is_written_and_the_command_that_makes_it_is_named(
+    tmp_path: Path,
+) -> None:
+    """The export stopped in the middle of its first task and left half a folder."""
+    data, out = write_atomic(tmp_path / "data"), tmp_path / "out"
+    (data / "toolmeta.json").unlink()
+    with pytest.raises(RunError, match="gta tools list --toolmeta > ") as refused:
+        export_harbor(load_atomic(data), ["0"], out)
+    assert not out.exists()
+    result = CliRunner().invoke(app, ["tools", "list", "--toolmeta"])
+    (data / "toolmeta.json").write_text(result.stdout, encoding="utf-8")
+    assert f"{data}/toolmeta.json" in str(refused.value)
+    dataset = load_atomic(data)
+    assert not dataset.findings and set(dataset.tools) == set(tool_names())
+    assert dataset.tools["OCR"] == load_tool("OCR").spec()
+    assert export_harbor(dataset, ["0"], out).folders
+
+
+def test_what_cannot_be_exported_is_refused_before_the_first_folder(tmp_path: Path) -> None:
+    odd = atomic_task(tools=[tool("OCR"), tool("Teleport")])
+    dataset = load_atomic(write_atomic(tmp_path / "data", {"0": atomic_task(), "1": odd}))
+    with pytest.raises(RunError, match="Task 1 offers 'Teleport', which is not installed"):
+        export_harbor(dataset, ["0", "1"], tmp_path / "out")
+    (tmp_path / "out" / "atomic-1").mkdir(parents=True)
+    again = load_atomic(write_atomic(tmp_path / "more", {"0": atomic_task(), "1": atomic_task()}))
+    with pytest.raises(RunError, match="atomic-1 is there already"):
+        export_harbor(again, ["0", "1"], tmp_path / "out")
+    assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["atomic-1"]
+
+
+def test_the_image_has_the_packages_of_own_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container without them served no such tool."""
+    package = tmp_path / "packages" / "acme_tools-1.2.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-tools\nVersion: 1.2\n")
+    (package / "entry_points.txt").write_text("[gta_bench.tools]\nTeleport = acme:Teleport\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    own = atomic_task(tools=[tool("OCR"), tool("Teleport")])
+    dataset = load_atomic(write_atomic(tmp_path / "data", {"0": atomic_task(), "1": own}))
+    plain, image = (
+        (folder / "environment" / "Dockerfile").read_text(encoding="utf-8")
+        for folder in export_harbor(dataset, ["0", "1"], tmp_path / "out").folders
+    )
+    assert "wheels" not in plain
+    assert 'RUN pip install --no-cache-dir --find-links /wheels "acme-tools==1.2"\n' in image
+    assert image.index("gta-bench[") < image.index("acme-tools") < image.index("COPY inputs")
+    assert (tmp_path / "out" / "atomic-1" / "environment" / "wheels" / "README").is_file()
 
 
 def verified(folder: Path, workspace: Path, **environment: str) -> dict[str, Any] | str:

@@ -14,13 +14,19 @@ from inspect_ai.model import (
     set_model_info,
 )
 
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import task_digests
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.run import Unit, WorkflowUnit
+from gta_bench.records.run import RunMode
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.runs.directory import log_folder
+from gta_bench.runs.logs import read_units
 from gta_bench.settings import ModelSettings, read_settings
-from gta_bench.tasks import atomic_run, workflow_run
 from gta_bench.tasks.models import ChosenModel
-from gta_bench.tasks.system_run import SystemRun
+from gta_bench.tasks.system_run import execute
+from tests.planning import planned
 
 NAME = "mockllm/model"
 ANSWER = "All done: 42."
@@ -73,35 +79,33 @@ def run_workflow(
     harness: Harness, model: Model, data: Path, tasks: str, out: Path
 ) -> tuple[WorkflowUnit, ...]:
     """The units of GTA-Workflow after a run."""
-    run = SystemRun(
-        data=data,
-        model=ChosenModel(NAME, ModelSettings(model=NAME)),
-        agent="",
-        images="path",
-        tasks=tasks,
-        epochs=1,
-        settings=read_settings().settings,
-        harness=harness,
-    )
-    planned = workflow_run.plan(run)
-    return workflow_run.execute(run, planned, out, lambda done: None, model=model).units
+    found = read_units(*_run(harness, model, data, "workflow", tasks, out), WorkflowUnit).units
+    dataset = load_workflow(data)
+    assert [one.digests for one in found] == [task_digests(dataset, one.task.id) for one in found]
+    return found
 
 
 def run_atomic(
     harness: Harness, model: Model, data: Path, tasks: str, out: Path
-) -> tuple[Unit, ...]:
+) -> tuple[AtomicUnit, ...]:
     """The units of GTA-Atomic, end to end, after a run."""
-    run = atomic_run.AtomicRun(
-        data=data,
-        mode="end-to-end",
+    found = read_units(*_run(harness, model, data, "end-to-end", tasks, out), AtomicUnit).units
+    dataset = load_atomic(data)
+    assert [one.digests for one in found] == [task_digests(dataset, one.task.id) for one in found]
+    return found
+
+
+def _run(
+    harness: Harness, model: Model, data: Path, mode: RunMode, tasks: str, out: Path
+) -> tuple[Path, tuple[str, ...], int]:
+    """Where the logs of the run are, and which units it has."""
+    run = planned(
+        data,
+        mode,
         model=ChosenModel(NAME, ModelSettings(model=NAME)),
-        agent="",
-        images="path",
         tasks=tasks,
-        epochs=1,
         settings=read_settings().settings,
-        similarity="exact-or-half",
         harness=harness,
     )
-    planned = atomic_run.plan(run)
-    return atomic_run.execute(run, planned, out, lambda done: None, model=model).units
+    execute(*run, out, lambda done: None, model=model)
+    return log_folder(out), run.manifest.spec.tasks, run.manifest.spec.epochs

@@ -15,6 +15,9 @@ from gta_bench.harnesses.cell import Cell, CellGone, Ran
 from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.harnesses.sandbox import CellSandbox
 from gta_bench.records.run import Network
+from tests.needs import needs
+
+pytestmark = needs("bwrap")
 
 
 def plan(folder: Path, **limits: int) -> Plan:

@@ -7,12 +7,14 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import MalformedStep
+from gta_bench.records.units import WorkflowUnit
 from tests.builders import workflow_task, write_workflow
 from tests.harnesses.scripted import NAME, run_workflow, set_price
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow  # Inspect takes some seconds to put its bridge into a cell
+# Inspect takes some seconds to put its bridge into a cell.
+pytestmark = [pytest.mark.slow, needs("bwrap")]
 # Asks as often as its task says. What its model refuses is no reason for it to end badly.
 HARNESS = """
 import json, os, sys, urllib.error, urllib.request

@@ -10,12 +10,13 @@ from gta_bench.confine.workspace import MIB
 from gta_bench.errors import RunError, UsageError
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from tests.builders import parameter, tool, workflow_task, write_workflow
+from tests.needs import needs, require_programs
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 DEEDS = (
@@ -48,6 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run of every deed that ends; the good task keeps the limits easily."""
+    require_programs("bwrap")
     out = tmp_path_factory.mktemp("runs") / "hostile"
     other = out / "files" / "0" / "inputs" / "note.txt"
     # Without its first slash, since a command may read what it names.
@@ -62,7 +64,9 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def units(out: Path) -> dict[str, WorkflowUnit]:
     manifest = read_manifest(out)
-    found = read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs).units
+    found = read_units(
+        log_folder(out), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units
     return {unit.task.request: unit for unit in found}
 
 
@@ -91,6 +95,7 @@ def test_a_good_task_among_them_keeps_files_calls_and_answer(
     assert [step.error.type if step.error else None for step in calls] == [None, "API_ERROR", None]
 
 
+@needs("bwrap")
 def test_a_harness_that_never_ends_is_stopped_and_what_it_had_is_kept(
     data: Path, tmp_path: Path
 ) -> None:
@@ -99,7 +104,7 @@ def test_a_harness_that_never_ends_is_stopped_and_what_it_had_is_kept(
     out = tmp_path / "endless"
     result = gta("run", "workflow", "--data", data, "--harness", command, "--out", out, *limits)
     assert result.exit_code == 0, result.output
-    (unit,) = read_workflow_units(log_folder(out), [str(len(DEEDS))], 1).units
+    (unit,) = read_units(log_folder(out), [str(len(DEEDS))], 1, WorkflowUnit).units
     assert problem(unit) == "The harness was stopped: it had not ended after 10 seconds."
     assert [file.path for file in unit.deliverables] == ["outputs/begun.txt"]
     assert unit.answer == ""
@@ -172,13 +177,13 @@ def test_a_failed_harness_is_recorded_with_its_words(units: dict[str, WorkflowUn
 
 def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     manifest = read_manifest(out)
-    assert manifest.system.agent == "harness"
-    assert str(manifest.system.harness).startswith(f"python3 {HOSTILE}")
-    assert manifest.network == "tools"
+    assert manifest.spec.system.agent == "harness"
+    assert str(manifest.spec.system.harness).startswith(f"python3 {HOSTILE}")
+    assert manifest.spec.network == "tools"
     assert manifest.notes == ("The harness had 300 s for each task.",)
-    assert manifest.max_turns is None
-    assert manifest.limits is not None
-    held = manifest.limits.model_dump()
+    assert manifest.spec.loop is None
+    assert manifest.spec.limits is not None
+    held = manifest.spec.limits.model_dump()
     assert (held["seconds"], held["cost_usd"], held["disk_bytes"]) == (300, None, 32 * MIB)
     assert manifest.prompts["harnesses/task.md"]
 
@@ -186,15 +191,15 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
 def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_again(
     out: Path, data: Path
 ) -> None:
-    command = str(read_manifest(out).system.harness)
+    command = str(read_manifest(out).spec.system.harness)
     options: list[str | Path] = ["--data", data, "--harness", command, "--out", out]
     options += ["--tasks", f":{len(DEEDS)}", "--harness-disk", "32"]
     less = gta("run", "workflow", *options, "--harness-seconds", "200")
-    assert "another setting (limits)" in str(less.exception)
+    assert "another setting (limits: seconds 300, " in str(less.exception)
     options += ["--harness-seconds", "300"]
     result = gta("run", "workflow", *options, "--network", "open")
     assert isinstance(result.exception, RunError)
-    assert "another setting (network)" in str(result.exception)
+    assert "another setting (network: tools there, open here)" in str(result.exception)
     before = sorted(log_folder(out).glob("*.eval"))
     assert gta("run", "workflow", *options).exit_code == 0
     assert sorted(log_folder(out).glob("*.eval")) == before

@@ -13,12 +13,12 @@ from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
 from gta_bench.agents.history import History
 from gta_bench.cli import app
 from gta_bench.harnesses.in_process import AgentTask
-from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
 from gta_bench.tasks.judge_run import made_evidence
@@ -26,6 +26,7 @@ from tests.chat_server import ChatServer
 from tests.harnesses.mcp_calls import calling_harness
 from tests.judging.builders import honest
 from tests.judging.stored import settings_file
+from tests.needs import require_programs
 
 SCRIPT = (
     ("Calculator", {"expression": "6*7"}),
@@ -65,7 +66,9 @@ def gta(*arguments: str | Path) -> Result:
 
 def units(out: Path) -> list[WorkflowUnit]:
     manifest = read_manifest(out)
-    found = read_workflow_units(log_folder(out), manifest.tasks, manifest.epochs).units
+    found = read_units(
+        log_folder(out), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units
     assert len(found) == 2
     return list(found)
 
@@ -84,6 +87,7 @@ def write_folder(root: Path, out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    require_programs("bwrap")
     base = tmp_path_factory.mktemp("equal")
     made = {name: base / name for name in ("agent", "command", "bridged", "folder")}
     script = base / "harness.py"
@@ -118,7 +122,7 @@ def test_a_harness_with_our_tools_does_and_leaves_what_the_agent_does(
 
 def test_a_python_agent_is_noted_as_unconfined(runs: Mapping[str, Path]) -> None:
     manifest = read_manifest(runs["bridged"])
-    assert manifest.network == "open"
+    assert manifest.spec.network == "open"
     assert manifest.notes[-1] == "The agent ran unconfined in the process of the run."
 
 

@@ -6,10 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
-from gta_bench.records.run import Unit
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from tests.conftest import REPOSITORY
+from tests.needs import needs
 
 EXAMPLES = REPOSITORY / "examples"
 
@@ -19,6 +20,7 @@ def run(dataset: str, *options: str | Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+@needs("bwrap")
 def test_the_python_harness_works_on_both_datasets(
     workflow_dir: Path, atomic_dir: Path, tmp_path: Path
 ) -> None:
@@ -26,7 +28,7 @@ def test_the_python_harness_works_on_both_datasets(
     options = ("--data", workflow_dir, "--tasks", "0:2", "--out", tmp_path / "w")
     run("workflow", *options, "--harness", command)
     manifest = read_manifest(tmp_path / "w")
-    for unit in read_workflow_units(log_folder(tmp_path / "w"), manifest.tasks, 1).units:
+    for unit in read_units(log_folder(tmp_path / "w"), manifest.spec.tasks, 1, WorkflowUnit).units:
         assert unit.answer == "The answer is 222"
         assert [file.path for file in unit.deliverables] == ["outputs/report.md"]
         assert [call.status for call in unit.calls] == ["done"]
@@ -34,6 +36,7 @@ def test_the_python_harness_works_on_both_datasets(
     assert [step.step for step in atomic.trace or ()] == ["call", "reply", "answer"]
 
 
+@needs("bwrap")
 def test_the_shell_harness_works(atomic_dir: Path, tmp_path: Path) -> None:
     command = f"sh {EXAMPLES / 'harness.sh'} {{task_file}} {{workspace}}"
     unit = _atomic(atomic_dir, tmp_path / "run", command)
@@ -49,7 +52,7 @@ def test_an_example_is_about_30_lines(name: str) -> None:
     assert sum(bool(line.strip()) and not line.startswith("#") for line in lines) <= 30
 
 
-def _atomic(data: Path, out: Path, command: str) -> Unit:
+def _atomic(data: Path, out: Path, command: str) -> AtomicUnit:
     options = ("--mode", "end-to-end", "--similarity", "exact-or-half", "--data", data)
     run("atomic", *options, "--tasks", "1", "--out", out, "--harness", command)
-    return read_units(log_folder(out), ("1",), 1).units[0]
+    return read_units(log_folder(out), ("1",), 1, AtomicUnit).units[0]

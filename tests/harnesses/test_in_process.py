@@ -4,8 +4,9 @@ from pathlib import Path
 
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.run import Limits, Unit
+from gta_bench.records.run import Limits
 from gta_bench.records.steps import MalformedStep
+from gta_bench.records.units import AtomicUnit
 from tests.harnesses.scripted import (
     ANSWER,
     broken_model,
@@ -20,7 +21,7 @@ CALCULATING = "1"  # a task of GTA-Atomic that offers the calculator
 
 def work(
     function: str, data: Path, out: Path, *, seconds: float = 120, max_cost: float | None = None
-) -> Unit:
+) -> AtomicUnit:
     harness = Harness(
         kind="bridged",
         target=f"tests.harnesses.agents:{function}",

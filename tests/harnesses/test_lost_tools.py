@@ -6,10 +6,12 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from tests.builders import parameter, tool, workflow_task, write_workflow
 from tests.harnesses.mcp_calls import calling_harness
+from tests.needs import needs
 from tests.served.support import TOKEN
 from tests.served.test_runs import server_process
 
@@ -20,7 +22,7 @@ HARNESS = calling_harness([CALL, CALL], "Whatever came of it, I am done.")
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("loopback")
-@pytest.mark.parametrize("road", ["command", "bridged"])
+@pytest.mark.parametrize("road", [pytest.param("command", marks=needs("bwrap")), "bridged"])
 def test_a_lost_tool_server_is_no_fault_of_the_harness(
     road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,9 +37,9 @@ def test_a_lost_tool_server_is_no_fault_of_the_harness(
     out = tmp_path / "run"
     with server_process(0, lives=1) as port:
         tools = ["--tools", f"http://127.0.0.1:{port}"]
-        options = ["--data", str(data), "--out", str(out), *tools, *system]
+        options = ["--data", str(data), "--out", str(out), *tools, *system, "--no-preflight"]
         result = CliRunner().invoke(app, ["run", "workflow", *options])
     assert result.exit_code == 1, result.output
-    (unit,) = read_workflow_units(log_folder(out), ["1"], 1).units
+    (unit,) = read_units(log_folder(out), ["1"], 1, WorkflowUnit).units
     assert unit.failure is not None
     assert "tool server" in unit.failure

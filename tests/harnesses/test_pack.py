@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from gta_bench.datasets.model import WorkflowDataset
@@ -13,11 +14,14 @@ from gta_bench.errors import DatasetError
 from gta_bench.harnesses.collecting import keep_files
 from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.harnesses.pack import read_pack
+from gta_bench.records.pack import Pack, PackMeta, PackTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.runs.artefacts import ArtefactStore
 from tests.builders import workflow_task, write_workflow
+from tests.conftest import REPOSITORY
 
 SECRET = "not for the judge"
+SCHEMAS = REPOSITORY / "docs" / "reference" / "schemas"
 
 
 @pytest.fixture
@@ -222,3 +226,15 @@ def test_a_pipe_and_a_huge_file_are_no_packs(tmp_path: Path, dataset: WorkflowDa
     for name in ("pipe", "huge"):
         with pytest.raises(DatasetError, match="is not a file of at most"):
             read_pack(tmp_path / name, dataset.tasks)
+
+
+def test_the_published_schema_accepts_what_is_read_and_names_every_field(tmp_path: Path) -> None:
+    schema = json.loads((SCHEMAS / "Pack.schema.json").read_text(encoding="utf-8"))
+    page = (SCHEMAS.parent / "packs.md").read_text(encoding="utf-8")
+    example = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    jsonschema.validate(example, schema)
+    jsonschema.validate(json.loads(write_pack(tmp_path, entry()).read_bytes()), schema)
+    with pytest.raises(jsonschema.ValidationError, match="'task_id' is a required property"):
+        jsonschema.validate({**example, "tasks": [{}]}, schema)
+    for place, record in (("", Pack), ("tasks[].", PackTask), ("tasks[].meta.", PackMeta)):
+        assert all(f"| `{place}{name}` |" in page for name in record.model_fields)

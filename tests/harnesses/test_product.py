@@ -17,13 +17,15 @@ from fastapi import FastAPI, Request, Response
 
 from gta_bench.cli import app
 from gta_bench.confine.workspace import Quota
+from gta_bench.datasets.digest import task_digests
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import EnvironmentProblem, GtaError, ToolError, ToolUnavailable
 from gta_bench.harnesses.collecting import Keeping
 from gta_bench.harnesses.product import About, Product, ProductClient, ProductFile, State, Submitted
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.tools.backends.transport import Bounds
 from tests.builders import JPEG, atomic_task, workflow_task, write_atomic, write_workflow
 from tests.conftest import REPOSITORY
@@ -40,7 +42,7 @@ def gta(*arguments: str | Path) -> Result:
 
 def units(run: Path) -> dict[str, WorkflowUnit]:
     manifest = read_manifest(run)
-    found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     return {unit.task.id: unit for unit in found.units}
 
 
@@ -72,8 +74,11 @@ def test_the_example_is_measured_like_any_system(here: Path, example: str) -> No
     assert result.exit_code == 0, result.output
     assert "Example 1.0 · none;" in result.stderr
     manifest = read_manifest(here / "runs/product")
-    assert (manifest.system.harness, manifest.system.harness_version) == ("Example", "1.0")
-    assert manifest.tools == "own"
+    assert (manifest.spec.system.harness, manifest.spec.system.harness_version) == (
+        "Example",
+        "1.0",
+    )
+    assert manifest.spec.tools == "own"
     found = units(here / "runs/product")
     assert {unit.answer for unit in found.values()} == {"The report is in docs/report.md."}
     (report,) = found["7"].deliverables
@@ -84,6 +89,8 @@ def test_the_example_is_measured_like_any_system(here: Path, example: str) -> No
     assert [item.path for item in found["7"].inputs] == ["inputs/menu.jpg"]
     assert found["7"].usage.cost_usd == 0.01
     assert found["7"].usage.seconds > 0
+    dataset = load_workflow(here / "data" / "gta_workflow")
+    assert found["7"].digests == task_digests(dataset, "7")
 
 
 def test_an_atomic_task_is_answered_end_to_end(here: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest, read_workflow_scores
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts
 from tests.chat_server import ChatServer
 from tests.harnesses.roads import task_ids, write_folder, write_pack
@@ -30,7 +30,7 @@ def gta(*arguments: str | Path) -> Result:
 
 def units(run: Path) -> dict[str, WorkflowUnit]:
     manifest = read_manifest(run)
-    found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     assert found.not_run == ()
     return {unit.task.id: unit for unit in found.units}
 
@@ -106,7 +106,7 @@ def test_a_pack_keeps_the_calls_and_the_time_that_it_names(runs: Mapping[str, Pa
     unit = units(runs["pack"])["108"]
     assert unit.calls
     assert unit.usage.seconds == 12.5
-    system = read_manifest(runs["pack"]).system
+    system = read_manifest(runs["pack"]).spec.system
     assert (system.harness, system.agent) == ("lagent", "imported")
 
 

@@ -1,16 +1,17 @@
 """Stored Workflow runs, made by hand."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
-from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.imported import write_imported
+from tests.builders import manifest as build_manifest
 
 
 def stored_run(
@@ -21,10 +22,8 @@ def stored_run(
 ) -> Path:
     """A run in which every task was answered with the same files."""
     store = ArtefactStore(folder / ARTEFACTS)
-    manifest = RunManifest(
-        created=datetime(2026, 1, 1, tzinfo=UTC),
+    manifest = build_manifest(
         dataset="workflow",
-        dataset_digest="d",
         mode="workflow",
         system=System(model="some/model", agent="toolcalling"),
         tasks=tuple(task.id for task in tasks),
@@ -38,7 +37,7 @@ def stored_run(
         WorkflowUnit(task=task, trace=(AnswerStep(content=answer),), deliverables=made)
         for task in tasks
     ]
-    write_imported_workflow(folder, manifest, units)
+    write_imported(folder, manifest, units)
     return folder
 
 

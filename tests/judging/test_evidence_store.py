@@ -14,6 +14,7 @@ from gta_bench.records.evidence import FileEvidence
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment, Unavailable
 from tests.judging.shown import Desk, facts
+from tests.needs import needs
 
 
 @pytest.fixture
@@ -152,6 +153,7 @@ def test_inputs_stand_beside_deliverables(bare: Desk) -> None:
     assert "evidence 2" in made.renderer
 
 
+@needs("chromium")
 def test_without_a_jail_text_is_shown_and_the_rest_says_why_not(bare: Desk) -> None:
     from tests.content import samples
 

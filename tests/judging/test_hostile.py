@@ -22,8 +22,9 @@ from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.hostile import MAGENTA, SECRET, Trap, corpus, plant
 from tests.judging.shown import Desk
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("bwrap", "chromium", "ffmpeg", "soffice")]
 
 LIMITS = EvidenceLimits(seconds=24.0, characters=20_000, pages=5)
 MOST_MEMORY = 6 << 30

@@ -12,9 +12,10 @@ from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.kinds import one_of_each
 from tests.judging.shown import Desk, facts
+from tests.needs import needs
 from tests.tools.media_weights import fetch_moonshine
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("bwrap", "chromium", "ffmpeg", "npm", "soffice")]
 
 REPORT = ("2026 年第三季度市场报告", "华东 East", "嵌套列表")
 SPEECH = "Ever tried, ever failed"

@@ -230,6 +230,11 @@ def test_a_cut_text_fits_and_ends_at_a_word() -> None:
         ({"batch": True}, {}, "openai/gpt-5"),
         ({"leaves_per_call": 4}, {}, "openai/gpt-5 [leaves_per_call=4]"),
         (
+            {},
+            {"top_p": 0.9, "extra_body": {"min_p": 0.1}},
+            "openai/gpt-5 [top_p=0.9, extra_body=a337607e]",
+        ),
+        (
             {"visibility": "upstream", "inputs": False, "pictures": False, "context_tokens": 8192},
             {"temperature": 0.0, "seed": 1},
             "openai/gpt-5 [visibility=upstream, inputs=off, pictures=off, context_tokens=8192, "
@@ -240,4 +245,4 @@ def test_a_cut_text_fits_and_ends_at_a_word() -> None:
 def test_a_judges_name_holds_every_choice_that_can_move_a_verdict(
     options: dict[str, Any], sampling: dict[str, Any], name: str
 ) -> None:
-    assert judge_name("openai/gpt-5", JudgeOptions(**options), **sampling) == name
+    assert judge_name("openai/gpt-5", JudgeOptions(**options), sampling) == name

@@ -9,9 +9,10 @@ from gta_bench.judging.evidence import make_evidence
 from gta_bench.records.evidence import Evidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.shown import Desk, facts
+from tests.needs import needs
 from tests.tools.media_weights import fetch_moonshine
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("bwrap", "chromium", "ffmpeg", "npm", "soffice")]
 
 PREDICTIONS = "predictions/workflow_gemini25pro_lagent_20"
 RESOURCES = ("images", "video", "reddit_data")

@@ -82,6 +82,22 @@ def test_anything_else_is_unscored_with_its_cause(text: str, cause: str) -> None
     assert len(found.detail) < 400
 
 
+@pytest.mark.parametrize(
+    ("reply", "came"),
+    [
+        ({"score": 8}, "{'score': 8}"),
+        ({**verdict("cp1-1"), "weight": 3}, "'weight': 3"),
+        (verdict("cp1-1", reason=None), "None"),
+        (verdict("cp1-1", used="report.md"), "'report.md'"),
+        ([8], "[8]"),
+    ],
+)
+def test_a_reply_of_another_shape_is_told_with_what_came(reply: Any, came: str) -> None:
+    found = one(json.dumps(reply))
+    assert isinstance(found, Unscored) and found.cause == "reply_other_shape"
+    assert came in found.detail
+
+
 def several(*entries: Any, asked: tuple[str, ...] = ("a", "b")) -> dict[str, str]:
     reply = read_reply(json.dumps({"verdicts": list(entries)}), asked, several=True)
     return {
@@ -115,6 +131,7 @@ def test_a_list_that_is_none_leaves_all_unscored(text: str) -> None:
     assert {found.cause for found in reply.values() if isinstance(found, Unscored)} == {
         "reply_other_shape"
     }
+    assert all(repr(json.loads(text)) in getattr(found, "detail", "") for found in reply.values())
 
 
 @given(st.text(max_size=60))

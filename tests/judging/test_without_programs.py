@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from gta_bench.content import browser, libreoffice
-from gta_bench.content.needs import missing_ffmpeg
 from gta_bench.judging.evidence import EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.content import samples
 from tests.content.films import counting_film, ffmpeg
 from tests.judging.shown import Desk, facts
+from tests.needs import require_programs
 
 MISSING = "LibreOffice is not installed."
 Shown = dict[str, FileEvidence]
@@ -19,8 +19,7 @@ Shown = dict[str, FileEvidence]
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory, equipment: Equipment) -> Shown:
-    if missing_ffmpeg():
-        pytest.skip("ffmpeg is not installed")
+    require_programs("ffmpeg")
     folder = tmp_path_factory.mktemp("bare")
     three = [samples.words(f"Page {number}") for number in range(3)]
     source = ("-f", "lavfi", "-i", "sine=d=1")

@@ -13,31 +13,19 @@ from gta_bench.records.plan import make_plan
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
 from gta_bench.runs.logs import log_files
 from gta_bench.runs.plan import shards_folder, write_plan
-from gta_bench.settings import Settings
-from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
-from gta_bench.tasks.models import NO_MODEL
+from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
+from tests.planning import planned
 
 
 def write_sharded_run(root: Path, *, tasks: int, epochs: int) -> Path:
     """A run of so many tasks and epochs, all finished, in the shards of a plan for 8 places."""
     out = root / "run"
     data = write_atomic(root / "data", {"0": atomic_task()})
-    wanted = AtomicRun(
-        data=data,
-        model=NO_MODEL,
-        agent="gold",
-        images="path",
-        tasks=None,
-        epochs=1,
-        settings=Settings(),
-        mode="step",
-        similarity="exact-or-half",
-    )
-    execute(wanted, plan(wanted), out, lambda _: None)
+    execute(*planned(data, "step", agent="gold"), out, lambda _: None)
     (log,) = log_files(log_folder(out))
     names = tuple(str(number) for number in range(tasks))
-    manifest = read_manifest(out).model_copy(update={"tasks": names, "epochs": epochs})
+    manifest = read_manifest(out).with_spec(tasks=names, epochs=epochs)
     write_manifest(out, manifest)
     created = datetime.now(UTC)
     stamp = f"{created:%Y-%m-%dT%H-%M-%S}-00-00"

@@ -14,7 +14,7 @@ import pytest
 
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.leaderboard import Score
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.reports.leaderboard.entries import published
 from gta_bench.runs.aggregation import judge_scores

@@ -19,6 +19,8 @@ PROGRAM = """
 import json, resource, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
+from gta_bench.records.units import AtomicUnit
+from gta_bench.records.atomic import AtomicTask
 from gta_bench.cli.report import write_reports
 from gta_bench.similarity.scoring import scored
 from gta_bench.records.plan import make_plan
@@ -34,17 +36,17 @@ def step(name):
     global last
     steps[name], last = time.process_time() - last, time.process_time()
 
-manifest = read_manifest(run)
-make_plan(manifest.tasks, epochs=manifest.epochs, places=8, log="x", created=datetime.now(UTC))
+spec = read_manifest(run).spec
+make_plan(spec.tasks, epochs=spec.epochs, places=8, log="x", created=datetime.now(UTC))
 step("plan")
 kept = kept_units(log_folder(run))
 step("what is finished")
 plan = read_plan(run)
-wanted = [(task, epoch) for task in manifest.tasks for epoch in range(1, manifest.epochs + 1)]
+wanted = [(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)]
 logs = {key: kept[key].log for key in wanted}
 merge_shards(logs, merged_log(run, plan), shards_folder(run, plan))
 step("merge")
-found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
+found = read_units(log_folder(run), spec.tasks, spec.epochs, AtomicUnit)
 assert len(found.units) == len(wanted) and not found.not_run
 step("read")
 similarity = load_similarity("exact-or-half")

@@ -10,37 +10,32 @@ import pytest
 from gta_bench.cluster.backend import INLINE, Backend
 from gta_bench.cluster.processes import Processes
 from gta_bench.cluster.ray_tasks import RayTasks
+from gta_bench.records.units import AtomicUnit
+from gta_bench.runs.directory import log_folder
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.plan import read_plan
 from gta_bench.settings import BudgetSettings, Settings
-from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
-from gta_bench.tasks.models import NO_MODEL
+from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.measure.shard_work import AGENT, bare_shard
+from tests.planning import Planned, planned
 
 pytestmark = pytest.mark.measure
 UNITS = int(os.environ.get("GTA_UNITS", "560"))
 AT_ONCE = 10
 
 
-def wanted(data: Path, tasks: str | None = None) -> AtomicRun:
-    return AtomicRun(
-        data=data,
-        model=NO_MODEL,
-        agent=AGENT,
-        images="path",
-        tasks=tasks,
-        epochs=1,
-        settings=Settings(budget=BudgetSettings(max_connections=AT_ONCE)),
-        mode="step",
-        similarity="exact-or-half",
-    )
+def wanted(data: Path, tasks: str | None = None) -> Planned:
+    settings = Settings(budget=BudgetSettings(max_connections=AT_ONCE))
+    return planned(data, "step", agent=AGENT, tasks=tasks, settings=settings)
 
 
 def seconds(data: Path, out: Path, backend: Backend, tasks: str | None = None) -> float:
-    """Plan, evaluation, merge and reading back."""
+    """Evaluation, merge and reading back."""
     run = wanted(data, tasks)
-    planned, start = plan(run), time.perf_counter()
-    execute(run, planned, out, lambda _: None, backend=backend)
+    start = time.perf_counter()
+    execute(*run, out, lambda _: None, backend=backend)
+    read_units(log_folder(out), run.manifest.spec.tasks, 1, AtomicUnit)
     return time.perf_counter() - start
 
 

@@ -1,31 +1,29 @@
-from datetime import UTC, datetime
-
 import pytest
 
-from gta_bench.metrics.comparability import cautions, common_judges, refusals
+from gta_bench.metrics.comparability import (
+    cautions,
+    changed_tasks,
+    common_judges,
+    refusals,
+    shared_tasks,
+)
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.records.comparison import ComparedRun
+from gta_bench.records.comparison import ComparedRun, UnitFacts
+from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import Limits, RunManifest, System
 from gta_bench.records.tape import TapeUse
+from gta_bench.records.units import Usage
+from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 LEAVES = {"a1": 7.0, "a2": 7.0, "b": 7.0}
 
 
 def manifest(**changes: object) -> RunManifest:
-    return RunManifest.model_validate(
-        {
-            "created": datetime(2026, 11, 15, tzinfo=UTC),
-            "dataset": "workflow",
-            "dataset_digest": "d" * 64,
-            "mode": "workflow",
-            "system": System(model="m", agent="toolcalling"),
-            "tasks": ("1", "2"),
-            **changes,
-        }
-    )
+    workflow = {"dataset": "workflow", "mode": "workflow", "dataset_digest": "d" * 64}
+    return build_manifest(**{**workflow, **changes})
 
 
 def judged(judge: str = "j", prompts: str = "p", **changes: object) -> ComparedRun:
@@ -59,7 +57,8 @@ def rescored(**changes: object) -> ComparedRun:
         (judged(prompts="q"), "the prompts of j differ; judge both again"),
         (
             judged(manifest=manifest(dataset_digest="e" * 64)),
-            "the dataset digests differ (dddddddddddd and eeeeeeeeeeee)",
+            "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) "
+            "and no task is the same in both",
         ),
         (judged(manifest=manifest(tasks=("9",))), "the runs have no task in common"),
         (
@@ -94,6 +93,7 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
         ({"tools": "http://a"}, "tools: local and http://a"),
         ({"network": "open"}, "network: none and open"),
         ({"max_turns": 20}, "max_turns: none and 20"),
+        ({"control_seed": 7}, "control_seed: 0 and 7"),
         (
             {"limits": Limits(seconds=1800, cost_usd=0.5)},
             "limits: none and seconds 1800, cost_usd 0.5",
@@ -119,3 +119,73 @@ def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> No
     """A second judging under new prompts was broken off: equal mixtures are not equal leaves."""
     mixed = judged(judge_prompts={"j": ("p", "q")})
     assert refusals(mixed, mixed) == ["the prompts of j differ; judge both again"]
+
+
+def test_limits_that_look_alike_when_rounded_are_still_told_apart() -> None:
+    one = judged(manifest=manifest(limits=Limits(seconds=1800)))
+    two = judged(manifest=manifest(limits=Limits(seconds=1800.001)))
+    assert [said.partition(":")[0] for said in cautions(one, two)] == ["limits"]
+    assert cautions(one, one) == []
+
+
+def digests(**changes: object) -> TaskDigests:
+    known = {"request": "a" * 32, "inputs": "b" * 32, "tools": "c" * 32, "weighs": "d" * 32}
+    return TaskDigests.model_validate({**known, "leaf": {"cp1": "e" * 32}, **changes})
+
+
+def of_dataset(name: str, **tasks: TaskDigests) -> ComparedRun:
+    """A run over a dataset of that digest, with a finished unit of these tasks."""
+    units = {(task, 1): UnitFacts(usage=Usage(), digests=one) for task, one in tasks.items()}
+    held = manifest(dataset_digest=name * 64, tasks=tuple(tasks))
+    return judged(manifest=held, units=units)
+
+
+OTHER = "f" * 32
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({}, True),
+        ({"request": OTHER}, False),
+        ({"inputs": OTHER}, False),
+        ({"tools": OTHER}, False),
+        ({"weighs": OTHER}, False),
+        ({"leaf": {"cp1": OTHER}}, False),
+        ({"leaf": {}}, False),
+        # The first versions did not record them.
+        ({"inputs": None}, True),
+        ({"tools": None, "inputs": None}, True),
+        ({"tools": None, "request": OTHER}, False),
+    ],
+)
+def test_a_task_of_two_datasets_is_the_same_by_what_it_asks_and_how_it_scores(
+    changes: dict[str, object], same: bool
+) -> None:
+    one = of_dataset("d", x=digests(), y=digests())
+    two = of_dataset("e", x=digests(), y=digests(**changes), z=digests())
+    assert shared_tasks(one, two) == ({"x", "y"} if same else {"x"})
+    assert changed_tasks(one, two) == (set() if same else {"y"})
+    assert refusals(one, two) == []
+
+
+def test_only_where_no_task_is_the_same_two_datasets_forbid_a_comparison() -> None:
+    one, two = of_dataset("d", x=digests()), of_dataset("e", x=digests(request=OTHER))
+    assert refusals(one, two) == [
+        "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) and no task is the same in both"
+    ]
+
+
+def test_within_one_dataset_digests_of_tasks_are_not_looked_at() -> None:
+    one, two = of_dataset("d", x=digests()), of_dataset("d", x=digests(request=OTHER))
+    assert (shared_tasks(one, two), changed_tasks(one, two)) == ({"x"}, set())
+    assert cautions(one, two) == []
+
+
+def test_another_dataset_and_what_is_not_known_of_its_tasks_are_told() -> None:
+    one = of_dataset("d", x=digests(), y=digests())
+    two = of_dataset("e", x=digests(tools=None), y=digests())
+    assert cautions(one, two) == [
+        "dataset digests: dddddddddddd and eeeeeeeeeeee",
+        "inputs or tools of 1 of the tasks: not recorded in both runs",
+    ]

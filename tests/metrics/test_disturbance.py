@@ -3,9 +3,9 @@ from collections.abc import Sequence
 from gta_bench.metrics.disturbance import disturbance
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.controls import Disturbance
-from gta_bench.records.run import Unit
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, ReplyStep
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.units import AtomicUnit
 from tests.metrics.atomic_variants import make_task
 
 OCR = CallStep(name="OCR", arguments={"image": "inputs/a.jpg"})
@@ -17,7 +17,7 @@ DONE = CallRecord(tool="OCR", status="done", seconds=0)
 def counted(steps: Sequence[PredictedStep] | None, *calls: CallRecord) -> Disturbance:
     task = make_task(OCR, AnswerStep(content="7"), tools=(ToolSpec(name="OCR"),))
     trace = None if steps is None else tuple(steps)
-    return disturbance(Unit(task=task, trace=trace, calls=calls))
+    return disturbance(AtomicUnit(task=task, trace=trace, calls=calls))
 
 
 def test_what_tape_and_controls_did_is_counted_by_kind() -> None:

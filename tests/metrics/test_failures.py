@@ -13,7 +13,7 @@ from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.failures import Failure, FailureCause
-from gta_bench.records.run import Mode, Unit, WorkflowUnit
+from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores, StrictStepCounts
 from gta_bench.records.steps import (
     AnswerStep,
@@ -26,6 +26,7 @@ from gta_bench.records.steps import (
     Trace,
 )
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from tests.metrics.atomic_variants import make_task
 from tests.metrics.workflow_units import SEVEN, rows, unit
@@ -47,7 +48,7 @@ def failed(step: CallStep, kind: str) -> CallStep:
     return step.model_copy(update={"error": StepError(type=kind, message="broke")})
 
 
-def scored(units: list[Unit], mode: Mode) -> RunScores:
+def scored(units: list[AtomicUnit], mode: Mode) -> RunScores:
     return score_run(
         units, mode, similarity=exact_or_half, similarity_name="exact-or-half", comparable=False
     )
@@ -56,7 +57,7 @@ def scored(units: list[Unit], mode: Mode) -> RunScores:
 def atomic(
     trace: Trace | None, mode: Mode, task: AtomicTask = TASK, **changes: object
 ) -> tuple[tuple[str, FailureCause], ...]:
-    made = Unit.model_validate({"task": task, "trace": trace, **changes})
+    made = AtomicUnit.model_validate({"task": task, "trace": trace, **changes})
     return tuple((one.place, one.cause) for one in scored([made], mode).failures)
 
 
@@ -143,7 +144,9 @@ def test_the_reference_fails_only_where_the_release_contradicts_itself(
 ) -> None:
     """Task 211's own answer is not on its whitelist, task 115's dialogue has none."""
     made = reference_steps if mode == "step" else reference_trace
-    scores = scored([Unit(task=task, trace=made(task)) for task in atomic_tasks.values()], mode)
+    scores = scored(
+        [AtomicUnit(task=task, trace=made(task)) for task in atomic_tasks.values()], mode
+    )
     wrong = {"211"} if mode == "step" else {"115", "211"}
     assert {one.task for one in scores.failures} == wrong
 
@@ -153,7 +156,7 @@ def test_calls_that_fail_are_those_that_arg_acc_misses(
 ) -> None:
     """Predictions shifted by a step: every kind of mistake, on all released tasks."""
     units = [
-        Unit(task=task, trace=reference_steps(task)[1:] + reference_steps(task)[:1])
+        AtomicUnit(task=task, trace=reference_steps(task)[1:] + reference_steps(task)[:1])
         for task in atomic_tasks.values()
     ]
     scores = scored(units, "step")
@@ -245,5 +248,5 @@ def test_counts_have_the_most_frequent_cause_first_and_tasks_once() -> None:
 
 def test_long_words_are_cut() -> None:
     long = MalformedStep(content="", reason="x " * 200)
-    made = Unit(task=TASK, trace=(OCR, SUM, long))
+    made = AtomicUnit(task=TASK, trace=(OCR, SUM, long))
     assert len(scored([made], "step").failures[0].detail) == 121

@@ -1,9 +1,11 @@
 import pytest
 
+from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.workflow_scores import NO_FILE, NOT_JUDGED, score_workflow
 from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -134,6 +136,20 @@ def test_groups_are_by_category_by_what_was_delivered_and_by_the_tools_called() 
     assert group(table.categories, "Plans").n_units == 3
 
 
+def test_a_tool_of_your_own_counts_in_the_category_that_it_names() -> None:
+    """Tasks that only called tools of another package were in no group."""
+    calls = [
+        called("RollDice").model_copy(update={"category": "logic"}),
+        called("Route").model_copy(update={"category": "geography"}),
+        called("OCR"),
+    ]
+    units = [unit("1", calls=tuple(calls[:2])), unit("2", calls=tuple(calls[2:]))]
+    verdicts = [*rows(GOOD, "1"), *rows(POOR, "2")]
+    table = only(score_workflow(units, verdicts, thresholds=SEVEN).judges)
+    assert [one.name for one in table.tool_categories] == [*CATEGORIES, "geography"]
+    assert [one.n for one in table.tool_categories] == [1, 0, 1, 0, 1]
+
+
 def test_a_task_without_category_has_a_group_of_its_own() -> None:
     task = unit("1").task.model_copy(update={"category": None})
     table = only(score_workflow([unit("1", task=task)], rows(GOOD), thresholds=SEVEN).judges)
@@ -156,3 +172,15 @@ def test_what_a_judge_took_is_added_up() -> None:
     taken = rows(GOOD, input_tokens=10, output_tokens=2, cost_usd=0.5)
     usage = only(score_workflow([unit("1")], taken, thresholds=SEVEN).judges).usage
     assert (usage.input_tokens, usage.output_tokens, usage.cost_usd) == (30, 6, 1.5)
+
+
+def test_a_verdict_without_a_price_makes_the_cost_of_its_judge_unknown() -> None:
+    priced = [*rows({"a1": 8}, input_tokens=10, cost_usd=0.5)]
+    failed = [*rows({"b": "timeout"})]
+    unpriced = [*rows({"a2": 8}, input_tokens=10)]
+
+    def cost(given: list[VerdictRow]) -> float | None:
+        return only(score_workflow([unit("1")], given, thresholds=SEVEN).judges).usage.cost_usd
+
+    assert cost([*priced, *failed]) == 0.5
+    assert cost([*priced, *unpriced]) is None

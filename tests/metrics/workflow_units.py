@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from gta_bench.metrics.workflow_scores import Thresholds
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 

@@ -1,6 +1,7 @@
 """What works with the core alone; `make test-core` runs it where no extra is installed."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,12 @@ from gta_bench.demo import ATOMIC, WORKFLOW
 
 
 def gta(cwd: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command of a user who has fetched no weights."""
     command = [sys.executable, "-m", "gta_bench.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    newcomer = os.environ | {"HOME": str(cwd)}
+    return subprocess.run(
+        command, cwd=cwd, env=newcomer, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +26,28 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_made_scored_and_reported(place: Path) -> None:
-    words = ("--similarity", "exact-or-half")
     options = ("--mode", "step", "--agent", "gold", "--data", ATOMIC, "--out", "gold")
-    ran = gta(place, "run", "atomic", *options, *words)
+    ran = gta(place, "run", "atomic", *options)
     assert ran.returncode == 0, ran.stderr
-    again = gta(place, "score", "gold", *words, "--json")
+    assert "free-text similarity by wordllama" in ran.stderr
+    again = gta(place, "score", "gold", "--json")
     assert json.loads(again.stdout)["metrics"]["tool_acc"] == 100
     assert "gold  5/5  strict" in gta(place, "report", "gold").stdout
+
+
+def test_tools_that_need_more_than_the_core_say_what_brings_them(place: Path) -> None:
+    """Real tools in the loop: what the core has works, and the rest is told before it is called."""
+    options = ("--mode", "end-to-end", "--agent", "gold", "--data", ATOMIC, "--out", "tools")
+    ran = gta(place, "run", "atomic", *options)
+    assert ran.returncode == 0, ran.stderr
+    listed = json.loads(gta(place, "tools", "list", "--json").stdout)
+    states = {row["name"]: row for row in listed}
+    for name in ("Calculator", "DrawBox", "AddText"):
+        assert states[name]["available"], states[name]
+    for name in ("OCR", "Plot", "Solver"):
+        if not states[name]["available"]:
+            assert "pip install 'gta-bench[tools]'" in states[name]["reason"]
+            assert name in ran.stderr.partition("pip install 'gta-bench[tools]'")[0]
 
 
 def test_finished_results_are_imported_and_reported(place: Path) -> None:
@@ -49,7 +69,7 @@ def test_what_a_newcomer_looks_at_works(place: Path, command: str) -> None:
 
 def test_the_version_for_bug_reports_names_everything(place: Path) -> None:
     said = gta(place, "--version", "--verbose").stdout
-    for name in ("gta-bench", "python", "system", "bwrap", "libreoffice", "[core]", "[similarity]"):
+    for name in ("gta-bench", "python", "system", "bwrap", "libreoffice", "[core]", "[report]"):
         assert name in said
     assert gta(place, "--verbose", "--version").stdout == said
 

@@ -21,11 +21,6 @@ def test_every_task_is_in_one_shard_and_neighbours_are_apart() -> None:
     assert plan.shards[0].tasks[:3] == ("0", "4", "8")
 
 
-def test_tasks_that_were_begun_share_the_first_shard() -> None:
-    plan = make_plan(["a", "b"], begun=["c"], epochs=2, places=1, log="x", created=NOW)
-    assert [shard.tasks for shard in plan.shards] == [("c",), ("a",), ("b",)]
-
-
 def test_names_of_shards_sort_as_their_numbers_do() -> None:
     plan = make_plan([str(n) for n in range(40)], epochs=1, places=10, log="x", created=NOW)
     names = [shard.name for shard in plan.shards]

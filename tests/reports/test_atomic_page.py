@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.run import Mode, RunManifest, System, Unit, Usage
+from gta_bench.records.run import Mode, System
 from gta_bench.records.steps import (
     AnswerStep,
     CallStep,
@@ -20,6 +19,7 @@ from gta_bench.records.steps import (
     StepError,
     ThoughtStep,
 )
+from gta_bench.records.units import AtomicUnit, Usage
 from gta_bench.reports.gains import error_kinds, unit_losses
 from gta_bench.reports.material import AtomicRun, anchor
 from gta_bench.reports.page import report_page
@@ -28,13 +28,13 @@ from gta_bench.reports.trace_view import STEPS_SHOWN, paired_steps, reference_te
 from gta_bench.reports.words import short
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.similarity.scoring import scored
+from tests.builders import manifest as build_manifest
 
 Tasks = Mapping[str, AtomicTask]
 
 
-def material(units: Sequence[Unit], mode: Mode, name: str = "runs/a") -> AtomicRun:
-    manifest = RunManifest(
-        created=datetime(2026, 11, 15, tzinfo=UTC),
+def material(units: Sequence[AtomicUnit], mode: Mode, name: str = "runs/a") -> AtomicRun:
+    manifest = build_manifest(
         dataset="atomic",
         dataset_digest="0",
         mode=mode,
@@ -45,14 +45,14 @@ def material(units: Sequence[Unit], mode: Mode, name: str = "runs/a") -> AtomicR
     return AtomicRun(RunSummary(name, manifest, scores), units)
 
 
-def gold(tasks: Tasks, mode: Mode = "end-to-end", **changes: Any) -> list[Unit]:
+def gold(tasks: Tasks, mode: Mode = "end-to-end", **changes: Any) -> list[AtomicUnit]:
     traced = reference_steps if mode == "step" else reference_trace
-    return [Unit(task=task, trace=traced(task), **changes) for task in tasks.values()]
+    return [AtomicUnit(task=task, trace=traced(task), **changes) for task in tasks.values()]
 
 
-def silent(tasks: Tasks) -> list[Unit]:
+def silent(tasks: Tasks) -> list[AtomicUnit]:
     reply = MalformedStep(content="", reason="empty reply")
-    return [Unit(task=task, trace=(reply,)) for task in tasks.values()]
+    return [AtomicUnit(task=task, trace=(reply,)) for task in tasks.values()]
 
 
 @pytest.mark.parametrize("mode", ["step", "end-to-end"])
@@ -61,13 +61,25 @@ def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode)
         [material(gold(atomic_tasks, mode), mode), material(silent(atomic_tasks), mode, "runs/b")]
     )
     assert "<h1>2 runs</h1>" in text
-    cell = "100.00</strong> <small>98.4 to 100.0" if mode == "step" else "<strong>9"
+    cell = "100.00</strong> <small>98.35 to 100.00" if mode == "step" else "<strong>9"
     assert cell in text
-    assert "<strong>0.00</strong> <small>0.0 to" in text
+    assert "<strong>0.00</strong> <small>0.00 to" in text
     assert "empty reply" in text
-    assert "154 are left out" in text
+    assert "Left out: 154." in text
     assert len(re.findall("<article", text)) == 150
     assert len(text) < 1_500_000
+
+
+def test_badges_stand_in_the_row_of_the_headline(atomic_tasks: Tasks) -> None:
+    """Notes on subset, script and similarity were grey bullets further down."""
+    text = report_page([material(gold(atomic_tasks)[:4], "end-to-end")])
+    strict, compat = re.findall(r"<tr class=\"row.*?</tr>", text, re.DOTALL)
+    assert re.findall(r"<span class=\"badge caution\">(.*?)</span>", strict) == [
+        "subset: 4 of 229 tasks",
+        "scripted agent (gold)",
+        "similarity exact-or-half",
+    ]
+    assert "caution" not in compat
 
 
 def test_a_wanted_task_is_shown_in_any_case(atomic_tasks: Tasks) -> None:
@@ -93,13 +105,22 @@ def test_failures_come_in_the_order_of_what_they_are_worth(atomic_tasks: Tasks) 
     assert (first.task, first.what) == (units[0].task.id, "no prediction")
     assert second.task == units[7].task.id
     assert first.gain > second.gain > 0
-    # Were it mended, the metrics together would rise by exactly that.
+    # If it were fixed, the mean of the metrics would rise by exactly that.
     mended = material(gold(atomic_tasks, "step"), "step").summary.scores.strict
     lost = sum(
         getattr(mended, name) - getattr(run.summary.scores.strict, name)
         for name in ("inst_acc", "tool_acc", "arg_acc", "summ_acc")
     )
-    assert first.gain + second.gain == pytest.approx(lost, abs=1e-6)
+    assert first.gain + second.gain == pytest.approx(lost / 4, abs=1e-6)
+
+
+def test_the_gain_of_a_single_task_that_lacks_everything_is_100_points(
+    atomic_tasks: Tasks,
+) -> None:
+    """The points of four metrics were added up: a page said that one task was worth 105.8."""
+    units = silent(atomic_tasks)[:1]
+    (loss,) = unit_losses(material(units, "step").summary.scores, units)
+    assert loss.gain == pytest.approx(100)
 
 
 def test_steps_stand_beside_the_reference(atomic_tasks: Tasks) -> None:
@@ -112,7 +133,9 @@ def test_steps_stand_beside_the_reference(atomic_tasks: Tasks) -> None:
         CallStep(name="OCR", arguments="{", error=StepError(type="args", message="no JSON")),
         ThoughtStep(content="hm"),
     )
-    notes = [pair.note for pair in paired_steps(Unit(task=task, trace=(gold_steps[0], *wrong)))]
+    notes = [
+        pair.note for pair in paired_steps(AtomicUnit(task=task, trace=(gold_steps[0], *wrong)))
+    ]
     assert notes[0] == ""
     assert {"other tool", "failed call", "no turn"} & set(notes)
     assert notes[5:] == ["missing"] * (len(gold_steps) - 5)
@@ -124,7 +147,7 @@ def test_long_traces_and_texts_are_cut_with_a_word(atomic_tasks: Tasks) -> None:
         ReplyStep(),
         AnswerStep(content="", error=StepError(type="crash")),
     )
-    text = report_page([material([Unit(task=atomic_tasks["0"], trace=steps)], "end-to-end")])
+    text = report_page([material([AtomicUnit(task=atomic_tasks["0"], trace=steps)], "end-to-end")])
     assert f"And {62 - STEPS_SHOWN} more steps" in text
     assert "4,400 more characters" in text
     assert short("abc", 2) == "ab… (1 more characters)"
@@ -137,8 +160,8 @@ def test_errors_are_counted_by_kind(atomic_tasks: Tasks) -> None:
     called = CallStep(name="Plot", arguments={}, error=StepError(type="timeout"))
     task = atomic_tasks["0"]
     units = [
-        Unit(task=task, trace=(crash, called), calls=(bad, bad, gone)),
-        Unit(task=task, trace=(called,)),
+        AtomicUnit(task=task, trace=(crash, called), calls=(bad, bad, gone)),
+        AtomicUnit(task=task, trace=(called,)),
     ]
     assert error_kinds(units) == {
         ("OCR", "no such file"): 2,
@@ -181,8 +204,8 @@ def test_a_reference_is_told_in_words(atomic_tasks: Tasks) -> None:
 
 def test_units_without_result_say_why(atomic_tasks: Tasks) -> None:
     units = [
-        Unit(task=atomic_tasks["0"], failure="HTTP 500"),
-        Unit(task=atomic_tasks["1"], trace=None, epoch=2),
+        AtomicUnit(task=atomic_tasks["0"], failure="HTTP 500"),
+        AtomicUnit(task=atomic_tasks["1"], trace=None, epoch=2),
     ]
     text = report_page([material(units, "end-to-end")])
     assert "No result: HTTP 500" in text

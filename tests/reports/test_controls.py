@@ -29,7 +29,7 @@ def under(*controls: str, answers: dict[str, str], call: CallRecord | None = Non
             "no-tools",
             None,
             [
-                "1 of the 2 units that it solves with tools are solved without any; 1 need them.",
+                "1 of 2 units that it solves with tools stay solved without any; 1 do not.",
                 "solved without tools: tasks a.",
             ],
         ),
@@ -37,7 +37,7 @@ def under(*controls: str, answers: dict[str, str], call: CallRecord | None = Non
             "faults=0.5",
             FAULT,
             [
-                "it recovered from 0 of 3 faults; of the 2 units with a fault that it solves, "
+                "it recovered from 0 of 3 faults; of 2 units with a fault that it solves, "
                 "1 stay solved.",
                 "solved only without the control: tasks b.",
                 "solved only with the control: tasks c.",
@@ -96,7 +96,7 @@ def test_a_report_says_where_replies_came_from_and_what_was_missing() -> None:
     assert "tape, record." in tape_remarks({"mode": "record", "digest": None})
     said = tape_remarks({"origin": "reference"}, missing)
     assert any("replies come from the reference dialogues (tape dddddddd" in one for one in said)
-    assert any("1 calls had no recorded reply" in one and "Nearest: x." in one for one in said)
+    assert any("1 call had no recorded reply" in one and "Nearest: x." in one for one in said)
 
 
 def test_disturbances_add_up() -> None:

@@ -12,7 +12,7 @@ def test_a_task_that_passes_or_not_gets_wilsons_interval() -> None:
     assert (found.value, found.low, found.high) == pytest.approx(
         (30, 100 * exact.low, 100 * exact.high)
     )
-    assert (found.text, found.span) == ("30.00", "10.8 to 60.3")
+    assert (found.text, found.span) == ("30.00", "10.78 to 60.32")
 
 
 def test_epochs_of_a_task_count_as_one_thing() -> None:

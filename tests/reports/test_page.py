@@ -1,5 +1,4 @@
 import re
-from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -9,13 +8,15 @@ from PIL import Image
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
-from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.reports.gallery import FILES_SHOWN, thumbnail
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.page import report_page
 from gta_bench.reports.workflow_summary import WorkflowSummary
+from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'"
@@ -45,8 +46,7 @@ def shown(**changes: Any) -> FileEvidence:
 
 
 def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) -> str:
-    manifest = RunManifest(
-        created=datetime(2026, 11, 15, tzinfo=UTC),
+    manifest = build_manifest(
         dataset="workflow",
         dataset_digest="0",
         mode="workflow",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gta_bench.records.judges import Drift
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.paired_judges import (
     cascade,

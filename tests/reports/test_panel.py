@@ -29,7 +29,7 @@ def test_repeats_pairs_and_cost_stand_in_one_table() -> None:
     table = panel_table(panel_report([*FIRST, *SECOND], threshold=7))
     first, second, both = table.rows
     assert first[:5] == ("x", "6", "3", "0.82", "33.33")
-    assert first[-1] == "$1.50"
+    assert first[-1] == "$1.5000"
     assert second[:5] == ("y", "6", "2", "0.00", "0.00")
     assert second[-1] == "-"
     assert both[:5] == ("x and y", "-", "3", "1.35", "33.33")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gta_bench.records.run import System, Usage
+from gta_bench.records.run import System
+from gta_bench.records.units import Usage
 from gta_bench.reports.summary import system_name, usage_text
 from tests.runs.test_directory import manifest
 

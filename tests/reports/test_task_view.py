@@ -1,6 +1,6 @@
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.reports.task_view import TaskView, score_text, tree_text, view_task
 from tests.metrics.workflow_units import SEVEN, rows, unit
@@ -26,12 +26,12 @@ def test_a_tree_is_text_with_scores_reasons_and_evidence() -> None:
     assert tree_text(one, view(one, [row_of(row, "5") for row in said])) == (
         "Task 5: 4.33 by j, 3 of 3 leaves scored\n"
         "delivered outputs/a.pdf\n"
-        "├─ a (weight 2): 4. \n"
-        "│  ├─ a1: 10. first\n"
+        "├─ a (weight 2): 4.00. \n"
+        "│  ├─ a1: 10.00. first\n"
         "│  │     All there. [outputs/a.pdf, page 2]\n"
-        "│  └─ a2 (weight 3): 2. second\n"
+        "│  └─ a2 (weight 3): 2.00. second\n"
         "│        a2 is worth 2\n"
-        "└─ b: 5. third\n"
+        "└─ b: 5.00. third\n"
         "      b is worth 5"
     )
 
@@ -66,12 +66,12 @@ def test_every_repeat_is_shown() -> None:
     assert [one.score for one in seen.root.children[0].children[0].verdicts] == [7, 5]
 
 
-def test_scores_have_as_many_digits_as_they_need() -> None:
+def test_scores_have_two_decimals() -> None:
     assert [score_text(value) for value in (7, 7.5, 4.333, 10.0, 0, None)] == [
-        "7",
-        "7.5",
+        "7.00",
+        "7.50",
         "4.33",
-        "10",
-        "0",
+        "10.00",
+        "0.00",
         "unscored",
     ]

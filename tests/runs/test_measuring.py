@@ -4,13 +4,13 @@ import pytest
 
 from gta_bench.errors import UsageError
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.run import Unit
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.measuring import load_metric, measure
 
 
-def unit(name: str, failure: str | None = None) -> Unit:
+def unit(name: str, failure: str | None = None) -> AtomicUnit:
     task = AtomicTask(id=name, tools=(), attachments=(), dialogue=(), answer=None)
-    return Unit(task=task, failure=failure)
+    return AtomicUnit(task=task, failure=failure)
 
 
 def test_the_mean_is_over_units_that_have_a_value() -> None:

@@ -11,13 +11,13 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.aggregation import read_export
 from gta_bench.runs.directory import write_manifest, write_scores
-from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.results_columns import TABLES
 from gta_bench.runs.results_table import export_results
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
@@ -70,7 +70,7 @@ def stored(run: Path, verdicts: Sequence[VerdictRow] = ROWS) -> Path:
     held = manifest(tasks=("1", "2", "3", "4", "5", "9"))
     run.mkdir()
     write_manifest(run, held)
-    write_imported_workflow(run, held, UNITS)
+    write_imported(run, held, UNITS)
     append_verdicts(run, verdicts)
     return run
 
@@ -113,6 +113,24 @@ def test_pooled_scores_follow_from_the_tables(tmp_path: Path) -> None:
     assert expected.judges[0].strict.n == 1
     both = [one.model_dump(mode="json", exclude=lost) for one in (found.scores, expected)]
     assert close(*both), both
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"b": "timeout"}, 1.0),
+        ({"b": 5.0}, None),
+    ],
+)
+def test_the_cost_of_a_judge_is_unknown_from_the_tables_where_it_is_from_the_run(
+    tmp_path: Path, more: dict[str, float | str], expected: float | None
+) -> None:
+    priced = rows({"a1": 8.0, "a2": 8.0}, input_tokens=5, cost_usd=0.5)
+    run = stored(tmp_path / "run", [*priced, *rows(more)])
+    [found] = read_export(export(run, tmp_path / "out"))
+    assert isinstance(found.scores, WorkflowScores)
+    for scores in (found.scores, scored(run)):
+        assert [judge.usage.cost_usd for judge in scores.judges] == [expected]
 
 
 def test_verdict_rows_are_the_newest_as_reading_gives_them(tmp_path: Path) -> None:

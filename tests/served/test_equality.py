@@ -11,12 +11,13 @@ from pydantic import JsonValue
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import FetchError, ToolError, ToolUnavailable
 from gta_bench.settings import Settings
-from gta_bench.tools.backends.weights import KNOWN, fetch
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
+from gta_bench.weights import KNOWN, fetch
+from tests.needs import needs
 from tests.served.examples import (
     DATED,
     JAILED,
@@ -102,6 +103,7 @@ def test_light_tools(bench: Bench, tmp_path: Path, name: str, given: dict[str, J
 
 
 @pytest.mark.slow
+@needs("ffmpeg", "npm")
 def test_all_other_tools_that_run_on_this_machine(bench: Bench, tmp_path: Path) -> None:
     """Documents, sound, film, code in the jail, and models whose weights are pinned."""
     try:

@@ -22,6 +22,7 @@ from mcp_types import BlobResourceContents, ImageContent, ResourceLink, TextCont
 
 from gta_bench.demo import ATOMIC
 from gta_bench.serving.wire import OpenedWorkspace
+from tests.needs import needs
 from tests.served.support import PNG, Served
 
 pytestmark = pytest.mark.usefixtures("loopback")
@@ -133,6 +134,7 @@ def test_stdio_serves_one_workspace(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@needs("npm")
 def test_an_independent_client_lists_calls_and_fetches(small: Served, tmp_path: Path) -> None:
     """The Inspector of the protocol's makers, written in TypeScript with another SDK."""
     space = small.open({"inputs/large.png": LARGE})

@@ -30,8 +30,8 @@ from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.dialogue import CallTurn
-from gta_bench.records.run import Unit
 from gta_bench.records.steps import CallStep, ReplyStep
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic_step import atomic_sample
@@ -70,8 +70,8 @@ def run(data: Path, out: Path, *more: str) -> Result:
     return CliRunner().invoke(app, [*fixed, *more])
 
 
-def units(out: Path, tasks: list[str]) -> dict[str, Unit]:
-    return {unit.task.id: unit for unit in read_units(out / "logs", tasks, 1).units}
+def units(out: Path, tasks: list[str]) -> dict[str, AtomicUnit]:
+    return {unit.task.id: unit for unit in read_units(out / "logs", tasks, 1, AtomicUnit).units}
 
 
 def traces(out: Path, tasks: list[str]) -> dict[str, Any]:
@@ -98,7 +98,9 @@ def test_a_run_names_its_server_but_not_the_token(
     assert json.loads((tmp_path / "local" / "run.json").read_text())["tools"] == "local"
     assert TOKEN not in manifest
     again = run(data, tmp_path / "remote")
-    assert "another setting (tools)" in str(again.exception)
+    assert f"another setting (tools: {prefix}{served.url} there, local here)" in str(
+        again.exception
+    )
 
 
 def test_a_run_can_use_a_server_in_agentlegos_format(data: Path, tmp_path: Path) -> None:
@@ -192,7 +194,9 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def local_units(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Unit]:
+def local_units(
+    atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, AtomicUnit]:
     out = tmp_path_factory.mktemp("local") / "run"
     result = run(atomic_dir, out, "--tasks", ",".join(TWENTY))
     assert result.exit_code == 0, result.output
@@ -203,7 +207,7 @@ def local_units(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> M
 def test_twenty_tasks_with_remote_tools_are_those_with_local_ones(
     workbench: Served,
     atomic_dir: Path,
-    local_units: Mapping[str, Unit],
+    local_units: Mapping[str, AtomicUnit],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -218,7 +222,7 @@ def test_twenty_tasks_with_remote_tools_are_those_with_local_ones(
 
 @pytest.mark.slow
 def test_inspects_own_mcp_client_gives_the_same_twenty_tasks(
-    workbench: Served, atomic_dir: Path, local_units: Mapping[str, Unit], tmp_path: Path
+    workbench: Served, atomic_dir: Path, local_units: Mapping[str, AtomicUnit], tmp_path: Path
 ) -> None:
     """A plain Inspect task: its model repeats the reference, its tools are `mcp_server_http`'s."""
     dataset = load_atomic(atomic_dir)
@@ -292,7 +296,7 @@ def replies(messages: list[ChatMessage]) -> list[str]:
     ]
 
 
-def expected(unit: Unit) -> list[str]:
+def expected(unit: AtomicUnit) -> list[str]:
     texts = []
     for step, after in zip(unit.trace or (), (unit.trace or ())[1:], strict=False):
         if isinstance(step, CallStep) and isinstance(after, ReplyStep):

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import EnvironmentProblem, UsageError
-from gta_bench.similarity import static_vectors, transformer
-from gta_bench.similarity.catalog import MODELS, load_similarity
+from gta_bench.settings import ScoringSettings
+from gta_bench.similarity.catalog import (
+    MODELS,
+    chosen_similarity,
+    default_similarity,
+    load_similarity,
+)
+from gta_bench.weights import MPNET, weights_folder
 
 WORDLLAMA = load_similarity("wordllama")
 
@@ -41,20 +47,31 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
         load_similarity("word2vec")
 
 
-@pytest.mark.parametrize(
-    ("module", "missing", "extra"),
-    [
-        (static_vectors, "wordllama", r"gta-bench\[similarity-light\]"),
-        (transformer, "sentence_transformers", r"gta-bench\[similarity\]"),
-    ],
-)
-def test_a_model_that_is_not_installed_names_its_extra(
-    monkeypatch: pytest.MonkeyPatch, module: object, missing: str, extra: str
+def test_a_folder_needs_the_extra_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    name = "wordllama" if missing == "wordllama" else "all-mpnet-base-v2"
-    with pytest.raises(EnvironmentProblem, match=extra):
-        load_similarity(name)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EnvironmentProblem, match=r"pip install .gta-bench\[similarity\]"):
+        load_similarity(str(tmp_path))
+
+
+def test_the_published_model_is_the_default_where_it_was_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    load_similarity.cache_clear()
+    assert default_similarity() == "wordllama"
+    with pytest.raises(EnvironmentProblem, match="gta tools fetch all-mpnet-base-v2"):
+        load_similarity("all-mpnet-base-v2")
+    kept = weights_folder() / MPNET.folder
+    kept.mkdir(parents=True)
+    for file in MPNET.files:
+        (kept / file.name).write_bytes(b"something else")
+    assert default_similarity() == "all-mpnet-base-v2"
+    assert chosen_similarity(ScoringSettings(similarity="wordllama")) == "wordllama"
+    assert chosen_similarity(ScoringSettings()) == "all-mpnet-base-v2"
+    with pytest.raises(EnvironmentProblem, match="is not the published file"):
+        load_similarity("all-mpnet-base-v2")
 
 
 def test_the_table_imports_no_model(tmp_path: Path) -> None:

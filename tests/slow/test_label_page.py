@@ -15,11 +15,12 @@ from PIL import Image, ImageDraw
 
 from gta_bench.metrics.labels import settled_scores
 from gta_bench.runs.labels import read_adjudication, read_labels
-from tests.browser import browse, install
+from tests.browser import browse
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("chromium", "npm")]
 TASKS = (task("1", leaves=2), task("2", leaves=1))
 REPORT = b"# Sales in spring\n\nMarch 120, April 140, May 90. April was the best month.\n"
 # Ada uses no mouse: name, score keys, reason, Ctrl+Enter; the last leaf by arrows and Enter alone.
@@ -29,7 +30,11 @@ async function look(browser, site) {
   const ada = await (await browser.newContext({ acceptDownloads: true })).newPage();
   await ada.goto(site);
   const keys = ada.keyboard;
-  const arrived = (part) => ada.waitForURL((url) => url.href.includes(part));
+  // A page that is loaded is not yet one whose first field has the focus.
+  const arrived = async (part) => {
+    await ada.waitForURL((url) => url.href.includes(part));
+    await ada.waitForFunction(() => document.activeElement !== document.body);
+  };
   await keys.type('ada');
   await keys.press('Enter');
   await arrived('/label/ada/1');
@@ -87,11 +92,6 @@ async function look(browser, site) {
   return { found, none, kept, settling, text };
 }
 """
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("npm"))
 
 
 def chart() -> bytes:

@@ -14,9 +14,9 @@ from tests.llm_server import MODEL, llm_server
 
 pytestmark = pytest.mark.slow
 
-# The tasks with the fewest leaves: 7 + 7 + 8 + 8 + 9.
-TASKS = ("127", "98", "122", "71", "111")
-LEAVES = 39
+# The tasks with the fewest leaves: 7 + 7; all twenty are measured by hand (tests/measure).
+TASKS = ("127", "98")
+LEAVES = 14
 # The descriptions of all 37 tools would take this model longer to read than all the rest.
 TOOLS = ("OCR", "ImageDescription", "Calculator", "Plot", "HtmlFileGenerator", "XlsxFileGenerator")
 LONG = b"The tide rises and falls, and the harbour master writes it down.\n" * 400
@@ -45,7 +45,7 @@ def few_tools(released: Path, folder: Path) -> Path:
     return folder
 
 
-def test_five_tasks_from_the_first_call_to_the_report_with_a_kill_between(
+def test_two_tasks_from_the_first_call_to_the_report_with_a_kill_between(
     tmp_path: Path, workflow_dir: Path, proxy: RecordingProxy
 ) -> None:
     data = few_tools(workflow_dir, tmp_path / "data")
@@ -55,7 +55,7 @@ def test_five_tasks_from_the_first_call_to_the_report_with_a_kill_between(
     assert "GTA-Workflow" in whole.printed
     judged = [call.request for call in whole.calls if call.request.get("response_format")]
     assert all(request["response_format"]["type"] == "json_schema" for request in judged)
-    assert 5 <= len(whole.calls) - len(judged) <= 3 * 5, "three turns a task"
+    assert 2 <= len(whole.calls) - len(judged) <= 3 * 2, "three turns a task"
     assert "none of 1 pictures, because you read text only" in json.dumps(judged)
     page = gta(tmp_path, "report", "run", "--html", "page.html")
     assert page.returncode == 0, page.stderr
@@ -69,7 +69,7 @@ def test_text_that_is_too_long_is_cut_and_the_judge_is_told(
     stored_run(tmp_path / "run", [task("1", 2)], {"log.txt": LONG})
     budget = {"max_connections": 1, "timeout": 1800}
     settings_file(tmp_path, proxy.url, MODEL, budget=budget, pictures=False, context_tokens=2048)
-    result = gta(tmp_path, "score", "run", "--judge", "local")
+    result = gta(tmp_path, "score", "run", "--judge", "local", "--no-preflight")
     assert result.returncode in (0, 1), result.stderr
     calls = proxy.taken()
     assert all("only the first" in json.dumps(call.request) for call in calls)

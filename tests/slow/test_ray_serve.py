@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
@@ -96,6 +97,9 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
     options = ["--port", str(port), "--token-env", "GTA_TOOLS_TOKEN", "plan.yaml"]
     own = {"GTA_TOOLS_TOKEN": TOKEN, "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
     with ExitStack() as stack:
+        # Not in pytest's folder: paths of sockets must be short.
+        short = stack.enter_context(TemporaryDirectory(prefix="gta-ray-", dir="/tmp"))
+        own["RAY_TMPDIR"] = short
         said = stack.enter_context((folder / "said").open("w+"))
         process = subprocess.Popen(
             [*command, *options], cwd=folder, env={**os.environ, **own}, stderr=said
@@ -167,12 +171,16 @@ def test_replicas_come_with_the_load_and_go_after_it(on_ray: OnRay, tmp_path: Pa
             most = max(most, len(on_ray.replicas("scaled")))
 
     async def load() -> list[Came]:
+        """Eight calls at a time until both replicas are there: a process may start slowly."""
         there = await on_ray.connect()
+        call = ("Solver", {"command": SLEEPY})
+        results: list[Came] = []
+        end = time.monotonic() + PATIENCE
         try:
-            call = ("Solver", {"command": SLEEPY})
-            return await asyncio.gather(
-                *(in_new_workspace(there, tmp_path, *call) for _ in range(8))
-            )
+            while most < 2 and time.monotonic() < end:
+                calls = (in_new_workspace(there, tmp_path, *call) for _ in range(8))
+                results += await asyncio.gather(*calls)
+            return results
         finally:
             await there.aclose()
 

@@ -27,8 +27,9 @@ from tests.harnesses.scripted import (
 )
 from tests.judging.builders import honest
 from tests.judging.stored import settings_file
+from tests.needs import needs, require_programs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("bwrap")]
 CODEX = "0.166.0"
 AGENTS_SDK = "0.24.0"
 
@@ -36,6 +37,7 @@ AGENTS_SDK = "0.24.0"
 @pytest.fixture(scope="module")
 def codex(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Codex CLI of the pinned version; the folder of its program."""
+    require_programs("npm")
     folder = tmp_path_factory.mktemp("npm")
     subprocess.run(
         ["npm", "install", "--no-audit", "--no-fund", "--silent", f"@openai/codex@{CODEX}"],
@@ -100,7 +102,7 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
     assert kept == b"# Report\n"
     assert unit.usage.model_calls == 3
     manifest = read_manifest(out)
-    assert (manifest.system.harness, manifest.system.harness_version) == ("codex", CODEX)
+    assert (manifest.spec.system.harness, manifest.spec.system.harness_version) == ("codex", CODEX)
     assert manifest.packages["inspect_swe"] == driver_version()
     said = report(out, config)
     assert "strict   1/1  8.00   100.00   100.00" in said

@@ -12,17 +12,18 @@ import pytest
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
-from gta_bench.records.run import Usage
+from gta_bench.records.units import Usage
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.page import report_page
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.tasks.pages import read_material
-from tests.browser import browse, install
+from tests.browser import browse
 from tests.cli.test_run import gta
+from tests.needs import needs
 from tests.reports.leaderboard.bundles import gold_run
 from tests.reports.test_atomic_page import material, silent
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("chromium", "npm")]
 
 VISIT = """
 async function look(browser, site) {
@@ -47,11 +48,6 @@ async function look(browser, site) {
   return await page.textContent('body');
 }
 """
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("npm"))
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,10 @@ import pytest
 
 from gta_bench.reports.leaderboard.entries import published
 from gta_bench.reports.leaderboard.site import build_site
-from tests.browser import browse, install
+from tests.browser import browse
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("chromium", "npm")]
 
 VISIT = """
 async function look(browser, site) {
@@ -69,11 +70,6 @@ async function look(browser, site) {
   return found;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("npm"))
 
 
 @pytest.fixture(scope="module")

@@ -92,11 +92,11 @@ def test_the_report_says_it_in_words_and_task_by_task(effects: Callable[[str], A
     runs = [folder / name for name in ("plain", *CONTROLS)]
     table = gta("report", *runs)
     assert "What tools are worth" in table.stdout
-    assert "8 replies were spoiled, in 8 units; of the 8 of these that it solves, 8 break." in (
+    assert "spoiled: 8 replies in 8 units; of the 8 of these that it solves, 8 break." in (
         table.stderr
     )
     assert "solved only without the control: tasks 0, 1, 2, 3, 4, 5, 6, 7." in table.stderr
-    assert "0 of the 8 units that it solves with tools are solved without any" in table.stderr
+    assert "0 of 8 units that it solves with tools stay solved without any" in table.stderr
     assert "it recovered from 0 of" in table.stderr
     assert "under controls (no-tools; seed 0)" in table.stderr
     page = gta("report", *runs, "--format", "markdown").stdout
@@ -144,4 +144,4 @@ def test_another_control_is_another_run(data: Path, effects: Callable[[str], Any
         (("--control", "no-tools", "--control-seed", "3"), "control_seed"),
     ):
         result = gta("run", "atomic", *options, *change, "--out", folder / "no-tools")
-        assert f"another setting ({said})" in str(result.exception)
+        assert f"another setting ({said}: " in str(result.exception)

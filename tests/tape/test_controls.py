@@ -146,7 +146,7 @@ def test_distractors_stand_among_the_tasks_tools_and_depend_on_the_seed() -> Non
     assert {tool.name for tool in first} == set(known)
     assert first == controls("distractors=10").offer(own, known, task="1", epoch=1)
     assert first != controls("distractors=10", seed=1).offer(own, known, task="1", epoch=1)
-    with pytest.raises(UsageError, match="only 10 tools are there"):
+    with pytest.raises(UsageError, match="leaves out only 10 tools"):
         controls("distractors=11").offer(own, known, task="1", epoch=1)
 
 

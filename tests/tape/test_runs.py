@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.records.run import Unit
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder, read_manifest, read_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.tape.storage import TAPE, tape_digest
@@ -44,9 +44,9 @@ def bare(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def units(out: Path) -> Sequence[Unit]:
+def units(out: Path) -> Sequence[AtomicUnit]:
     manifest = read_manifest(out)
-    return read_units(log_folder(out), manifest.tasks, manifest.epochs).units
+    return read_units(log_folder(out), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit).units
 
 
 def counts(scores: RunScores) -> object:
@@ -92,7 +92,7 @@ def test_a_recorded_run_replays_identically_without_backends_and_network(
 
 
 def test_the_manifest_has_the_digest_of_the_tape(recorded: Path) -> None:
-    tape = read_manifest(recorded / "run").tape
+    tape = read_manifest(recorded / "run").spec.tape
     assert tape is not None
     assert (tape.mode, tape.origin) == ("record", "live")
     assert tape.digest == tape_digest(recorded / "tape")
@@ -159,7 +159,7 @@ def test_the_reference_replayed_has_154_of_156_answers_and_uses_no_tool(
     _equal_calls_get_their_own_replies(played)
 
 
-def _equal_calls_get_their_own_replies(played: dict[str, Unit]) -> None:
+def _equal_calls_get_their_own_replies(played: dict[str, AtomicUnit]) -> None:
     for one, two, tool in (
         ("50", "51", "ImageDescription"),
         ("103", "204", "Calculator"),
@@ -178,7 +178,7 @@ def test_a_changed_argument_is_refused_and_the_report_shows_the_nearest_recorded
 ) -> None:
     agent = ("--agent", "tests.tape.agents:reference_call", "--model", "mockllm/model")
     result = run(atomic_dir, tmp_path / "run", *agent, "--tasks", "2", "--tape", reference)
-    assert "1 calls had no recorded reply" in result.stderr
+    assert "1 call had no recorded reply" in result.stderr
     unit = units(tmp_path / "run")[0]
     assert unit.calls[0].status == "unavailable"
     assert "Nearest recorded call: " in unit.calls[0].message

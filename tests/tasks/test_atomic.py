@@ -10,7 +10,10 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import ChatMessage, ModelOutput, get_model
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import task_digests
 from gta_bench.records.steps import AnswerStep, CallStep
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
@@ -59,7 +62,7 @@ def test_an_agent_works_with_the_real_calculator(root: Path, tmp_path: Path) -> 
     metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     assert metrics["strict_ans_acc"] == 100
     assert metrics["strict_l_f1"] == 100
-    unit = read_units(tmp_path / "run" / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "run" / "logs", ["0"], 1, AtomicUnit).units[0]
     assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
     assert unit.trace is not None
     assert unit.trace[-1] == AnswerStep(content="It is 42.")
@@ -93,7 +96,7 @@ def test_a_call_that_fails_is_in_the_trace_and_the_agent_goes_on(
         return native_call("Calculator", {"expression": "6/0"})
 
     evaluate(root, tmp_path / "run", divides)
-    unit = read_units(tmp_path / "run" / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "run" / "logs", ["0"], 1, AtomicUnit).units[0]
     first = (unit.trace or ())[0]
     assert isinstance(first, CallStep)
     assert first.error is not None
@@ -108,14 +111,15 @@ def test_the_turns_are_bounded(root: Path, tmp_path: Path) -> None:
         lambda *_: native_call("Calculator", {"expression": "1+1"}),
         max_turns=2,
     )
-    unit = read_units(tmp_path / "run" / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "run" / "logs", ["0"], 1, AtomicUnit).units[0]
     assert [step.step for step in unit.trace or ()] == ["call", "reply", "call", "reply"]
 
 
 def test_gold_replays_the_reference_through_the_tools(root: Path, tmp_path: Path) -> None:
     evaluate(root, tmp_path / "run", None, agent="gold")
-    unit = read_units(tmp_path / "run" / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "run" / "logs", ["0"], 1, AtomicUnit).units[0]
     assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+    assert unit.digests == task_digests(load_atomic(root), "0")
 
 
 def test_a_workspace_of_another_epoch_lies_apart(tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import task_digests
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import read_units
 from gta_bench.tasks.atomic_step import atomic_step
 from tests.builders import atomic_task, call, parameter, tool, write_atomic
@@ -77,19 +80,20 @@ def test_the_log_shows_what_was_expected_what_came_and_why_it_counts(tmp_path: P
 
 def test_units_are_read_back_from_the_log(tmp_path: Path) -> None:
     evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", reader)
-    found = read_units(tmp_path / "logs", ["0", "1"], 1)
+    found = read_units(tmp_path / "logs", ["0", "1"], 1, AtomicUnit)
     unit = found.units[0]
     assert unit.trace == (
         CallStep(name="OCR", arguments={"image": "inputs/menu.jpg"}),
         AnswerStep(content="It costs 7."),
     )
     assert (unit.usage.model_calls, unit.usage.input_tokens) == (2, 20)
+    assert unit.digests == task_digests(load_atomic(tmp_path / "data"), "0")
     assert found.not_run == (("1", 1),)
 
 
 def test_an_empty_reply_is_malformed_and_scores_nothing(tmp_path: Path) -> None:
     evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", lambda *_: said(" "))
-    unit = read_units(tmp_path / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]
     assert all(isinstance(step, MalformedStep) for step in unit.trace or ())
 
 
@@ -99,10 +103,11 @@ def test_a_model_that_fails_leaves_the_sample_unscored(tmp_path: Path) -> None:
 
     log = evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", broken)
     assert log.status == "error"
-    unit = read_units(tmp_path / "logs", ["0"], 1).units[0]
+    unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]
     assert unit.trace is None
     assert unit.failure is not None
     assert "the provider is down" in unit.failure
+    assert unit.digests == task_digests(load_atomic(tmp_path / "data"), "0")
 
 
 def test_upstreams_agent_is_offered_toolmetas_definitions(tmp_path: Path) -> None:

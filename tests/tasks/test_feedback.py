@@ -16,7 +16,6 @@ from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from gta_bench.tasks.feedback import Judged, look_back, run_rounds
-from gta_bench.tasks.workflow_run import plan
 from tests.tasks.test_atomic_step import said
 from tests.tasks.workflow_runs import (
     JUDGE,
@@ -66,9 +65,7 @@ def play(
 ) -> Sequence[tuple[StorePath, Judged]]:
     run = wanted(data)
     return list(
-        run_rounds(
-            run, plan(run), out, unwatched, judge_by_words, rounds=rounds, level=level, model=model
-        )
+        run_rounds(*run, out, unwatched, judge_by_words, rounds=rounds, level=level, model=model)
     )
 
 
@@ -96,7 +93,7 @@ def test_each_round_is_an_ordinary_run_that_keeps_its_own_workspace(
         for one in (out, second)
     ]
     assert names == [["page.html"], ["more.html", "page.html"]]
-    back = read_manifest(second).feedback
+    back = read_manifest(second).spec.feedback
     assert back is not None
     assert (back.round, back.level, back.judge) == (2, "pass-fail", JUDGE)
     assert (second / ARTEFACTS).resolve() == (out / ARTEFACTS).resolve()
@@ -160,8 +157,7 @@ def test_a_round_with_units_that_have_no_score_is_the_last_one(data: Path, tmp_p
     run = wanted(data)
     played = list(
         run_rounds(
-            run,
-            plan(run),
+            *run,
             tmp_path / "run",
             unwatched,
             half,
@@ -183,8 +179,7 @@ def test_a_judge_that_nobody_waits_for_does_not_stop_the_rounds(data: Path, tmp_
 
     run = wanted(data, tasks="1")
     played = run_rounds(
-        run,
-        plan(run),
+        *run,
         tmp_path / "run",
         unwatched,
         with_another,

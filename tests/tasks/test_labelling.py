@@ -241,7 +241,7 @@ def test_a_unit_with_an_open_leaf_corrects_no_rate_and_disputes_are_told(run: Pa
     result = CliRunner().invoke(gta, ["judge", "calibrate", str(run), "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)[0]["scores"] == []
-    assert "1 disputed leaves are left out" in result.stderr
+    assert "1 disputed leaf left out" in result.stderr
 
 
 def test_the_order_is_random_but_the_same(run: Path) -> None:

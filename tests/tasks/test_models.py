@@ -66,3 +66,15 @@ def test_a_known_price_makes_the_cost_known() -> None:
     assert info is not None
     assert info.cost is not None
     assert (info.cost.input, info.cost.output) == (2.0, 8.0)
+
+
+@pytest.mark.parametrize(("variable", "key"), [(None, "none"), ("secret", "secret")])
+def test_a_server_of_ones_own_needs_no_key(
+    variable: str | None, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MY_OWN_API_KEY", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("MY_OWN_API_KEY", variable)
+    own = ModelSettings(model="openai-api/my-own/x", base_url="http://127.0.0.1:9/v1")
+    model = open_model(choose_model("own", Settings(models={"own": own})), BudgetSettings())
+    assert model.api.api_key == key

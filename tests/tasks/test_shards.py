@@ -11,16 +11,18 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 from gta_bench.cluster.backend import INLINE, Backend, Inline, Tick, Work
 from gta_bench.errors import RunError, WorkFailed
 from gta_bench.records.progress import RunProgress
-from gta_bench.records.run import RunManifest
+from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.logs import ReadUnits, kept_units, log_files
-from gta_bench.runs.plan import PLAN, locked, read_plan, shards_folder
+from gta_bench.runs.lock import locked
+from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
+from gta_bench.runs.plan import PLAN, read_plan, shards_folder
 from gta_bench.runs.progress import progress_folder, read_command, read_progress
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
-from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
 from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
+from tests.planning import Planned, planned
 
 TASKS = 6
 
@@ -54,7 +56,7 @@ class Bench:
         self.server = server
         self.told: list[RunProgress] = []
 
-    def wanted(self, *, epochs: int = 1, **budget: float) -> AtomicRun:
+    def wanted(self, *, epochs: int = 1, **budget: float) -> Planned:
         # Every call has ten input tokens: a dollar.
         model = ModelSettings(
             model="openai-api/local/scripted",
@@ -63,24 +65,20 @@ class Bench:
             input_price=100_000.0,
             output_price=0.0,
         )
-        return AtomicRun(
-            data=self.data,
+        return planned(
+            self.data,
+            "step",
             model=ChosenModel(model.model, model),
-            agent="toolcalling",
-            images="path",
-            tasks=None,
             epochs=epochs,
             settings=Settings(budget=BudgetSettings(max_retries=0, **budget)),  # type: ignore[arg-type]
-            mode="step",
-            similarity="exact-or-half",
         )
 
-    def run(self, backend: Backend = INLINE, *, epochs: int = 1, **budget: float) -> ReadUnits:
+    def run(
+        self, backend: Backend = INLINE, *, epochs: int = 1, **budget: float
+    ) -> ReadUnits[AtomicUnit]:
         wanted = self.wanted(epochs=epochs, **budget)
-        return execute(wanted, self.manifest(wanted), self.out, self.told.append, backend=backend)
-
-    def manifest(self, wanted: AtomicRun) -> RunManifest:
-        return plan(wanted)
+        execute(*wanted, self.out, self.told.append, backend=backend)
+        return read_units(log_folder(self.out), wanted.manifest.spec.tasks, epochs, AtomicUnit)
 
     def samples(self) -> dict[tuple[str, int], set[str | None]]:
         """Every finished sample of every log."""
@@ -133,8 +131,11 @@ def test_shards_become_one_log_that_says_what_one_process_says(bench: Bench) -> 
 def test_nothing_is_run_twice_when_an_interrupted_run_is_continued_by_another_backend(
     bench: Bench,
 ) -> None:
-    with pytest.raises(WorkFailed, match=r"^Interrupted\. 4 of 6 units are finished and safe"):
+    with pytest.raises(
+        WorkFailed, match=r"^Interrupted\. 4 of 6 units are finished and safe"
+    ) as end:
         bench.run(Two(interrupted_after=2))
+    assert end.value.exit_code == 130
     before, asked = bench.samples(), bench.server.asked
     assert len(before) == 4
     found = bench.run(INLINE)
@@ -174,8 +175,10 @@ def test_the_cost_of_the_whole_run_is_held_within_the_units_in_flight(bench: Ben
     stopped = bench.told[-1]
     assert stopped.stopped == "The run has spent the $5 of budget.cost_usd"
     assert (stopped.done, stopped.cost_usd) == (spent / 2, spent)
-    failures = {unit.failure for unit in found.units if unit.failure}
-    assert all("did not begin" in failure for failure in failures)
+    assert [unit.failure for unit in found.units] == [None] * stopped.done
+    assert len(found.not_run) == TASKS - stopped.done
+    assert (stopped.failed, stopped.causes) == (0, {})
+    assert stopped.needed_usd == 2 * TASKS
     bench.run(Two(), cost_usd=5.0)
     assert sum(one.finished for one in kept_units(log_folder(bench.out)).values()) == spent / 2
     found = bench.run(Two())
@@ -186,7 +189,8 @@ def test_no_unit_begins_after_the_time_of_the_command(bench: Bench) -> None:
     bench.server.delay = 0.2
     found = bench.run(Two(), hours=0.5 / 3600, max_connections=1)
     assert bench.told[-1].stopped == "The time that budget.hours gives to a command is over"
-    assert any(unit.failure for unit in found.units)
+    assert found.not_run
+    assert (bench.told[-1].failed, bench.told[-1].needed_usd) == (0, None)
     bench.server.delay = 0.0
     found = bench.run(Two())
     assert [unit.failure for unit in found.units] == [None] * TASKS
@@ -300,9 +304,10 @@ def test_a_named_harness_on_the_open_network_stays_in_one_process(bench: Bench) 
     from gta_bench.harnesses.choice import Harness
 
     harness = Harness(kind="named", target="codex", network="open")
-    wanted = replace(bench.wanted(), harness=harness)
+    wanted = bench.wanted()
+    resources = replace(wanted.resources, harness=harness)
     with pytest.raises(UsageError, match="leave out --workers"):
-        execute(wanted, plan(bench.wanted()), bench.out, bench.told.append, backend=Two())
+        execute(wanted.manifest, resources, bench.out, bench.told.append, backend=Two())
 
 
 @pytest.mark.parametrize("road", ["link/run", "data/../run", "a b/ä/run"])

@@ -7,14 +7,18 @@ import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import ChatMessage, ModelOutput, get_model
 
+from gta_bench.datasets.digest import task_digests
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.directory import files_folder
-from gta_bench.tasks.system_run import SystemRun
+from gta_bench.runs.directory import files_folder, log_folder
+from gta_bench.runs.logs import read_units
+from gta_bench.runs.samples import UnitStore
+from gta_bench.tasks.system_run import execute
 from gta_bench.tasks.workflow import deliver, workflow
-from gta_bench.tasks.workflow_run import execute, plan
 from tests.builders import PNG, workflow_task, write_workflow
+from tests.planning import Planned
 from tests.tasks.test_atomic_step import said
 from tests.tasks.workflow_runs import (
     WRITER,
@@ -34,8 +38,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("workflow") / "data")
 
 
-def play(run: SystemRun, out: Path, model: object) -> tuple[WorkflowUnit, ...]:
-    return execute(run, plan(run), out, lambda well: None, model=model).units  # type: ignore[arg-type]
+def play(run: Planned, out: Path, model: object) -> tuple[WorkflowUnit, ...]:
+    execute(*run, out, lambda well: None, model=model)  # type: ignore[arg-type]
+    spec = run.manifest.spec
+    return read_units(log_folder(out), spec.tasks, spec.epochs, WorkflowUnit).units
 
 
 def test_what_the_system_wrote_is_kept_by_content_with_its_name(data: Path, tmp_path: Path) -> None:
@@ -64,6 +70,7 @@ def test_inputs_are_kept_too_and_strays_are_named(tmp_path: Path) -> None:
     assert [file.path for file in unit.inputs] == ["inputs/a.png"]
     assert ArtefactStore(out / ARTEFACTS).read(unit.inputs[0].digest) == PNG
     assert unit.strays == ("folder",)
+    assert unit.digests == task_digests(load_workflow(data), "1")
 
 
 def test_the_silent_agent_delivers_nothing_and_that_is_its_own_fault(
@@ -77,7 +84,7 @@ def test_the_silent_agent_delivers_nothing_and_that_is_its_own_fault(
 
 def test_gold_has_nothing_to_replay(data: Path) -> None:
     with pytest.raises(UsageError, match="GTA-Workflow has none"):
-        plan(wanted(data, agent="gold"))
+        wanted(data, agent="gold")
     with pytest.raises(UsageError, match="GTA-Workflow has none"):
         deliver(str(data), agent="gold")
 
@@ -123,7 +130,7 @@ def test_inspect_runs_the_task_by_itself(data: Path, tmp_path: Path) -> None:
     )[0]
     assert log.status == "success"
     assert log.samples is not None
-    assert log.samples[0].store["gta_deliverables"][0]["path"] == "outputs/page.html"
+    assert log.samples[0].store_as(UnitStore).deliverables[0].path == "outputs/page.html"
 
 
 @pytest.mark.slow

@@ -9,19 +9,20 @@ from typing import Any
 from inspect_ai.model import ChatMessage, Model, ModelOutput, get_model
 
 from gta_bench.records.progress import RunProgress
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
 from gta_bench.tasks.feedback import Judged
 from gta_bench.tasks.models import ChosenModel
-from gta_bench.tasks.system_run import SystemRun
-from gta_bench.tasks.workflow_run import execute, plan
+from gta_bench.tasks.system_run import execute
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
+from tests.planning import Planned, planned
 from tests.tasks.test_atomic_step import native_call, said
 
 WRITER = tool("HtmlFileGenerator", parameter("html_code"), parameter("filename"))
@@ -46,17 +47,8 @@ def write_dataset(root: Path) -> Path:
     return write_workflow(root, {"1": task, "2": task}, toolmeta=[WRITER])
 
 
-def wanted(data: Path, **changes: Any) -> SystemRun:
-    options = {
-        "data": data,
-        "model": MODEL,
-        "agent": "toolcalling",
-        "images": "path",
-        "tasks": None,
-        "epochs": 1,
-        "settings": Settings(),
-    }
-    return SystemRun(**{**options, **changes})
+def wanted(data: Path, **changes: Any) -> Planned:
+    return planned(data, "workflow", **{"model": MODEL, **changes})
 
 
 def scripted(reply: Callable[[list[ChatMessage]], ModelOutput]) -> Model:
@@ -80,7 +72,7 @@ def judged_run(folder: Path) -> Path:
     """A small run in the folder, with a scripted system and judge."""
     run = wanted(write_dataset(folder / "data"))
     model = scripted(one_page("quokka"))
-    execute(run, plan(run), folder / "run", lambda well: None, model=model)
+    execute(*run, folder / "run", lambda well: None, model=model)
     judge_by_words(folder / "run")
     return folder / "run"
 
@@ -89,7 +81,9 @@ def judge_by_words(run: StorePath) -> Judged:
     """10 for a leaf whose animal stands in a deliverable, else 3; a score that is there holds."""
     manifest, store = read_manifest(run), ArtefactStore(run / ARTEFACTS)
     known = read_verdicts(run)
-    for unit in read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units:
+    for unit in read_units(
+        log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units:
         text = b" ".join(store.read(file.digest) for file in unit.deliverables).decode()
         for leaf in unit.task.leaves():
             key = VerdictKey(task=unit.task.id, epoch=unit.epoch, leaf=leaf.id, judge=JUDGE)

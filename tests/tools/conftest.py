@@ -1,6 +1,5 @@
 import asyncio
 import io
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import FetchError, ToolUnavailable
 from gta_bench.records.results import ToolResult
 from gta_bench.settings import Settings
-from gta_bench.tools.backends.weights import KNOWN, fetch
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox
+from gta_bench.weights import KNOWN, fetch
+from tests.needs import require_programs
 from tests.tools.openai_server import OpenAiServer, openai_server
 
 Call = Callable[..., ToolResult]
@@ -99,6 +99,5 @@ def jail() -> Iterator[Jail]:
 @pytest.fixture(scope="session")
 def media_box(jail: Jail) -> Toolbox:
     """The toolbox of a machine with ffmpeg and a jail, without endpoints."""
-    if shutil.which("ffmpeg") is None:
-        pytest.skip("ffmpeg is not installed: apt install ffmpeg")
+    require_programs("ffmpeg")
     return Toolbox(Equipment(Settings(), jail=jail))

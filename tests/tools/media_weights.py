@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gta_bench.tools.backends.weights import KNOWN, Weights, WeightsFile, fetch
+from gta_bench.weights import KNOWN, Weights, WeightsFile, fetch
 from tests.llm_server import CACHE
 
 SPEECH = Weights(

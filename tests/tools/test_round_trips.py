@@ -15,6 +15,7 @@ from gta_bench.content.xlsx import read_xlsx
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 
 ROWS = [["地区 Region", "Q2", "Q3"], ["华东 East", "1200", "1350"], ["South", "980", "1010"]]
 MARKDOWN = """# 市场报告 Report
@@ -64,6 +65,7 @@ def test_a_word_document_comes_back_as_the_markdown_it_was_made_from(desk: Desk)
     assert desk.call("ReadDOCX", file=path) == MARKDOWN
 
 
+@needs("bwrap", "soffice")
 def test_a_sheet_comes_back_cell_by_cell_with_its_formulas(desk: Desk, jail: Jail) -> None:
     sheets: dict[str, JsonValue] = {
         "Sales": [["item", "price", "sum"], ["007", 2.5, "=B2*2"], ["茶", 3, "=B3*2"]],

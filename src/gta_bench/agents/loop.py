@@ -15,6 +15,7 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.results import ToolResult
+from gta_bench.records.run import LoopLimits
 from gta_bench.records.steps import (
     AnswerStep,
     CallStep,
@@ -27,11 +28,11 @@ from gta_bench.records.steps import (
 )
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
+from gta_bench.tools.catalog import own_category
 from gta_bench.tools.source import ToolSource
 
 TOOL_ERROR = "TOOL_ERROR"
 UNAVAILABLE = "UNAVAILABLE"
-MAX_TURNS = 10
 
 
 @dataclass
@@ -55,7 +56,7 @@ async def work_on(
     workspace: Workspace,
     *,
     tools: Sequence[ToolSpec],
-    max_turns: int = MAX_TURNS,
+    limits: LoopLimits,
     before: Work | None = None,
 ) -> Work:
     """Loop until the agent answers or its turns are up; what it does wrong is in the trace.
@@ -63,13 +64,13 @@ async def work_on(
     `before` is work that the agent goes on with; its last turn is what it is asked now.
     """
     work = before or Work([UserTurn(content=task.request)])
-    for turn in range(1, max_turns + 1):
+    for turn in range(1, limits.max_turns + 1):
         history = History(
             task=task.id,
             attachments=task.attachments,
             turns=tuple(work.turns),
             mode="end-to-end",
-            last=turn == max_turns,
+            last=turn == limits.max_turns,
         )
         decision = await decide(history, tools)
         if decision.thought:
@@ -132,6 +133,7 @@ def _failed(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> 
         tool=tool,
         status="unavailable" if isinstance(problem, ToolUnavailable) else "error",
         seconds=seconds,
+        category=own_category(tool),
         message=f"{problem}" if nearest is None else f"{problem} Nearest recorded call: {nearest}.",
         taped=None if nearest is None else "missing",
         control="fault" if isinstance(problem, InjectedFault) else None,
@@ -148,4 +150,5 @@ def _done(result: ToolResult) -> CallRecord:
         jail=result.jail,
         taped=result.taped,
         control=result.control,
+        category=own_category(result.tool),
     )

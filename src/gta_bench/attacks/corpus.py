@@ -10,11 +10,12 @@ from gta_bench.attacks.carriers import CARRIERS, Work
 from gta_bench.attacks.payloads import CLEAN, attacked_task, words
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, open_run
-from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.imported import write_imported
 
 # Raised by every change of a payload or a carrier.
 VERSION = 1
@@ -64,18 +65,20 @@ def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
     if not begun:
         store = ArtefactStore(run / ARTEFACTS)
         units = [_unit(attack, work, store) for attack, work in works.items()]
-        write_imported_workflow(run, manifest, units)
+        write_imported(run, manifest, units)
     return missing
 
 
 def _manifest(names: Sequence[str]) -> RunManifest:
     return RunManifest(
         created=datetime.now(UTC),
-        dataset="workflow",
+        spec=RunSpec(
+            dataset="workflow",
+            mode="workflow",
+            system=System(model="none/none", agent="attack"),
+            tasks=tuple(names),
+        ),
         dataset_digest=sha256(f"attacks {VERSION} {names}".encode()).hexdigest(),
-        mode="workflow",
-        system=System(model="none/none", agent="attack"),
-        tasks=tuple(names),
         notes=("Works that try to talk the judge into a score, and their honest twins.",),
     )
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from gta_bench.attacks.carriers import Work
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import RunManifest, System, WorkflowUnit
+from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.directory import log_folder, open_run
-from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.directory import log_folder, open_run, read_manifest
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.store import StorePath
 
 BOAST: Final = (
@@ -58,20 +59,25 @@ def write_null(
     """A null system's work on the tasks of another run, as a run of its own."""
     manifest = RunManifest(
         created=datetime.now(UTC),
-        dataset="workflow",
+        spec=RunSpec(
+            dataset="workflow",
+            mode="workflow",
+            system=System(model="none/none", agent=name),
+            tasks=tuple(unit.task.id for unit in units),
+        ),
         dataset_digest=like.dataset_digest,
-        mode="workflow",
-        system=System(model="none/none", agent=name),
-        tasks=tuple(unit.task.id for unit in units),
+        dataset_tasks=like.dataset_tasks,
         notes=("A system that does nothing: the floor of its judges.",),
     )
-    begun = log_folder(run).is_dir()
+    # The run whose tasks they are may have been extended meanwhile.
+    known = {*read_manifest(run).spec.tasks} if log_folder(run).is_dir() else set()
     manifest = open_run(run, manifest)
-    if begun:
+    new = [unit for unit in units if unit.task.id not in known]
+    if not new:
         return
     store = ArtefactStore(run / ARTEFACTS)
     made = []
-    for unit in units:
+    for unit in new:
         work = NULLS[name](unit, files)
         for file in unit.inputs:
             store.keep(files.read(file.digest))
@@ -80,10 +86,11 @@ def write_null(
                 task=unit.task,
                 trace=(AnswerStep(content=work.answer),),
                 inputs=unit.inputs,
+                digests=unit.digests,
                 deliverables=tuple(
                     Deliverable(path=f"outputs/{path}", digest=store.keep(data), size=len(data))
                     for path, data in work.files.items()
                 ),
             )
         )
-    write_imported_workflow(run, manifest, made)
+    write_imported(run, manifest, made)

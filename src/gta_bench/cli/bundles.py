@@ -17,6 +17,7 @@ from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.leaderboard import BundleFinding, Entry
 from gta_bench.records.run import DatasetName
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.reports.leaderboard.bundle import gather, listed, run_digest, write_bundle
 from gta_bench.reports.leaderboard.signing import make_key, read_key
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
@@ -28,7 +29,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings, read_secrets
 
 KEY_NAME = "leaderboard-key.pem"
@@ -94,7 +95,7 @@ def _tell(file: Path, checked: Checked) -> None:
 
 def _scored(run: Path) -> ScoredRun:
     manifest = read_manifest(run)
-    scores = read_workflow_scores(run) if manifest.mode == "workflow" else read_scores(run)
+    scores = read_workflow_scores(run) if manifest.spec.mode == "workflow" else read_scores(run)
     return ScoredRun(run.name, manifest, scores, read_floors(run))
 
 
@@ -108,9 +109,11 @@ def _key(file: Path) -> Ed25519PrivateKey:
 def _artefacts(run: Path) -> list[Deliverable]:
     """The deliverables by digest; their paths begin with the task."""
     manifest = read_manifest(run)
-    if manifest.mode != "workflow":
+    if manifest.spec.mode != "workflow":
         return []
-    units = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units
+    units = read_units(
+        log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units
     return [
         file.model_copy(update={"path": f"{unit.task.id}/{file.path}"})
         for unit in units

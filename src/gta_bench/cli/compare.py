@@ -7,10 +7,16 @@ import click
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import RUN
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
+from gta_bench.packages import require_packages
 from gta_bench.records.comparison import Comparison
-from gta_bench.reports.comparison_tables import comparison_remarks, comparison_table, tool_table
-from gta_bench.reports.needs import needs_report_extra
+from gta_bench.reports.comparison_tables import (
+    FLIPS_SHOWN,
+    comparison_remarks,
+    comparison_table,
+    flip_tables,
+    tool_table,
+)
 from gta_bench.reports.tables import markdown
 from gta_bench.runs.store import StorePath
 
@@ -23,12 +29,14 @@ def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> No
     """Compare the first of RUNS with each other one on the tasks that both have (strict).
 
     Differences have 95 % intervals over tasks and p values of paired tests (McNemar's where a task
-    is passed or not, permutation elsewhere), corrected by Holm for all rows. Runs whose dataset,
-    mode, judge, visibility or scoring differ are refused; other differences are told.
+    is passed or not, permutation elsewhere), corrected by Holm for all rows. Runs over two versions
+    of a dataset are compared on the tasks that are the same in both. Runs whose benchmark,
+    mode, judge, visibility or scoring differ are refused; other differences are told. Tasks whose
+    score differs, and Workflow tasks and leaves that succeed in one run only, are listed.
     """
     if len(runs) < 2:
         raise UsageError("A comparison needs two runs or more: gta compare RUN RUN.")
-    needs_report_extra("scipy")
+    require_packages("gta compare", "scipy", extra="report")
     # Reading logs needs the evaluation engine, and the tests need scipy.
     from gta_bench.reports.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
@@ -49,6 +57,8 @@ def comparison_markdown(found: Sequence[Comparison]) -> str:
         parts += [f"## `{one.first}` (A) and `{one.second}` (B)", ""]
         parts += [markdown(comparison_table(one)), ""]
         parts += [f"- {remark}" for remark in comparison_remarks(one)] + [""]
+        for flips in flip_tables(one):
+            parts += [f"### {flips.title}", "", markdown(flips.table), ""]
         if one.tools:
             parts += ["### Tool calls", "", markdown(tool_table(one)), ""]
     return "\n".join(parts).rstrip()
@@ -58,6 +68,11 @@ def _write(found: Sequence[Comparison]) -> None:
     for number, one in enumerate(found):
         click.echo(f"{chr(10) if number else ''}A: {one.first}\nB: {one.second}\n")
         write_table(comparison_table(one), (0,))
+        for flips in flip_tables(one, FLIPS_SHOWN):
+            click.echo(f"\n{flips.title}")
+            write_table(flips.table, flips.words)
+            if flips.left:
+                say(f"And {counted(flips.left, 'more row')}; --markdown and --json have all.")
         if one.tools:
             click.echo("\nTool calls on these tasks")
             write_table(tool_table(one), (0,))

@@ -1,7 +1,6 @@
-"""`gta data`: fetch, verify and describe the datasets."""
+"""`gta data`: fetch, verify, describe and sample the datasets."""
 
 from collections import Counter
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
@@ -15,8 +14,10 @@ from gta_bench.datasets.fetch import SourceName, fetch
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.pins import DatasetName
+from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import counted
 from gta_bench.records.finding import Finding
 from gta_bench.settings import DataSettings, read_settings
 
@@ -28,7 +29,7 @@ def dataset_argument(command: Command) -> Command:
 
 @click.group()
 def data() -> None:
-    """Fetch, verify and describe the datasets."""
+    """Fetch, verify, describe and sample the datasets."""
 
 
 @data.command("fetch")
@@ -55,10 +56,11 @@ def fetch_command(
     pinned = ", ".join(receipt.pinned) or "nothing"
     others = len(receipt.files) - len(receipt.pinned)
     if result.already_there:
-        say(f"{target} is already there and unchanged ({len(receipt.files)} files).")
+        say(f"{target} is already there and unchanged ({counted(len(receipt.files), 'file')}).")
     else:
-        say(f"{len(receipt.files)} files in {target}.")
-        say(f"Checked against the published digests: {pinned}. Not pinned: {others} files.")
+        say(f"{counted(len(receipt.files), 'file')} in {target}.")
+        unpinned = counted(others, "file")
+        say(f"Checked against the published digests: {pinned}. Not pinned: {unpinned}.")
 
 
 @data.command("verify")
@@ -108,6 +110,37 @@ def stats_command(
         write_rows([(name.replace("_", " "), _shown(value)) for name, value in stats])
 
 
+@data.command("subset")
+@dataset_argument
+@click.option("--size", type=click.IntRange(1), required=True, help="Tasks of the subset.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@data_option
+@json_option
+@click.pass_obj
+def subset_command(
+    config_file: str | None,
+    dataset: DatasetName,
+    size: int,
+    seed: int,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    """Choose a stratified subset: its ids on stdout, as `gta run --tasks` takes them.
+
+    The same size and seed give the same tasks everywhere, and a larger size of a seed contains a
+    smaller one. The name ends with a digest of the tasks' content.
+    """
+    root = dataset_root(getattr(_data_settings(config_file, dataset, folder), dataset))
+    loaded = load_atomic(root) if dataset == "atomic" else load_workflow(root)
+    tasks = sample_tasks(loaded, size, seed=seed)
+    subset = name_subset(loaded, tasks, f"{dataset}-{size}-seed{seed}")
+    if as_json:
+        write_json({"name": subset.name, "seed": seed, "tasks": list(subset.tasks)})
+    else:
+        click.echo(",".join(subset.tasks))
+        say(f"{subset.name}: {size} of {len(loaded.tasks)} tasks.")
+
+
 def _data_settings(
     config_file: str | None, dataset: DatasetName, folder: str | None
 ) -> DataSettings:
@@ -117,10 +150,7 @@ def _data_settings(
 
 
 def _checks_with_tools() -> dict[str, Check[AtomicDataset]]:
-    """Checks that run a tool, where it is installed."""
-    if find_spec("pydantic_monty") is None:
-        say("Recorded replies of Calculator are not checked: pip install 'gta-bench[tools]'.")
-        return {}
+    """Checks that run a tool, which only this command imports."""
     from gta_bench.tools.checks import calculator_replies
 
     return {"reply-not-computed": Check("note", calculator_replies)}
@@ -142,8 +172,8 @@ def _write_findings(verified: Verified) -> None:
         for finding in group:
             click.echo(f"  {_place(finding)}: {finding.message}")
     counts = Counter(finding.severity for finding in ranked)
-    words = ", ".join(f"{counts[severity]} {severity}s" for severity in order)
-    say(f"{len(ranked)} findings: {words}.")
+    words = ", ".join(counted(counts[severity], severity) for severity in order)
+    say(f"{counted(len(ranked), 'finding')}: {words}.")
 
 
 def _place(finding: Finding) -> str:

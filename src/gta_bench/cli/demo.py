@@ -1,6 +1,5 @@
 """`gta demo`: the whole pipeline on seven bundled tasks, without key, GPU or download."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -12,7 +11,8 @@ from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.local_model import SMOLLM2, local_weights, open_local, serving_model
 from gta_bench.demo.script import scripted_model
 from gta_bench.demo.script_judge import scripted_judge
-from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.errors import UsageError
+from gta_bench.packages import install_command, require_packages
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import files_folder, write_manifest
@@ -45,10 +45,7 @@ def demo(context: click.Context, out: str) -> None:
     folder = Path(out)
     if folder.exists():
         raise UsageError(f"{folder} exists already: remove it or name another folder with --out.")
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        listed = ", ".join(missing)
-        raise EnvironmentProblem(f"Not installed: {listed}. pip install 'gta-bench[demo]'")
+    require_packages("gta demo", *PACKAGES, extra="demo")
     say("Seven tasks of our own. The tools are real; the model is SCRIPTED and so is the judge, so")
     say("their scores say nothing about a model: they show that the pipeline works here.")
     runs: dict[Path, RunScores | WorkflowScores] = {
@@ -100,7 +97,7 @@ def _small_model(out: Path) -> dict[Path, RunScores]:
     weights = local_weights(Equipment(SETTINGS).weights)
     if weights is None:
         say("A small real model would be measured too, with both of these:")
-        say(f"pip install 'gta-bench[local-model]' and gta tools fetch {SMOLLM2.name}")
+        say(f"{install_command('local-model')} and gta tools fetch {SMOLLM2.name}")
         return {}
     say(f"The same short tasks with a real model, {SMOLLM2.label}: small, so expect little of it.")
     with serving_model(weights) as url, unit_bar("5 short tasks, real model") as listener:

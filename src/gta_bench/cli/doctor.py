@@ -21,8 +21,9 @@ from gta_bench.content.needs import INSTALL_FFMPEG, program_version
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import GtaError
+from gta_bench.errors import GtaError, counted
 from gta_bench.settings import Settings, key_variables, read_key, read_settings
+from gta_bench.similarity.catalog import PUBLISHED, chosen_similarity
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.contract import Availability, Available
 from gta_bench.tools.equipment import equipped
@@ -78,6 +79,7 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
     yield from _jails()
     yield from _programs()
     yield from _tools(settings)
+    yield _similarity(settings)
     yield _dataset("atomic", dataset_root(settings.data.atomic), _count_atomic)
     yield _dataset("workflow", dataset_root(settings.data.workflow), _count_workflow)
 
@@ -137,12 +139,19 @@ async def _states(settings: Settings) -> dict[str, Availability]:
         return {name: toolbox.availability(name) for name in tool_names()}
 
 
+def _similarity(settings: Settings) -> Diagnosis:
+    """How free text is compared; without the published model scores cannot stand beside others."""
+    name = chosen_similarity(settings.scoring)
+    mend = "" if name == PUBLISHED else f"gta tools fetch {PUBLISHED}   (for published scores)"
+    return Diagnosis("similarity", "ok", name, mend)
+
+
 def _dataset(name: str, root: Path, count: Callable[[Path], int]) -> Diagnosis:
     if not root.exists():
         mend = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
         return Diagnosis(f"data {name}", "missing", f"there is no {root}", mend)
     try:
-        return Diagnosis(f"data {name}", "ok", f"{count(root)} tasks in {root}")
+        return Diagnosis(f"data {name}", "ok", f"{counted(count(root), 'task')} in {root}")
     except GtaError as exc:
         mend = f"Remove {root} and run: gta data fetch {name}"
         return Diagnosis(f"data {name}", "broken", str(exc), mend)

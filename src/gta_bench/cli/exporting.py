@@ -9,7 +9,9 @@ from gta_bench.cli.output import say
 from gta_bench.cli.places import RUN
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import counted
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 
@@ -30,7 +32,6 @@ def harbor_command(
 ) -> None:
     """Tasks as Harbor's task folders: our tools by MCP, our scoring as the verifier."""
     from gta_bench.exports.harbor import export_harbor
-    from gta_bench.tasks.evaluation import select_tasks
 
     overrides = {f"data.{name}": folder}
     settings = read_settings(config_path(config_file), overrides=overrides).settings
@@ -40,12 +41,13 @@ def harbor_command(
         else load_workflow(Path(settings.data.workflow))
     )
     made = export_harbor(dataset, select_tasks(dataset.tasks, tasks), Path(out))
-    say(f"{len(made.folders)} tasks in {out}.")
+    say(f"{counted(len(made.folders), 'task')} in {out}.")
     if made.left_out:
         names = " ".join(made.left_out)
         say(f"Left out, as their product is an image and their calls are scored: {names}")
     if made.missing:
-        say(f"The dataset lacks {len(made.missing)} files: {' '.join(made.missing[:10])}")
+        lacking = counted(len(made.missing), "file")
+        say(f"The dataset lacks {lacking}: {' '.join(made.missing[:10])}")
 
 
 @export_group.command("atif")
@@ -55,4 +57,4 @@ def atif_command(run: StorePath, out: str) -> None:
     """The traces of RUN as ATIF trajectories, a file for each task and epoch."""
     from gta_bench.exports.atif import export_atif
 
-    say(f"{export_atif(run, Path(out))} trajectories in {out}.")
+    say(f"{counted(export_atif(run, Path(out)), 'trajectory', 'trajectories')} in {out}.")

@@ -9,13 +9,14 @@ import click
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.datasets.upstream_workflow import read_workflow_predictions
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.harnesses.collecting import FoundFile, keep_files
 from gta_bench.harnesses.delivery import Finished, kept_inputs, write_finished
 from gta_bench.harnesses.folder import read_folder
@@ -28,16 +29,16 @@ from gta_bench.records.run import (
     Mode,
     RunManifest,
     RunMode,
+    RunSpec,
     System,
-    WorkflowUnit,
 )
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
-from gta_bench.runs.imported import write_imported, write_imported_workflow
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.settings import read_settings
-from gta_bench.tasks.evaluation import select_tasks
 
 UNKNOWN = "unknown"
 AGENT = "imported"
@@ -204,9 +205,9 @@ def opencompass_command(
 
 
 def _import_atomic(source: Path, out: Path, dataset: AtomicDataset, planned: RunManifest) -> None:
-    assert planned.mode != "workflow"
-    found = read_predictions(source, dataset, planned.mode)
-    units = [unit for unit in found.units if unit.task.id in planned.tasks]
+    assert planned.spec.mode != "workflow"
+    found = read_predictions(source, dataset, planned.spec.mode)
+    units = [unit for unit in found.units if unit.task.id in planned.spec.tasks]
     write_imported(out, open_run(out, planned), units)
     _say_how_many(len(units), [unit.task.id for unit in units if unit.trace is None], out)
     _say_findings(found.findings)
@@ -216,7 +217,7 @@ def _import_workflow(
     source: Path, out: Path, dataset: WorkflowDataset, planned: RunManifest
 ) -> None:
     stored = read_workflow_predictions(source, dataset)
-    found = [one for one in stored if one.task.id in planned.tasks]
+    found = [one for one in stored if one.task.id in planned.spec.tasks]
     manifest = open_run(out, planned)
     store = ArtefactStore(out / ARTEFACTS)
     units = [
@@ -225,20 +226,24 @@ def _import_workflow(
             trace=one.trace,
             calls=one.calls,
             inputs=kept_inputs(dataset, one.task, store),
+            digests=task_digests(dataset, one.task.id),
             deliverables=keep_files(
                 store, [FoundFile(file.parent, (file.name,), file.name) for file in one.files]
             ).deliverables,
         )
         for one in found
     ]
-    write_imported_workflow(out, manifest, units)
+    write_imported(out, manifest, units)
     kept = read_verdicts(out)
     rows = [row for one in found for row in one.verdicts]
     append_verdicts(out, [row for row in rows if row.key not in kept])
     _say_how_many(len(units), [unit.task.id for unit in units if not unit.trace], out)
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)
-    say(f"{files} deliverables, {len(rows)} stored verdicts, {unscored} of them without a score.")
+    say(
+        f"{counted(files, 'deliverable')}, {counted(len(rows), 'stored verdict')}, "
+        f"{unscored} of them without a score."
+    )
 
 
 def _manifest(
@@ -246,18 +251,21 @@ def _manifest(
 ) -> RunManifest:
     return RunManifest(
         created=datetime.now(UTC),
-        dataset="workflow" if mode == "workflow" else "atomic",
+        spec=RunSpec(
+            dataset="workflow" if mode == "workflow" else "atomic",
+            mode=mode,
+            system=system,
+            tasks=select_tasks(dataset.tasks, tasks),
+            tools=OWN_TOOLS,
+        ),
         dataset_digest=dataset_digest(dataset),
-        mode=mode,
-        system=system,
-        tasks=select_tasks(dataset.tasks, tasks),
-        tools=OWN_TOOLS,
+        dataset_tasks=len(dataset.tasks),
         imported_from=source.name,
     )
 
 
 def _say_how_many(total: int, missing: list[str], out: Path) -> None:
-    say(f"{total - len(missing)} of {total} tasks imported into {out}.")
+    say(f"{total - len(missing)} of {counted(total, 'task')} imported into {out}.")
     if missing:
         say(f"Not delivered, counted as failed under strict: {' '.join(missing)}")
 
@@ -267,4 +275,4 @@ def _say_findings(findings: Sequence[Finding]) -> None:
         place = f"task {finding.task}, " if finding.task else ""
         say(f"{place}{finding.field or finding.file}: {finding.message}")
     if len(findings) > SHOWN:
-        say(f"… and {len(findings) - SHOWN} more findings.")
+        say(f"… and {counted(len(findings) - SHOWN, 'more finding')}.")

@@ -6,9 +6,10 @@ import click
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.metrics.labels import disputed_leaves, settled_scores
-from gta_bench.reports.needs import needs_report_extra
+from gta_bench.packages import require_packages
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.settings import read_settings
@@ -25,14 +26,14 @@ def calibrate(config_file: str | None, run: str, judges: tuple[str, ...], as_jso
     How often a judge is right, how it leans by category and kind of file, and its success rates
     corrected by the labelled tasks (prediction-powered inference) beside the raw ones.
     """
-    needs_report_extra("numpy", "scipy")
+    require_packages("gta judge calibrate", "scipy", extra="report")
     from gta_bench.reports.calibration import (
         bias_table,
         corrected_table,
         figure_table,
     )
     from gta_bench.reports.calibration import calibrate as compare
-    from gta_bench.runs.logs import read_workflow_units
+    from gta_bench.runs.logs import read_units
     from gta_bench.runs.workflow_scoring import score_workflow_run
 
     folder = Path(run)
@@ -46,7 +47,9 @@ def calibrate(config_file: str | None, run: str, judges: tuple[str, ...], as_jso
         raise UsageError(f"No judge {unknown[0]!r} in {run}. Known judges: {', '.join(known)}.")
     settled = settled_scores(raters, words, scores.leaf_threshold)
     manifest = read_manifest(folder)
-    units = read_workflow_units(log_folder(folder), manifest.tasks, manifest.epochs).units
+    units = read_units(
+        log_folder(folder), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units
     compared = [
         compare(table, settled, units, scores)
         for table in scores.judges
@@ -57,7 +60,8 @@ def calibrate(config_file: str | None, run: str, judges: tuple[str, ...], as_jso
         raise UsageError(f"No judge of {run} scored a labelled leaf: `gta score {run} --judge M`.")
     disputed = set(disputed_leaves(raters, scores.leaf_threshold)) - set(settled)
     if disputed:
-        say(f"{len(disputed)} disputed leaves are left out; the label page settles them.")
+        leaves = counted(len(disputed), "disputed leaf", "disputed leaves")
+        say(f"{leaves} left out; the label page settles them.")
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
         return

@@ -7,10 +7,10 @@ import click
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.errors import UsageError
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.errors import UsageError, counted
+from gta_bench.packages import require_packages
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
-from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.tables import Table
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.judges import read_judges
@@ -39,7 +39,7 @@ def bridge(run: str, out: str, count: int | None, seed: int) -> None:
     from gta_bench.tasks.bridge import make_bridge
 
     leaves = make_bridge(Path(run), Path(out), count=count, seed=seed)
-    say(f"{leaves} leaves in {out}: `gta score {out} --judge MODEL`.")
+    say(f"{counted(leaves, 'leaf', 'leaves')} in {out}: `gta score {out} --judge MODEL`.")
 
 
 @click.command("list")
@@ -84,7 +84,7 @@ def drift(
     OLD and NEW are copies of a bridge set, or the same run for two judges of it. Says whether runs
     of both may share a table; exit 0 where they may, else 1.
     """
-    needs_report_extra("numpy", "scipy")
+    require_packages("gta judge drift", "scipy", extra="report")
     from gta_bench.reports.paired_judges import MARGIN, drift_table, pair_judges
     from gta_bench.reports.paired_judges import drift as compare
 
@@ -108,8 +108,9 @@ def drift(
     else:
         write_table(drift_table(found), (0,))
         say(
-            f"{second} against {first}: {found.leaves} leaves of {found.tasks} tasks, "
-            f"{found.left_out} left out; {100 * found.flips:.1f} % of them pass by one only."
+            f"{second} against {first}: {counted(found.leaves, 'leaf', 'leaves')} of "
+            f"{counted(found.tasks, 'task')}, {found.left_out} left out; "
+            f"{100 * found.flips:.1f} % of them pass by one only."
         )
         for one in (*read_judges(Path(old)).of(first), *read_judges(Path(new)).of(second)):
             say(f"{one.name}: {one.digest[:12]}, asked {one.first:{DAY}} to {one.last:{DAY}}")
@@ -139,7 +140,7 @@ def cascade(
     The cheap judge scores every leaf, the strong one those within BAND of the threshold. Band 0 is
     the cheap judge alone. Scores are those of the cascade minus those of the strong judge alone.
     """
-    needs_report_extra("numpy", "scipy")
+    require_packages("gta judge cascade", "scipy", extra="report")
     from gta_bench.reports.paired_judges import BANDS, cascade_table, pair_judges
     from gta_bench.reports.paired_judges import cascade as measured
 
@@ -157,7 +158,8 @@ def cascade(
         write_json([row.model_dump(mode="json") for row in found])
         return
     write_table(cascade_table(found), ())
-    say(f"{len(pairs.leaves)} leaves that both scored; {pairs.left_out} left out.")
+    leaves = counted(len(pairs.leaves), "leaf", "leaves")
+    say(f"{leaves} that both scored; {pairs.left_out} left out.")
 
 
 def _chosen(
@@ -178,8 +180,12 @@ def _chosen(
 
 
 def _units(run: str) -> list[WorkflowUnit]:
-    from gta_bench.runs.logs import read_workflow_units
+    from gta_bench.runs.logs import read_units
 
     folder = Path(run)
     manifest = read_manifest(folder)
-    return list(read_workflow_units(log_folder(folder), manifest.tasks, manifest.epochs).units)
+    return list(
+        read_units(
+            log_folder(folder), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+        ).units
+    )

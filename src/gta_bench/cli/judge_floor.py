@@ -7,12 +7,14 @@ from pydantic import JsonValue
 
 from gta_bench.cli.options import config_path, json_option, judge_options
 from gta_bench.cli.output import unit_bar, write_json, write_table
-from gta_bench.reports.tables import Table, shown
+from gta_bench.metrics.table import JUDGED
+from gta_bench.reports.tables import Table
+from gta_bench.reports.workflow_summary import judged_cells
 from gta_bench.settings import read_settings
 from gta_bench.tasks.floor_run import measure_floor
 from gta_bench.tasks.judge_run import plan_judging
 
-HEADING = ("judge", "system", "n/N", "Root", "Root SR", "Leaf SR")
+HEADING = ("judge", "system", "n/N", *(row.heading for row in JUDGED.values()))
 
 
 @click.command()
@@ -42,12 +44,6 @@ def floor(
         write_json([row.model_dump(mode="json") for row in floors.rows])
         return
     rows = tuple(
-        (
-            row.judge,
-            row.system,
-            f"{row.n}/{row.n_units}",
-            *map(shown, (row.root_score, row.root_sr, row.leaf_sr)),
-        )
-        for row in floors.rows
+        (row.judge, row.system, f"{row.n}/{row.n_units}", *judged_cells(row)) for row in floors.rows
     )
     write_table(Table(HEADING, rows), (0, 1))

@@ -8,9 +8,12 @@ import click
 
 from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
-from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.content.needs import EVIDENCE_PACKAGES
+from gta_bench.errors import UsageError, counted
 from gta_bench.metrics.labels import label_order
+from gta_bench.packages import require_packages
 from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels
+from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.settings import can_open_pages, read_settings
 
 HOST = "127.0.0.1"
@@ -43,19 +46,17 @@ def label(
             raise UsageError(f"{run} has no labels yet: `gta judge label {run}`.")
         text = labels_csv(raters, read_adjudication(folder))
         Path(export).write_text(text, encoding="utf-8")
-        say(f"{sum(len(one.labels) for one in raters)} labels of {len(raters)} people: {export}")
+        labels = counted(sum(len(one.labels) for one in raters), "label")
+        say(f"{labels} of {counted(len(raters), 'person', 'people')}: {export}")
         return
     settings = read_settings(config_path(config_file)).settings
-    try:
-        from gta_bench.serving.limits import Limits
-        from gta_bench.serving.listening import bound_socket, make_server
-        from gta_bench.tasks.labelling import label_items, make_label_app
-    except ImportError as exc:
-        raise EnvironmentProblem(
-            f"The label page needs {exc.name}: pip install 'gta-bench[serve]'."
-        ) from exc
+    needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES)
+    require_packages("gta judge label", *needed, extra="workflow")
+    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.listening import bound_socket, make_server
     from gta_bench.tasks.judge_run import made_evidence
     from gta_bench.tasks.judging import judgeable_units
+    from gta_bench.tasks.labelling import label_items, make_label_app
 
     units = label_order(judgeable_units(folder).values(), seed=seed)[:count]
     evidence = asyncio.run(made_evidence(folder, units, settings))
@@ -66,7 +67,8 @@ def label(
     taken = bound_socket(HOST, port)
     address = f"http://{HOST}:{taken.getsockname()[1]}/"
     click.echo(address)
-    say(f"{len(items)} leaves of {len(units)} tasks to label; end it with Ctrl-C.")
+    leaves = counted(len(items), "leaf", "leaves")
+    say(f"{leaves} of {counted(len(units), 'task')} to label; end it with Ctrl-C.")
     if can_open_pages():
         webbrowser.open(address)
     asyncio.run(make_server(app, Limits()).serve(sockets=[taken]))

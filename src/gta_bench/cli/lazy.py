@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gta_bench.cli.again import keep_arguments
 from gta_bench.errors import near
 
 
@@ -16,6 +17,19 @@ class LazyGroup(click.Group):
     def __init__(self, *, commands_table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(**options)
         self.commands_table = commands_table
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """As click does; what was typed is kept for whoever says how to go on."""
+        typed = tuple(args)
+        context = super().make_context(info_name, args, parent, **extra)
+        keep_arguments(context, typed)
+        return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the table's order."""

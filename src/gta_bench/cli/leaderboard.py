@@ -9,10 +9,11 @@ import click
 
 from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
+from gta_bench.errors import counted
 from gta_bench.metrics.consistency import check_entry
+from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
 from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
-from gta_bench.reports.needs import needs_report_extra
 from gta_bench.settings import read_settings
 
 
@@ -56,7 +57,7 @@ def submit(
 
     A step and an end-to-end run of GTA-Atomic by the same system are one entry: name both.
     """
-    needs_report_extra("scipy", "cryptography")
+    require_packages("gta leaderboard submit", "scipy", "cryptography", extra="report")
     from gta_bench.cli.bundles import make_bundle
     from gta_bench.reports.leaderboard.submission import Label
 
@@ -88,7 +89,7 @@ def check(
     refused: tuple[BundleFinding, ...] = ()
     submitted: tuple[Entry, ...] = ()
     if bundles:
-        needs_report_extra("scipy", "cryptography")
+        require_packages("gta leaderboard check", "scipy", "cryptography", extra="report")
         from gta_bench.cli.bundles import check_bundles
 
         settings = read_settings(config_path(config_file)).settings
@@ -107,12 +108,12 @@ def check(
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder of the site.")
 def build(files: tuple[str, ...], out: str) -> None:
     """Make the static site of the published rows, and of the entries in FILES."""
-    needs_report_extra("scipy")
+    require_packages("gta leaderboard build", "scipy", extra="report")
     from gta_bench.reports.leaderboard.site import build_site
 
     entries = without_doubles((*published(), *read_entries(map(Path, files))))
     build_site(entries, Path(out))
-    say(f"{len(entries)} rows; open {Path(out) / 'index.html'}")
+    say(f"{counted(len(entries), 'row')}; open {Path(out) / 'index.html'}")
 
 
 def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) -> None:
@@ -126,5 +127,7 @@ def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) 
         for finding in same:
             click.echo(f"  {finding.entry}")
     rows = len({finding.entry for finding in findings})
-    counted = "1 row" if len(entries) == 1 else f"{len(entries)} rows"
-    say(f"{counted} checked: {rows} rows flagged, {facts} facts.")
+    say(
+        f"{counted(len(entries), 'row')} checked: {counted(rows, 'row')} flagged, "
+        f"{counted(facts, 'fact')}."
+    )

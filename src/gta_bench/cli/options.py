@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from gta_bench.settings import Settings
+
 Command = Callable[..., None]
 
 
@@ -22,8 +24,8 @@ def data_option(command: Command) -> Command:
 def similarity_option(command: Command) -> Command:
     """The model that compares free text."""
     text = (
-        "all-mpnet-base-v2, wordllama, exact-or-half, or a folder with a sentence-transformers "
-        "model; scoring.similarity of gta.toml unless given."
+        "How free text is compared: all-mpnet-base-v2 (as published; the default where it was "
+        "fetched), wordllama, exact-or-half, or a folder with a sentence-transformers model."
     )
     return click.option("--similarity", help=text)(command)
 
@@ -41,6 +43,25 @@ def backend_options(command: Command) -> Command:
         help="Work on a Ray cluster: the one of this machine, host:port, or ray://host:port.",
     )
     return workers(cluster(command))
+
+
+def from_settings(key: str) -> str:
+    """What an option is unless it is given: a setting of gta.toml, and what that is by itself."""
+    table, _, name = key.partition(".")
+    default = getattr(getattr(Settings(), table), name)
+    return f"{key} of gta.toml, else {'none' if default is None else default}"
+
+
+def preflight_option(command: Command) -> Command:
+    """Whether everything is tried before anything is written."""
+    return click.option(
+        "--no-preflight",
+        "preflight",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Do not ask models and judges once, nor try a harness on one task, before the start.",
+    )(command)
 
 
 def config_path(config_file: str | None) -> Path | None:

@@ -1,9 +1,11 @@
 """How `gta` writes: data on stdout, words for people on stderr, bars while it works."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from math import ceil
 
 import click
 from pydantic import JsonValue
@@ -18,6 +20,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from gta_bench.cli.again import same_command
 from gta_bench.datasets.download import Progress as ReportProgress
 from gta_bench.records.finding import Severity
 from gta_bench.records.progress import RunProgress
@@ -66,30 +69,89 @@ def download_bar(name: str) -> Iterator[ReportProgress]:
 
 @contextmanager
 def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
-    """A bar on stderr for units of all shards: finished, failed, running, rate, rest, cost.
+    """A bar on stderr for units of all shards: finished, failed and why, running, rate, rest, cost.
 
-    Where stderr is no terminal, only what stopped a run early is said.
+    Where stderr is no terminal, a plain line says the same every 30 s and at every new cause of
+    failures. What stopped a run early is always said, with the command that goes on.
     """
     columns = (
-        TextColumn(name),
+        TextColumn(name, markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[words]}", markup=False),
     )
-    with _bars(columns) as bars:
+    with _bars(columns) as bars, ExitStack() as stack:
+        lines = stack.enter_context(plain_lines(name)) if bars.disable else None
         task = bars.add_task(name, total=None, words="")
 
         def told(progress: RunProgress) -> None:
-            words = " · ".join(progress_words(progress))
+            words = " · ".join(progress_words(progress, most_causes=1))
             bars.update(task, total=progress.units, completed=progress.done, words=words)
+            if lines is not None:
+                lines.take(progress)
             if progress.stopped is not None:
-                left = progress.units - progress.done
-                say(f"{name}: {progress.stopped}; {left} units are left for the same command.")
+                say(f"{name}: {stop_words(progress)}")
 
         yield told
 
 
-def progress_words(progress: RunProgress) -> list[str]:
+def stop_words(progress: RunProgress) -> str:
+    """Which limit stopped a run, what it kept from beginning, and the command that goes on."""
+    needed = progress.needed_usd
+    raised = {} if needed is None else {"--max-cost": f"{_rounded_up(needed)}"}
+    left = progress.units - progress.done - progress.failed
+    units = "1 unit was" if left == 1 else f"{left} units were"
+    return f"{progress.stopped}; {units} not begun. Continue with: {same_command(raised)}"
+
+
+class PlainLines:
+    """Says how far a run is where no bar can be drawn: now and then, and at every new cause."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last: RunProgress | None = None
+        self._known: set[str] = set()
+
+    def take(self, progress: RunProgress) -> None:
+        """Remember how far the run is; a cause that was never said is said at once."""
+        self._last = progress
+        new = progress.causes.keys() - self._known
+        if new:
+            self._known |= new
+            self.say()
+
+    def say(self) -> None:
+        """A line with the last that was told."""
+        last = self._last
+        if last is not None:
+            words = [f"{last.done} of {last.units} units", *progress_words(last)]
+            say(f"{self._name}: {' · '.join(words)}")
+
+
+@contextmanager
+def plain_lines(name: str, *, seconds: float = 30) -> Iterator[PlainLines]:
+    """Lines about a run every so many seconds, also while nothing ends."""
+    lines, ended = PlainLines(name), threading.Event()
+
+    def say_often() -> None:
+        while not ended.wait(seconds):
+            lines.say()
+
+    thread = threading.Thread(target=say_often, daemon=True)
+    thread.start()
+    try:
+        yield lines
+    finally:
+        ended.set()
+        thread.join()
+
+
+def cause_words(causes: Mapping[str, int]) -> list[str]:
+    """Each cause with how many units it ended."""
+    return [f"{count} x {cause}" for cause, count in causes.items()]
+
+
+def progress_words(progress: RunProgress, most_causes: int | None = None) -> list[str]:
     """What is worth saying of a run beside how many units are finished."""
     words = [f"{progress.failed} failed", f"{progress.running} running"]
     if progress.rate is not None:
@@ -98,7 +160,12 @@ def progress_words(progress: RunProgress) -> list[str]:
         words.append(f"{_clock(progress.left)} left")
     if progress.cost_usd is not None:
         words.append(f"${progress.cost_usd:.2f}")
-    return words
+    return words + cause_words(progress.causes)[:most_causes]
+
+
+def _rounded_up(dollars: float) -> float:
+    """Whole dollars, or cents where it is little."""
+    return ceil(dollars) if dollars >= 10 else ceil(100 * dollars) / 100
 
 
 def _clock(time: timedelta) -> str:

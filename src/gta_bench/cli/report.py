@@ -1,6 +1,6 @@
 """`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import click
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.failures import count_failures
+from gta_bench.packages import require_packages
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -21,7 +22,6 @@ from gta_bench.reports.controls import (
     task_table,
 )
 from gta_bench.reports.failures import failure_table
-from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.panel import (
     UNSTABLE_WORDS,
     WORDS,
@@ -157,7 +157,7 @@ def _summaries(folders: Sequence[StorePath]) -> list[Summary]:
 def _summary(folder: StorePath) -> list[Summary]:
     """One run, or all runs of an export."""
     if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
-        needs_report_extra("duckdb")
+        require_packages("A report of exported runs", "duckdb", extra="report")
         from gta_bench.runs.aggregation import read_export
 
         return [
@@ -171,7 +171,7 @@ def _summary(folder: StorePath) -> list[Summary]:
 
 def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
-    if manifest.dataset == "workflow":
+    if manifest.spec.dataset == "workflow":
         scores = read_workflow_scores(run)
         panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
         return WorkflowSummary(str(run), manifest, scores, read_floors(run), panel)
@@ -183,7 +183,7 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     for mode in MODES:
         table = score_table(atomic, mode)
         if table.rows:
-            yield Titled(TITLES[mode], table, (0, 1, 2))
+            yield Titled(TITLES[mode], table, (0, 1, 2, len(table.heading) - 1))
     yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
     for summary in summaries:
         if summary.scores.tools:
@@ -204,7 +204,7 @@ def _atomic(summaries: Sequence[Summary]) -> list[RunSummary]:
 def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
     if summaries:
         table = workflow_summary.score_table(summaries)
-        yield Titled("GTA-Workflow", table, (0, 1, 2))
+        yield Titled("GTA-Workflow", table, (0, 1, 2, len(table.heading) - 1))
     for summary in summaries:
         for judge in summary.scores.judges:
             of = f"{summary.name}, judged by {judge.judge}"
@@ -238,6 +238,14 @@ def _remarks(summary: Summary) -> list[str]:
     return workflow_summary.remarks(summary)
 
 
+def _badges(summary: Summary) -> Iterable[str]:
+    """What stands beside the numbers, of all judges together."""
+    if isinstance(summary, RunSummary):
+        return summary.badges
+    names = [None, *(judge.judge for judge in summary.scores.judges)]
+    return dict.fromkeys(badge for name in names for badge in summary.badges(name))
+
+
 def _task_by_task(compared: Sequence[Compared]) -> list[str]:
     """What each control showed, task by task."""
     parts = []
@@ -253,6 +261,7 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
     common: dict[str, JsonValue] = {
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
+        "badges": list(_badges(summary)),
         "remarks": list(_remarks(summary)),
         "failure_counts": [
             {

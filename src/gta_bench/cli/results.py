@@ -8,7 +8,7 @@ from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.workflow_scores import Thresholds
-from gta_bench.reports.needs import needs_report_extra
+from gta_bench.packages import require_packages
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import read_settings
 
@@ -41,7 +41,7 @@ def export(
     docs/reference/results.md has the columns. `gta report OUT` shows the scores of exported runs;
     with millions of verdicts too.
     """
-    needs_report_extra("duckdb")
+    require_packages("gta results export", "duckdb", extra="report")
     from gta_bench.runs.results_table import export_results
 
     judge = read_settings(config_path(config_file)).settings.judge

@@ -1,25 +1,35 @@
 """`gta run atomic`: a system on GTA-Atomic, from the first call to the scores."""
 
+from typing import Any
+
 import click
 
-from gta_bench.cli.options import config_path, data_option, similarity_option
+from gta_bench.cli.grouping import RUN_GROUPS, GroupedCommand
+from gta_bench.cli.options import data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.run_options import RunRequest, run_options
+from gta_bench.cli.run_options import (
+    PlannedRun,
+    estimate_begun,
+    plan_runs,
+    run_options,
+    run_settings,
+    say_estimate,
+)
 from gta_bench.cluster.backend import Backend
-from gta_bench.datasets.installed import dataset_root
-from gta_bench.errors import UsageError
-from gta_bench.records.run import Mode, RunManifest
-from gta_bench.runs.directory import write_scores
-from gta_bench.runs.store import StorePath
-from gta_bench.settings import read_settings
-from gta_bench.similarity.catalog import load_similarity
+from gta_bench.records.run import Mode
+from gta_bench.records.units import AtomicUnit
+from gta_bench.runs.directory import log_folder, read_manifest, write_scores
+from gta_bench.runs.logs import read_units
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity
+from gta_bench.similarity.model import Similarity
 from gta_bench.similarity.scoring import scored
-from gta_bench.tasks.atomic_run import AtomicRun, execute, plan
-from gta_bench.tasks.estimate import estimate
+from gta_bench.tasks.estimate import estimate_run
+from gta_bench.tasks.preflight import check_start
+from gta_bench.tasks.system_run import execute
 
 
-@click.command("atomic")
+@click.command("atomic", cls=GroupedCommand, groups=RUN_GROUPS)
 @click.option(
     "--mode",
     type=click.Choice(["step", "end-to-end"]),
@@ -27,9 +37,6 @@ from gta_bench.tasks.estimate import estimate
     help="step: every turn predicted from the reference; end-to-end: the loop with real tools.",
 )
 @run_options
-@click.option(
-    "--estimate", "only_estimate", is_flag=True, help="Say what it would take; send nothing."
-)
 @similarity_option
 @data_option
 @click.pass_obj
@@ -37,58 +44,41 @@ from gta_bench.tasks.estimate import estimate
 def atomic_command(
     context: click.Context,
     config_file: str | None,
+    /,
     mode: Mode,
-    wanted: RunRequest,
     only_estimate: bool,
+    preflight: bool,
     similarity: str | None,
     folder: str | None,
+    **options: Any,
 ) -> None:
-    """GTA-Atomic with a model and an agent; the same command continues an unfinished run."""
-    settings = read_settings(
-        config_path(config_file),
-        overrides={
-            "data.atomic": folder,
-            "scoring.similarity": similarity,
-            **wanted.overrides,
-        },
-    ).settings
-    wanted.check(**{"--mode step": mode == "step"})
-    runs = [
-        (
-            target,
-            AtomicRun(
-                data=dataset_root(settings.data.atomic),
-                mode=mode,
-                similarity=settings.scoring.similarity,
-                **fields,
-            ),
-        )
-        for target, fields in wanted.systems(settings)
-    ]
-    if mode == "step" and not wanted.tooling.plain:
-        raise UsageError(
-            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
-        )
-    if mode == "step" and wanted.harness is not None:
-        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
-    if only_estimate and mode != "step":
-        raise UsageError("--estimate knows step mode only: end-to-end prompts depend on replies.")
+    """GTA-Atomic with a model and an agent.
+
+    The same command continues an unfinished run; more tasks or epochs extend it.
+    """
+    overrides = {"data.atomic": folder, "scoring.similarity": similarity}
+    settings = run_settings(config_file, overrides, options)
+    planned = plan_runs("atomic", mode, settings, **options)
     if only_estimate:
-        for _, one in runs:
-            say(estimate(one))
+        for run in planned.runs:
+            say_estimate(run, estimate_run(run.manifest, run.resources, run.out))
         return
-    planned = [(target, one, plan(one)) for target, one in runs]
-    units = sum(len(manifest.tasks) * manifest.epochs for _, _, manifest in planned)
-    with wanted.backend(units) as backend:
-        complete = [_run(target, one, manifest, backend) for target, one, manifest in planned]
-    write_reports([target for target, _ in runs])
+    similar = load_similarity(chosen_similarity(settings.scoring))
+    check_start(planned.runs, ask=preflight, watching=unit_bar)
+    with planned.backend() as backend:
+        complete = [_run(run, backend, similar) for run in planned.runs]
+    write_reports([run.out for run in planned.runs])
     context.exit(0 if all(complete) else 1)
 
 
-def _run(out: StorePath, wanted: AtomicRun, manifest: RunManifest, backend: Backend) -> bool:
-    similarity = load_similarity(wanted.similarity)
-    with unit_bar(str(out)) as listener:
-        found = execute(wanted, manifest, out, listener, backend=backend)
-    scores = scored(found.units, wanted.mode, similarity, found.not_run)
-    write_scores(out, scores)
+def _run(run: PlannedRun, backend: Backend, similarity: Similarity) -> bool:
+    for one in estimate_begun(run):
+        say(str(one))
+    with unit_bar(str(run.out)) as listener:
+        execute(run.manifest, run.resources, run.out, listener, backend=backend)
+    spec = read_manifest(run.out).spec  # it may have more tasks and epochs than this command
+    found = read_units(log_folder(run.out), spec.tasks, spec.epochs, AtomicUnit)
+    assert spec.mode != "workflow"
+    scores = scored(found.units, spec.mode, similarity, found.not_run)
+    write_scores(run.out, scores)
     return scores.n == scores.n_units

@@ -1,35 +1,54 @@
-"""The options that `gta run` has for both datasets, read into one request."""
+"""The options that `gta run` has for both datasets, and the runs that they describe."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import wraps
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import click
 
-from gta_bench.agents.catalog import DEFAULT_AGENT
-from gta_bench.agents.loop import MAX_TURNS
+from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
+from gta_bench.cli.generation import generation_options, with_generation
 from gta_bench.cli.harness import harness_options
-from gta_bench.cli.options import backend_options
+from gta_bench.cli.options import (
+    backend_options,
+    config_path,
+    from_settings,
+    preflight_option,
+)
 from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE
 from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.targets import run_targets
-from gta_bench.cli.tooling import tooling_options
+from gta_bench.cli.tooling import read_tape_use, tell_missing_tools, tooling_options
 from gta_bench.cluster.backend import Backend
 from gta_bench.cluster.choice import open_backend
+from gta_bench.datasets.installed import dataset_root
+from gta_bench.datasets.selection import Selection, choose_tasks
+from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.plan import worthwhile_places
-from gta_bench.records.run import Images
+from gta_bench.records.run import (
+    DEFAULT_TURNS,
+    DatasetName,
+    Images,
+    LoopLimits,
+    RunManifest,
+    RunMode,
+    RunSpec,
+)
+from gta_bench.records.tape import TapeMode
 from gta_bench.runs.store import StorePath
-from gta_bench.settings import Settings
+from gta_bench.serving.choice import LOCAL
+from gta_bench.settings import Settings, read_settings
+from gta_bench.similarity.catalog import chosen_similarity
+from gta_bench.tasks.estimate import estimate_run
 from gta_bench.tasks.models import NO_MODEL
-from gta_bench.tasks.tooling import Tooling
+from gta_bench.tasks.system_run import Resources, describe_system, plan_run, read_dataset
+from gta_bench.tasks.usage_range import ENOUGH_UNITS, UsageRange
+from gta_bench.tools.offering import own_tools
 
 Command = Callable[..., None]
-SAMPLING = ("max_tokens", "temperature")
 BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
 
 OPTIONS = (
@@ -42,7 +61,17 @@ OPTIONS = (
     ),
     click.option("--out", type=PLACE, required=True, help="The run's folder, or s3://…."),
     click.option("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7)."),
-    click.option("--epochs", type=click.IntRange(1), default=1, show_default=True),
+    click.option("--task", "ids", multiple=True, metavar="ID", help="One task; may be repeated."),
+    click.option("--limit", type=click.IntRange(1), help="The first N tasks of the dataset."),
+    click.option(
+        "--sample",
+        type=click.IntRange(1),
+        help="A stratified sample of N tasks; a larger one of the same seed contains it.",
+    ),
+    click.option("--sample-seed", type=int, help="Seed of the sample; 0 unless given."),
+    click.option(
+        "--epochs", type=click.IntRange(1), default=1, help="Times that every task is run."
+    ),
     click.option(
         "--images",
         type=click.Choice(["path", "attached"]),
@@ -53,29 +82,50 @@ OPTIONS = (
     click.option(
         "--max-turns",
         type=click.IntRange(1),
-        default=MAX_TURNS,
+        default=DEFAULT_TURNS,
         show_default=True,
         help="Decisions in a task, and in each round of feedback.",
     ),
     click.option(
-        "--max-connections", type=click.IntRange(1), help="Model calls at once, over all workers."
+        "--max-connections",
+        type=click.IntRange(1),
+        show_default=from_settings("budget.max_connections"),
+        help="Model calls at once, over all workers.",
     ),
     click.option(
         "--max-cost",
         "cost_usd",
         type=click.FloatRange(0, min_open=True),
+        show_default=from_settings("budget.cost_usd"),
         help="USD that the run may spend: then no more units begin.",
     ),
     click.option(
         "--max-hours",
         "hours",
         type=click.FloatRange(0, min_open=True),
+        show_default=from_settings("budget.hours"),
         help="Hours after which no more units begin.",
     ),
-    click.option("--max-retries", type=click.IntRange(0), help="Retries of a failed model call."),
-    click.option("--timeout", type=click.IntRange(1), help="Seconds for one model call."),
-    click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens."),
-    click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature."),
+    click.option(
+        "--max-retries",
+        type=click.IntRange(0),
+        show_default=from_settings("budget.max_retries"),
+        help="Retries of a failed model call.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.IntRange(1),
+        show_default=from_settings("budget.timeout"),
+        help="Seconds for one model call.",
+    ),
+    generation_options,
+    click.option(
+        "--estimate",
+        "only_estimate",
+        is_flag=True,
+        help="Say how many calls, tokens and dollars are left; send and write nothing.",
+    ),
+    preflight_option,
     backend_options,
     tooling_options,
     product_options,
@@ -83,43 +133,26 @@ OPTIONS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunRequest:
-    """What the options ask for; `budget` and `sampling` override settings where given."""
+class PlannedRun(NamedTuple):
+    """A run that a command asks for: its folder, its manifest, what it uses of this machine."""
 
-    models: tuple[str, ...]
-    agent: str
     out: StorePath
-    tasks: str | None
-    epochs: int
-    images: Images
-    max_turns: int
+    manifest: RunManifest
+    resources: Resources
+
+
+class PlannedRuns(NamedTuple):
+    """All runs of a command, and where their units are evaluated."""
+
+    runs: list[PlannedRun]
+    settings: Settings
     workers: int | None
     cluster: str | None
-    budget: Mapping[str, float | None]
-    sampling: Mapping[str, float | None]
-    tooling: Tooling
-    product: Product | None
-    harness: Harness | None
-
-    @property
-    def overrides(self) -> dict[str, float | None]:
-        """What beats the settings file."""
-        return {f"budget.{name}": value for name, value in self.budget.items()}
-
-    def check(self, **others: bool) -> None:
-        """Refuse what means nothing to a product, these options and `others` by their names."""
-        given = {
-            **others,
-            "--model": bool(self.models),
-            "--harness": self.harness is not None,
-            "--tools, --tape or --control": not self.tooling.plain,
-        }
-        refuse_with_product(self.product, given)
 
     @contextmanager
-    def backend(self, units: int) -> Iterator[Backend]:
-        """Where so many units are run; who gains nothing by it is told so."""
+    def backend(self) -> Iterator[Backend]:
+        """Where the units are evaluated; a user who gains nothing from workers is told so."""
+        units = sum(run.manifest.spec.units for run in self.runs)
         places = self.workers or 0
         if places > 1 and worthwhile_places(units, places) < places:
             say(
@@ -130,45 +163,127 @@ class RunRequest:
         with open_backend(self.workers, self.cluster) as backend:
             yield backend
 
-    def systems(self, settings: Settings) -> Iterator[tuple[StorePath, dict[str, Any]]]:
-        """The fields of a `SystemRun` for each system, with the folder of its run."""
-        targets = (
-            run_targets(self.out, self.models, self.agent, settings, self.harness)
-            if self.product is None
-            else [(self.out, NO_MODEL)]
-        )
-        given = {name: value for name, value in self.sampling.items() if value is not None}
-        for target, model in targets:
-            yield (
-                target,
-                {
-                    "model": model._replace(settings=model.settings.model_copy(update=given)),
-                    "agent": self.agent,
-                    "images": self.images,
-                    "tasks": self.tasks,
-                    "epochs": self.epochs,
-                    "settings": settings,
-                    "max_turns": self.max_turns,
-                    "tooling": self.tooling,
-                    "product": self.product,
-                    "harness": self.harness,
-                },
-            )
-
 
 def run_options(command: Command) -> Command:
-    """The shared options, given to the command as one `wanted`."""
-
-    @wraps(command)
-    def with_request(*args: Any, **kwargs: Any) -> None:
-        sampling = {name: kwargs.pop(name) for name in SAMPLING}
-        budget = {name: kwargs.pop(name) for name in BUDGET}
-        fields = RunRequest.__dataclass_fields__
-        own = {name: kwargs.pop(name) for name in fields if name in kwargs}
-        wanted = RunRequest(**own, budget=budget, sampling=sampling)
-        command(*args, wanted=wanted, **kwargs)
-
-    full: Command = with_request
+    """Give a command the shared options; `plan_runs` takes what they were set to."""
     for option in reversed(OPTIONS):
-        full = option(full)
-    return full
+        command = option(command)
+    return command
+
+
+def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:
+    """Say what the rest of a run would take, for --estimate."""
+    for one in found:
+        say(str(one))
+    if not found:
+        say(
+            f"{run.out}: nothing to estimate: no model of ours is asked, nothing is left, or a "
+            f"harness has fewer than {ENOUGH_UNITS} finished units."
+        )
+
+
+def estimate_begun(run: PlannedRun, *, rounds: int = 0) -> list[UsageRange]:
+    """What is said before a run begins; an agent of the user's own is not called for it."""
+    if run.manifest.spec.system.agent not in (*CATALOG, "harness", "product"):
+        return []
+    return estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
+
+
+def run_settings(
+    config_file: str | None, overrides: Mapping[str, Any], options: Mapping[str, Any]
+) -> Settings:
+    """The settings under which a command runs: its options beat the settings file."""
+    budget = {f"budget.{name}": options[name] for name in BUDGET}
+    return read_settings(config_path(config_file), overrides={**overrides, **budget}).settings
+
+
+def plan_runs(
+    dataset: DatasetName,
+    mode: RunMode,
+    settings: Settings,
+    *,
+    judges: tuple[str, ...] = (),
+    models: tuple[str, ...],
+    agent: str,
+    out: StorePath,
+    tasks: str | None,
+    ids: tuple[str, ...],
+    limit: int | None,
+    sample: int | None,
+    sample_seed: int | None,
+    epochs: int,
+    images: Images,
+    max_turns: int,
+    tools: str,
+    tape: StorePath | None,
+    tape_mode: TapeMode | Literal["live"] | None,
+    controls: tuple[str, ...],
+    control_seed: int,
+    workers: int | None,
+    cluster: str | None,
+    product: Product | None,
+    harness: Harness | None,
+    **others: Any,
+) -> PlannedRuns:
+    """A run for each model that the options name; refuses what cannot be run, before anything is.
+
+    `others` are the options that went into the settings, or go into the model's.
+    """
+    live = tape is None or tape_mode == "live"
+    plain = tools == LOCAL and live and not controls
+    refuse_with_product(
+        product,
+        {
+            "--mode step": mode == "step",
+            "--model": bool(models),
+            "--harness": harness is not None,
+            "--tools, --tape or --control": not plain,
+        },
+    )
+    targets = (
+        run_targets(out, models, agent, settings, harness) if product is None else [(out, NO_MODEL)]
+    )
+    if mode == "step":
+        _check_step_mode(plain=plain, harness=harness)
+    use = read_tape_use(tape, tape_mode)
+    root = dataset_root(getattr(settings.data, dataset))
+    loaded = read_dataset(dataset, root)
+    chosen = choose_tasks(loaded, Selection(tasks, ids, limit, sample, sample_seed))
+    runs = []
+    for target, model in targets:
+        resources = Resources(
+            data=root,
+            settings=settings,
+            model=with_generation(model, others),
+            tape=None if use is None else tape,
+            harness=harness,
+            product=product,
+        )
+        spec = RunSpec(
+            dataset=dataset,
+            mode=mode,
+            system=describe_system(resources, agent, images),
+            tasks=chosen,
+            epochs=epochs,
+            tools=tools,
+            loop=LoopLimits(max_turns=max_turns),
+            tape=use,
+            controls=controls,
+            control_seed=control_seed,
+            judges=judges,
+            similarity=chosen_similarity(settings.scoring),
+        )
+        runs.append(PlannedRun(target, plan_run(spec, resources, loaded), resources))
+    if plain and mode != "step" and product is None:
+        used = {name for task in chosen for name in own_tools(loaded, loaded.tasks[task])}
+        tell_missing_tools(used, settings)
+    return PlannedRuns(runs, settings, workers, cluster)
+
+
+def _check_step_mode(*, plain: bool, harness: Harness | None) -> None:
+    if not plain:
+        raise UsageError(
+            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
+        )
+    if harness is not None:
+        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")

@@ -1,28 +1,43 @@
 """`gta run workflow`: a system on GTA-Workflow, from the first call to the judged scores."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import click
 
+from gta_bench.cli.grouping import RUN_GROUPS, GroupedCommand
 from gta_bench.cli.judging import judge_with_bar
-from gta_bench.cli.options import config_path, data_option
-from gta_bench.cli.output import unit_bar
+from gta_bench.cli.options import data_option
+from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.product import refuse_with_product
 from gta_bench.cli.report import write_reports
-from gta_bench.cli.run_options import RunRequest, run_options
+from gta_bench.cli.run_options import (
+    PlannedRun,
+    estimate_begun,
+    plan_runs,
+    run_options,
+    run_settings,
+    say_estimate,
+)
 from gta_bench.cluster.backend import Backend
-from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.product import Product
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.workflow_scoring import score_workflow_run
-from gta_bench.settings import Settings, read_settings
+from gta_bench.settings import Settings
+from gta_bench.tasks.estimate import estimate_run
+from gta_bench.tasks.estimate_judging import estimate_judging
 from gta_bench.tasks.feedback import Judged, Judging, run_rounds
-from gta_bench.tasks.judge_run import check_judges, plan_judging
-from gta_bench.tasks.system_run import SystemRun
-from gta_bench.tasks.workflow_run import plan
+from gta_bench.tasks.judge_run import Judging as Asked
+from gta_bench.tasks.judge_run import plan_judging
+from gta_bench.tasks.preflight import check_start
+from gta_bench.tasks.usage_range import UsageRange
 
 
-@click.command("workflow")
+@click.command("workflow", cls=GroupedCommand, groups=RUN_GROUPS)
 @run_options
 @click.option(
     "--judge",
@@ -52,41 +67,47 @@ from gta_bench.tasks.workflow_run import plan
 def workflow_command(
     context: click.Context,
     config_file: str | None,
-    wanted: RunRequest,
+    /,
     judges: tuple[str, ...],
     rounds: int,
     level: FeedbackLevel,
+    only_estimate: bool,
+    preflight: bool,
     folder: str | None,
+    **options: Any,
 ) -> None:
-    """GTA-Workflow with a model and an agent; the same command continues an unfinished run.
+    """GTA-Workflow with a model and an agent.
+
+    The same command continues an unfinished run; more tasks or epochs extend it.
 
     With --product a service is measured instead, by the contract of docs/reference.
     """
-    settings = read_settings(
-        config_path(config_file), overrides={"data.workflow": folder, **wanted.overrides}
-    ).settings
+    settings = run_settings(config_file, {"data.workflow": folder}, options)
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
-    if rounds and len(judges) != 1:
-        raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
-    wanted.check(**{"--feedback-rounds": rounds > 0})
-    if rounds and wanted.harness is not None:
-        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
-    runs = [
-        (target, SystemRun(data=dataset_root(settings.data.workflow), **fields))
-        for target, fields in wanted.systems(settings)
-    ]
-    planned = [(target, run, plan(run)) for target, run in runs]
-    units = sum(len(manifest.tasks) * manifest.epochs for _, _, manifest in planned)
+    if rounds:
+        _check_rounds(judges, **options)
+    judging = plan_judging(judges, settings) if judges else None
+    named = tuple(model.name for model in judging.models) if judging is not None else ()
+    planned = plan_runs("workflow", "workflow", settings, judges=named, **options)
+    if only_estimate:
+        for run in planned.runs:
+            own = estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
+            say_estimate(run, [*own, *_estimate_judges(run, judging, rounds)])
+        return
+    check_start(planned.runs, judging, ask=preflight, watching=unit_bar)
     folders: list[StorePath] = []
     complete = True
-    with wanted.backend(units) as backend:
-        for target, run, manifest in planned:
+    with planned.backend() as backend:
+        for run in planned.runs:
+            own = estimate_begun(run, rounds=rounds)
+            for one in (*own, *_estimate_judges(run, judging, rounds)):
+                say(str(one))
             for played, judged in run_rounds(
-                run,
-                manifest,
-                target,
+                run.manifest,
+                run.resources,
+                run.out,
                 lambda folder: unit_bar(str(folder)),
-                _judging(judges, settings, backend),
+                _judging(judging, settings, backend, run.manifest.spec.tasks),
                 rounds=rounds,
                 level=level,
                 backend=backend,
@@ -97,10 +118,26 @@ def workflow_command(
     context.exit(0 if complete else 1)
 
 
-def _judging(judges: Sequence[str], settings: Settings, backend: Backend) -> Judging:
-    asked = plan_judging(judges, settings) if judges else None
-    if asked is not None:
-        check_judges(asked)
+def _check_rounds(
+    judges: Sequence[str], *, product: Product | None, harness: Harness | None, **_: Any
+) -> None:
+    if len(judges) != 1:
+        raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
+    refuse_with_product(product, {"--feedback-rounds": True})
+    if harness is not None:
+        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
+
+
+def _estimate_judges(run: PlannedRun, asked: Asked | None, rounds: int) -> list[UsageRange]:
+    if asked is None:
+        return []
+    return estimate_judging(run.manifest, run.resources, run.out, asked, rounds=rounds)
+
+
+def _judging(
+    planned: Asked | None, settings: Settings, backend: Backend, tasks: tuple[str, ...]
+) -> Judging:
+    asked = None if planned is None else replace(planned, tasks=tasks)
 
     def judge(folder: StorePath) -> Judged:
         found = judge_with_bar(folder, asked, backend) if asked is not None else []

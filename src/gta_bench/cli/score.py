@@ -12,25 +12,27 @@ from gta_bench.cli.options import (
     data_option,
     json_option,
     judge_options,
+    preflight_option,
     similarity_option,
 )
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
-from gta_bench.cluster.backend import INLINE, Backend
+from gta_bench.cluster.backend import Backend
 from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.upstream_predictions import read_predictions
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit
 from gta_bench.reports.summary import SCORINGS, Scoring, metrics
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
-from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.scoring import scored
 
 
@@ -68,6 +70,7 @@ from gta_bench.similarity.scoring import scored
     help="Score by all judges together too: their mean, or what most of them say.",
 )
 @judge_options
+@preflight_option
 @backend_options
 @similarity_option
 @data_option
@@ -85,6 +88,7 @@ def score(
     scoring: Scoring,
     judges: tuple[str, ...],
     cascade: float | None,
+    preflight: bool,
     workers: int | None,
     cluster: str | None,
     similarity: str | None,
@@ -99,11 +103,13 @@ def score(
         **{f"judge.{name}": value for name, value in asking.items()},
     }
     settings = read_settings(config_path(config_file), overrides=overrides).settings
-    if run is not None and predictions is None and read_manifest(run).mode == "workflow":
+    if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
         if judges:
             with open_backend(workers, cluster) as backend:
-                stopped = judge_stored_run(run, judges, settings, backend, cascade=cascade)
+                stopped = _judge(
+                    run, judges, settings, backend, cascade=cascade, preflight=preflight
+                )
         complete = _score_workflow(run, settings, as_json=as_json)
         context.exit(0 if complete and not stopped else 1)
     if judges:
@@ -118,14 +124,14 @@ def score(
         loaded = load_atomic(dataset_root(settings.data.atomic))
         found = read_predictions(Path(predictions), loaded, mode)
         findings = found.findings
-        similar = load_similarity(settings.scoring.similarity)
+        similar = load_similarity(chosen_similarity(settings.scoring))
         scores = scored(found.units, mode, similar)
     else:
         raise UsageError(
             "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
         )
     for check, count in Counter(finding.check for finding in findings).items():
-        say(f"{count} findings `{check}`; the first: {findings[0].message}")
+        say(f"{counted(count, 'finding')} `{check}`; the first: {findings[0].message}")
     if as_json:
         _write_json(scores, scoring, findings)
     elif run is not None:
@@ -148,20 +154,24 @@ def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> boo
     return judged.complete
 
 
-def judge_stored_run(
+def _judge(
     run: StorePath,
     judges: tuple[str, ...],
     settings: Settings,
-    backend: Backend = INLINE,
+    backend: Backend,
     *,
-    cascade: float | None = None,
+    cascade: float | None,
+    preflight: bool,
 ) -> bool:
     """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
     from gta_bench.tasks.judge_run import plan_judging
+    from gta_bench.tasks.preflight import check_judges
 
-    judged = judge_with_bar(run, plan_judging(judges, settings, cascade=cascade), backend)
-    return any(one.stopped for one in judged)
+    judging = plan_judging(judges, settings, cascade=cascade)
+    if preflight:
+        check_judges(judging, run)
+    return any(one.stopped for one in judge_with_bar(run, judging, backend))
 
 
 def _score_run(run: StorePath, settings: Settings) -> RunScores:
@@ -169,10 +179,10 @@ def _score_run(run: StorePath, settings: Settings) -> RunScores:
     from gta_bench.runs.logs import read_units
 
     manifest = read_manifest(run)
-    found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
-    similar = load_similarity(settings.scoring.similarity)
-    assert manifest.mode != "workflow"
-    return scored(found.units, manifest.mode, similar, found.not_run)
+    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
+    similar = load_similarity(chosen_similarity(settings.scoring))
+    assert manifest.spec.mode != "workflow"
+    return scored(found.units, manifest.spec.mode, similar, found.not_run)
 
 
 def _write_json(scores: RunScores, scoring: Scoring, findings: tuple[Finding, ...]) -> None:

@@ -14,8 +14,9 @@ import click
 from gta_bench.cli.options import config_path
 from gta_bench.cli.output import say
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, UsageError
-from gta_bench.serving.choice import TOKEN_VARIABLE
+from gta_bench.errors import EnvironmentProblem, UsageError, counted
+from gta_bench.packages import require_packages
+from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE
 from gta_bench.serving.tokens import Tokens, new_token
 from gta_bench.settings import Settings, read_key, read_settings
 from gta_bench.tools.equipment import equipped
@@ -63,7 +64,7 @@ def serve_command(
     --on ray: a YAML file that says which tools go where.
     """
     settings = read_settings(config_path(config_file)).settings
-    _need_packages()
+    require_packages("gta tools serve", *SERVER_PACKAGES, extra="serve")
     if (on is None) != (plan is None):
         raise UsageError("--on ray and PLAN go together: gta tools serve --on ray tools.yaml")
     if on is not None and (stdio or names):
@@ -81,6 +82,7 @@ def serve_command(
         )
     tokens = given or [new_token()]
     if plan is not None:
+        require_packages("--on ray", "ray", "yaml", extra="cluster")
         from gta_bench.cli.serve_ray import serve_on_ray
 
         serve_on_ray(Path(plan), settings, tokens, host, port, new=not given)
@@ -89,18 +91,6 @@ def serve_command(
         asyncio.run(
             _http(settings, names, Tokens(tokens), host, port, new=None if given else tokens[0])
         )
-
-
-def _need_packages() -> None:
-    try:
-        import fastapi
-        import mcp
-        import uvicorn
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            f"`gta tools serve` needs {exc.name}: pip install 'gta-bench[serve]'."
-        ) from exc
-    del fastapi, mcp, uvicorn
 
 
 def _tokens(variable: str | None, file: str | None) -> Iterable[str]:
@@ -160,7 +150,7 @@ async def _http(
             toolbox = Toolbox(equipment, names or None)
             app = make_app(toolbox, tokens=tokens, folder=Path(folder), limits=limits)
             address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
-            say(f"{len(toolbox.specs())} tools at {address}; end with Ctrl-C.")
+            say(f"{counted(len(toolbox.specs()), 'tool')} at {address}; end with Ctrl-C.")
             await make_server(app, limits).serve(sockets=[listening])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gta_bench.cli.output import say
-from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.serving.choice import TOKEN_VARIABLE
 from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, read_plan
 from gta_bench.settings import Settings, keep_ray_here, quiet_ray, use_haproxy
@@ -29,13 +29,9 @@ def serve_on_ray(
                 "--token-env or --token-file."
             )
         use_haproxy()
-    try:
-        # Ray reads its environment when it is imported.
-        from gta_bench.serving import ray_serve
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            f"--on ray needs {exc.name}: pip install 'gta-bench[cluster]'."
-        ) from exc
+    # Ray reads its environment when it is imported.
+    from gta_bench.serving import ray_serve
+
     specs = {name: load_tool(name).spec() for name in tool_names()}
     ray_serve.connect(plan.cluster)
     try:
@@ -47,7 +43,7 @@ def serve_on_ray(
         for group in plan.groups:
             say(f"{group.name}: {_described(group)}")
         count = sum(len(group.tools) for group in plan.groups)
-        say(f"{count} tools at http://{host}:{port}; end with Ctrl-C.")
+        say(f"{counted(count, 'tool')} at http://{host}:{port}; end with Ctrl-C.")
         signal.sigwait(ENDS)
     finally:
         ray_serve.shut_down()
@@ -57,7 +53,7 @@ def serve_on_ray(
 def _described(group: Group) -> str:
     many = group.replicas
     replicas = f"{many.min} to {many.max}" if isinstance(many, Scaling) else str(many)
-    parts = [f"{len(group.tools)} tools", f"replicas {replicas}", f"{group.cpus:g} CPUs each"]
+    parts = [counted(len(group.tools), "tool"), f"replicas {replicas}", f"{group.cpus:g} CPUs each"]
     if group.gpus:
         parts.append(f"{group.gpus:g} GPUs each")
     parts += group.pip or ([group.python] if group.python else [])

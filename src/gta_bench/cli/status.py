@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from gta_bench.cli.options import json_option
-from gta_bench.cli.output import progress_words, write_json, write_rows
+from gta_bench.cli.output import cause_words, progress_words, write_json, write_rows
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.plan import is_locked, read_plan, shards_folder
+from gta_bench.runs.lock import is_locked
+from gta_bench.runs.plan import read_plan, shards_folder
 from gta_bench.runs.progress import progress_folder, read_command, read_progress, read_shards
 
 
@@ -16,11 +17,11 @@ from gta_bench.runs.progress import progress_folder, read_command, read_progress
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
 @json_option
 def status(run: str, as_json: bool) -> None:
-    """How far RUN is: units finished, failed and running, rate, time left, cost."""
+    """How far RUN is: units finished, failed and why, running, rate, time left, cost."""
     folder = Path(run)
     manifest = read_manifest(folder)
     live = is_locked(folder)
-    progress, command = _progress(folder, len(manifest.tasks) * manifest.epochs, live=live)
+    progress, command = _progress(folder, manifest.spec.units, live=live)
     state = "running" if live else "complete" if progress.done == progress.units else "stopped"
     if as_json:
         left = progress.left
@@ -30,7 +31,7 @@ def status(run: str, as_json: bool) -> None:
                 "judge": command.judge,
                 "backend": command.backend,
                 "places": command.places,
-                **progress.model_dump(mode="json", exclude={"stopped"}),
+                **progress.model_dump(mode="json", exclude={"stopped", "needed_usd"}),
                 "units_a_minute": progress.rate,
                 "seconds_left": None if left is None else left.total_seconds(),
             }
@@ -41,7 +42,11 @@ def status(run: str, as_json: bool) -> None:
         [
             ("state", _state_words(state)),
             ("finished", f"{progress.done} of {progress.units} {what}"),
-            ("now", " · ".join(progress_words(progress)) if live else "nothing runs"),
+            (
+                "now",
+                " · ".join(progress_words(progress, most_causes=0)) if live else "nothing runs",
+            ),
+            *(("cause", words) for words in cause_words(progress.causes)),
             ("work", f"{command.backend}, {command.places} at once{_shard_words(folder)}"),
         ]
     )

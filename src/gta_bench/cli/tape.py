@@ -12,7 +12,7 @@ from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.diff import CHANGES, Drift, drifts
 from gta_bench.tape.reference import reference_tape
@@ -38,7 +38,7 @@ def tape() -> None:
 def from_reference_command(config_file: str | None, out: str, folder: str | None) -> None:
     """A tape of GTA-Atomic's own reference dialogues, for runs without key, GPU and network."""
     count = reference_tape(_dataset(config_file, folder)[1], Path(out))
-    say(f"{count} calls in {out}, digest {tape_digest(Path(out))[:16]}.")
+    say(f"{counted(count, 'call')} in {out}, digest {tape_digest(Path(out))[:16]}.")
 
 
 @tape.command("diff")

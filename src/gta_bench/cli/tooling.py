@@ -1,17 +1,19 @@
 """The options of `gta run` that say which tools a system meets."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Literal
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Literal
 
 import click
 
+from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE
 from gta_bench.errors import UsageError
-from gta_bench.records.tape import TapeMode
+from gta_bench.records.tape import TapeMode, TapeUse
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
-from gta_bench.tasks.tooling import Tooling
+from gta_bench.settings import Settings
+from gta_bench.tape.storage import tape_use
 
 Command = Callable[..., None]
 
@@ -46,30 +48,42 @@ OPTIONS = (
 
 
 def tooling_options(command: Command) -> Command:
-    """`--tools`, `--tape` and `--control`, given to the command as one `tooling`."""
-
-    @wraps(command)
-    def with_tooling(
-        *args: Any,
-        tools: str,
-        tape: StorePath | None,
-        tape_mode: TapeMode | Literal["live"] | None,
-        controls: tuple[str, ...],
-        control_seed: int,
-        **kwargs: Any,
-    ) -> None:
-        if tape is None and tape_mode is not None:
-            raise UsageError("--tape-mode says what is done with a tape: name it with --tape.")
-        live = tape is None or tape_mode == "live"
-        tooling = Tooling(
-            server=tools,
-            tape=None if live else tape,
-            tape_mode="replay" if tape_mode is None or tape_mode == "live" else tape_mode,
-            controls=controls,
-            control_seed=control_seed,
-        )
-        command(*args, tooling=tooling, **kwargs)
-
+    """`--tools`, `--tape`, `--control` and what belongs to them."""
     for option in reversed(OPTIONS):
-        with_tooling = option(with_tooling)
-    return with_tooling
+        command = option(command)
+    return command
+
+
+def tell_missing_tools(names: Collection[str], settings: Settings) -> None:
+    """Say which of these tools do not work here, and what brings them, before a model is paid for.
+
+    A run goes on without them: its agent is told so when it calls one.
+    """
+    # A replay needs no tool at all.
+    from gta_bench.tools.catalog import tool_names
+
+    known = [name for name in tool_names() if name in names]
+    missing = asyncio.run(_missing_tools(known, settings))
+    for mend in sorted({*missing.values()}):
+        listed = ", ".join(name for name in known if missing.get(name) == mend)
+        say(f"Not available here: {listed}. {mend}")
+
+
+async def _missing_tools(names: Collection[str], settings: Settings) -> dict[str, str]:
+    """The tools that do not work here, each with what mends it."""
+    from gta_bench.tools.contract import Unavailable
+    from gta_bench.tools.equipment import equipped
+    from gta_bench.tools.toolbox import Toolbox
+
+    async with equipped(settings) as equipment:
+        states = {name: Toolbox(equipment).availability(name) for name in names}
+    return {name: state.mend for name, state in states.items() if isinstance(state, Unavailable)}
+
+
+def read_tape_use(
+    tape: StorePath | None, mode: TapeMode | Literal["live"] | None
+) -> TapeUse | None:
+    """What is done with which tape; None where tools are called live."""
+    if tape is None and mode is not None:
+        raise UsageError("--tape-mode says what is done with a tape: name it with --tape.")
+    return None if tape is None or mode == "live" else tape_use(tape, mode or "replay")

@@ -13,7 +13,7 @@ from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, counted
 from gta_bench.records.results import ToolResult
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.settings import Settings, read_settings
@@ -36,9 +36,17 @@ tools.add_command(serve_command)
 
 @tools.command("list")
 @json_option
+@click.option(
+    "--toolmeta",
+    is_flag=True,
+    help="The definitions instead, as a dataset's toolmeta.json has them.",
+)
 @click.pass_obj
-def list_command(config_file: str | None, as_json: bool) -> None:
+def list_command(config_file: str | None, as_json: bool, toolmeta: bool) -> None:
     """Every tool: whether it works here, with which backend, or why not."""
+    if toolmeta:
+        write_json({name: load_tool(name).spec().model_dump(mode="json") for name in tool_names()})
+        return
     rows = asyncio.run(_states(read_settings(config_path(config_file)).settings))
     if as_json:
         write_json([*rows])
@@ -55,7 +63,7 @@ def list_command(config_file: str | None, as_json: bool) -> None:
         ]
     )
     working = sum(bool(row["available"]) for row in rows)
-    say(f"{working} of {len(rows)} tools work here.")
+    say(f"{working} of {counted(len(rows), 'tool')} work here.")
 
 
 async def _states(settings: Settings) -> list[dict[str, JsonValue]]:
@@ -145,15 +153,17 @@ def _argument(text: str) -> tuple[str, str]:
 def fetch_command(config_file: str | None, names: tuple[str, ...]) -> None:
     """Bring offline weights, each by its pinned sha256; those of all tools unless named.
 
-    smollm2-135m is the demo's small language model and is brought only if it is named.
+    Two are brought only if they are named: smollm2-135m, the demo's small language model, and
+    all-mpnet-base-v2, the model behind published scores of free text (438 MB), which is then the
+    default of --similarity.
     """
     from gta_bench.demo.local_model import SMOLLM2
-    from gta_bench.tools.backends.weights import KNOWN, fetch, present
     from gta_bench.tools.contract import Equipment
+    from gta_bench.weights import KNOWN, MPNET, fetch, present
 
     settings = read_settings(config_path(config_file)).settings
     folder = Equipment(settings).weights
-    known = {**KNOWN, SMOLLM2.name: SMOLLM2}
+    known = {**KNOWN, SMOLLM2.name: SMOLLM2, MPNET.name: MPNET}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(f"Unknown weights {unknown[0]!r}. Known: {', '.join(known)}.")

@@ -38,6 +38,8 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
 
 def check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -> None:
     """Refuse a task that the run does not have."""
-    unknown = sorted({*tasks} - {*manifest.tasks})
+    unknown = sorted({*tasks} - {*manifest.spec.tasks})
     if unknown:
-        raise UsageError(f"{run} has no task {unknown[0]!r}. Its tasks: {few(manifest.tasks)}.")
+        raise UsageError(
+            f"{run} has no task {unknown[0]!r}. Its tasks: {few(manifest.spec.tasks)}."
+        )

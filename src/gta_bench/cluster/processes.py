@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from gta_bench.cluster.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
-from gta_bench.errors import EnvironmentProblem
+from gta_bench.errors import INTERRUPTED, EnvironmentProblem
 
 # Seconds that an interrupted worker has to close what it opened.
 PATIENCE = 20.0
@@ -147,6 +147,6 @@ def _interruptible(work: Work, item: Any) -> Failure | None:
     try:
         return guarded(work, item)
     except KeyboardInterrupt:
-        return Failure("Interrupted.", 1)
+        return Failure("Interrupted.", INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,6 +13,7 @@ from typing import Any
 
 from gta_bench.cluster.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
 from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.packages import require_packages
 from gta_bench.settings import keep_ray_here, quiet_ray
 
 # Work that a worker does before it is replaced: what it leaks ends with it.
@@ -76,12 +77,9 @@ def work_in(folder: str, work: Work, item: Any) -> Failure | None:
 
 def connect(address: str) -> None:
     """Join the cluster of that address; `auto` is the one of this machine, started if need be."""
-    try:
-        import ray
-    except ImportError as exc:
-        raise EnvironmentProblem(
-            "--cluster needs Ray: `pip install 'gta-bench[cluster]'`."
-        ) from exc
+    require_packages("--cluster", "ray", extra="cluster")
+    import ray
+
     quiet_ray()
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address.startswith(("127.0.0.1:", "localhost:")):

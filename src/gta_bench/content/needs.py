@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolUnavailable
+from gta_bench.packages import install_command, missing_packages
 
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
 SECONDS = 30
-INSTALL_DOCUMENTS = "Install them: `pip install 'gta-bench[documents]'`."
+INSTALL_DOCUMENTS = f"Install them: `{install_command('documents')}`."
 INSTALL_FFMPEG = "Install it: `apt install ffmpeg` (or `dnf install ffmpeg-free`)."
+# What shows documents and pictures to a judge.
+EVIDENCE_PACKAGES = ("openpyxl", "pdfplumber", "pptx", "pypandoc", "pypdf", "pypdfium2")
 
 
 class Missing(NamedTuple):
@@ -26,7 +29,7 @@ class Missing(NamedTuple):
 
 def missing_modules(*names: str) -> Missing | None:
     """The Python modules that are not installed; nothing is imported to find out."""
-    absent = [name for name in names if find_spec(name) is None]
+    absent = missing_packages(*names)
     if not absent:
         return None
     return Missing(f"Python packages are missing: {', '.join(absent)}.", INSTALL_DOCUMENTS)

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.spot import Spot
+from gta_bench.errors import counted
 from gta_bench.metrics.compat.whitelist import self_rejecting_groups
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
@@ -95,7 +96,7 @@ def tool_twice(dataset: AtomicDataset) -> Iterator[Spot]:
     for task in dataset.tasks.values():
         for name, count in Counter(tool.name for tool in task.tools).items():
             if count > 1:
-                yield Spot(f"{name} is listed {count} times.", task.id, "tools")
+                yield Spot(f"{name} is listed {counted(count, 'time')}.", task.id, "tools")
 
 
 def description_copied(dataset: AtomicDataset) -> Iterator[Spot]:

@@ -1,9 +1,10 @@
-"""One digest for a whole dataset: what it says and every file that its tasks need."""
+"""Digests of a whole dataset and of each task: what they say, and the files that they need."""
 
 import hashlib
 
 from gta_bench.datasets.files import sha256
-from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.records.digests import TaskDigests, digest_atomic, digest_workflow
 
 MISSING = "missing"
 
@@ -17,3 +18,26 @@ def dataset_digest(dataset: Dataset) -> str:
         digest = sha256(file) if file.is_file() else MISSING
         whole.update(f"{name}\0{digest}\n".encode())
     return whole.hexdigest()
+
+
+def task_digests(dataset: Dataset, task: str) -> TaskDigests:
+    """What a task asks and how it is scored; its files are hashed once per loaded dataset.
+
+    The tools are the dataset's own definitions, whichever tools a run calls in their place. A
+    Workflow task without a list of tools offers all of the dataset, and any tool if it has none.
+    """
+    if task not in dataset.digests:
+        dataset.digests[task] = _task_digests(dataset, task)
+    return dataset.digests[task]
+
+
+def _task_digests(dataset: Dataset, task: str) -> TaskDigests:
+    inputs = {
+        item.path: sha256(file) if (file := dataset.root / item.source).is_file() else None
+        for item in dataset.tasks[task].attachments
+    }
+    if isinstance(dataset, AtomicDataset):
+        return digest_atomic(dataset.tasks[task], inputs=inputs)
+    entry = dataset.tasks[task]
+    tools = {name: dataset.tools.get(name) for name in entry.tools or dataset.tools}
+    return digest_workflow(entry, inputs=inputs, tools=tools)

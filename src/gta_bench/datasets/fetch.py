@@ -14,7 +14,7 @@ from gta_bench.datasets.files import sha256
 from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES, DatasetName
 from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
 from gta_bench.datasets.unpack import unpack
-from gta_bench.errors import FetchError
+from gta_bench.errors import FetchError, counted
 
 SourceName = Literal["github", "huggingface"]
 GITHUB_ARCHIVES: Mapping[DatasetName, str] = {
@@ -159,5 +159,5 @@ def _check_unchanged(folder: Path, old: Receipt, new: Receipt) -> None:
     if differing:
         raise FetchError(
             f"{folder}: the source now gives another {differing[0]} than at the first fetch "
-            f"({len(differing)} files differ). Remove the folder to take the new one."
+            f"(changed: {counted(len(differing), 'file')}). Remove the folder to take the new one."
         )

@@ -8,14 +8,16 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from gta_bench.datasets.atomic import RELEASED_PLACEHOLDER
+from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.files import read_entries
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import DatasetError
+from gta_bench.errors import DatasetError, counted
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.finding import Finding
-from gta_bench.records.run import Mode, Unit, UpstreamPair
+from gta_bench.records.run import Mode
 from gta_bench.records.steps import AnswerStep, CallStep, Trace
+from gta_bench.records.units import AtomicUnit, UpstreamPair
 from gta_bench.records.upstream import read_trace
 
 PART = re.compile(r"(?P<stem>.+)_(?P<number>\d+)\.json")
@@ -24,7 +26,7 @@ PART = re.compile(r"(?P<stem>.+)_(?P<number>\d+)\.json")
 class Predictions(NamedTuple):
     """A unit for every task of the dataset, and what is odd about the files."""
 
-    units: tuple[Unit, ...]
+    units: tuple[AtomicUnit, ...]
     findings: tuple[Finding, ...]
 
 
@@ -42,7 +44,8 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
     for position, entry in _positions(source):
         if position >= len(tasks):
             raise DatasetError(
-                f"there is no task at position {position}; the dataset has {len(tasks)} tasks.",
+                f"there is no task at position {position}; the dataset has "
+                f"{counted(len(tasks), 'task')}.",
                 file=entry.file,
                 task=entry.key,
                 field="(key)",
@@ -53,7 +56,11 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
     for task in tasks:
         pair = found.get(task.id)
         trace = None if pair is None else _portable(pair.trace, paths)
-        units.append(Unit(task=task, trace=trace, upstream=pair))
+        units.append(
+            AtomicUnit(
+                task=task, trace=trace, upstream=pair, digests=task_digests(dataset, task.id)
+            )
+        )
         if pair is not None:
             stored = _assistant(_portable(pair.gold, paths))
             findings += _gold_findings(task.id, reference_steps(task), stored, source)
@@ -154,7 +161,8 @@ def _assistant(trace: Trace) -> Trace:
 def _gold_findings(task: str, reference: Trace, stored: Trace, source: Path) -> Iterator[Finding]:
     """Differences between the file's references and the dataset's, beyond the folder's own path."""
     if len(reference) != len(stored):
-        yield _gold_finding(task, source, None, f"has {len(stored)} steps, not {len(reference)}")
+        found = f"has {counted(len(stored), 'step')}, not {len(reference)}"
+        yield _gold_finding(task, source, None, found)
     for index, (ours, theirs) in enumerate(zip(reference, stored, strict=False)):
         if ours != theirs:
             yield _gold_finding(task, source, index, "differs from the dataset's")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.spot import Spot
+from gta_bench.errors import counted
 from gta_bench.records.workflow import Checkpoint
 
 RELEASED_TASKS = 132
@@ -23,7 +24,7 @@ CATEGORIES = frozenset(
 def incomplete(dataset: WorkflowDataset) -> Iterator[Spot]:
     """A dataset with fewer tasks than the release."""
     if len(dataset.tasks) != RELEASED_TASKS:
-        yield Spot(f"has {len(dataset.tasks)} tasks; the release has {RELEASED_TASKS}.")
+        yield Spot(f"has {counted(len(dataset.tasks), 'task')}; the release has {RELEASED_TASKS}.")
 
 
 def no_checkpoints(dataset: WorkflowDataset) -> Iterator[Spot]:

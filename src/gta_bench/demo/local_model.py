@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 from typing import Final
@@ -14,7 +13,8 @@ import httpx
 from inspect_ai.model import GenerateConfig, Model, get_model
 
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.tools.backends.weights import Weights, WeightsFile, present
+from gta_bench.packages import missing_packages
+from gta_bench.weights import Weights, WeightsFile, present
 
 MODEL: Final = "smollm2-135m"
 SMOLLM2: Final = Weights(
@@ -44,19 +44,20 @@ params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
 # The smallest of models repeats itself until its reply is cut off, unless it is made not to.
 params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.2, 256
+params.n_predict = int(sys.argv[5])
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
 server = xllamacpp.Server(params)
 while True:
     time.sleep(3600)
 """
 START_SECONDS: Final = 60
-PACKAGES: Final = ("xllamacpp", "openai")
+PACKAGE: Final = "xllamacpp"
 
 
 def local_weights(folder: Path) -> Path | None:
     """The model's file, where it was fetched and there is a program that runs it."""
     kept = present(SMOLLM2, folder)
-    if kept is None or any(find_spec(name) is None for name in PACKAGES):
+    if kept is None or missing_packages(PACKAGE):
         return None
     return kept / SMOLLM2.files[0].name
 
@@ -71,12 +72,16 @@ def open_local(url: str) -> Model:
 
 
 @contextmanager
-def serving_model(weights: Path, *, threads: int = 2) -> Iterator[str]:
-    """The address of an OpenAI-compatible server with that model, for as long as the block."""
+def serving_model(weights: Path, *, threads: int = 2, longest_reply: int = -1) -> Iterator[str]:
+    """The address of an OpenAI-compatible server with that model, for as long as the block.
+
+    No reply is longer than `longest_reply` tokens; -1 leaves that to whoever asks.
+    """
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", PROGRAM, str(weights), MODEL, str(port), str(threads)]
+    options = [str(weights), MODEL, str(port), str(threads), str(longest_reply)]
+    command = [sys.executable, "-c", PROGRAM, *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_until_healthy(f"http://127.0.0.1:{port}/health", process)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from gta_bench.errors import RunError
 from gta_bench.records.atif import AtifAgent, AtifMetrics, Trajectory, write_steps
-from gta_bench.records.run import RunManifest, Unit, WorkflowUnit
+from gta_bench.records.run import RunManifest
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 
 
@@ -26,13 +27,13 @@ def export_atif(run: StorePath, out: Path) -> int:
     return count
 
 
-def trajectory(unit: Unit | WorkflowUnit, manifest: RunManifest) -> Trajectory:
+def trajectory(unit: AtomicUnit | WorkflowUnit, manifest: RunManifest) -> Trajectory:
     """One unit; a task that the system left without a trace has the user's request alone."""
-    system, usage = manifest.system, unit.usage
+    system, usage = manifest.spec.system, unit.usage
     steps = write_steps(unit.task.request, unit.trace or ())
     return Trajectory(
         session_id=manifest.created.isoformat(),
-        trajectory_id=f"{manifest.dataset}-{unit.task.id}-{unit.epoch}",
+        trajectory_id=f"{manifest.spec.dataset}-{unit.task.id}-{unit.epoch}",
         agent=AtifAgent(
             name=system.harness or system.agent,
             version=system.harness_version or version("gta-bench"),
@@ -45,16 +46,16 @@ def trajectory(unit: Unit | WorkflowUnit, manifest: RunManifest) -> Trajectory:
             total_cost_usd=usage.cost_usd,
             total_steps=len(steps),
         ),
-        extra={"dataset": manifest.dataset, "task": unit.task.id, "epoch": unit.epoch},
+        extra={"dataset": manifest.spec.dataset, "task": unit.task.id, "epoch": unit.epoch},
     )
 
 
-def _units(run: StorePath, manifest: RunManifest) -> Iterator[Unit | WorkflowUnit]:
+def _units(run: StorePath, manifest: RunManifest) -> Iterator[AtomicUnit | WorkflowUnit]:
     """What was run and did not fail through our own fault."""
     folder = log_folder(run)
-    if manifest.mode == "workflow":
-        found = read_workflow_units(folder, manifest.tasks, manifest.epochs).units
+    if manifest.spec.mode == "workflow":
+        found = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units
         yield from (unit for unit in found if unit.failure is None)
     else:
-        units = read_units(folder, manifest.tasks, manifest.epochs).units
+        units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, AtomicUnit).units
         yield from (unit for unit in units if unit.failure is None)

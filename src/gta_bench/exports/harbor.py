@@ -6,7 +6,7 @@ The verifier's folder holds a dataset of the one task, so that what scores the w
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,8 +24,11 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn
 from gta_bench.records.workflow import WorkflowTask
+from gta_bench.tools.catalog import own_packages, tool_names
 
 SCHEMA: Final = "1.4"
+# What stands in the folder for wheels of the task's own tools.
+WHEELS: Final = "Put the wheels of packages here that no package index has."
 Task = AtomicTask | WorkflowTask
 
 
@@ -69,22 +72,54 @@ class Exported(NamedTuple):
 def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported:
     """Write a folder for each task; those whose product is an image are left out.
 
-    Such a task is scored by its calls, and a verifier sees files and texts only.
+    Such a task is scored by its calls, and a verifier sees files and texts only. What cannot be
+    exported is refused before anything is written.
     """
     entries = read_entries(dataset.root / dataset.file)
-    folders, left_out, missing = [], [], []
-    for name in tasks:
-        task = dataset.tasks[name]
-        if isinstance(task, AtomicTask) and task.answer is None:
-            left_out.append(name)
-            continue
-        folder = out / f"{_kind(dataset).dataset}-{name}"
-        if folder.exists():
-            raise RunError(f"{folder} is there already; name another --out.")
-        _write_task(dataset, task, entries[name], folder)
-        folders.append(folder)
-        missing += [item.source for item in task.attachments if not _has(dataset, item)]
-    return Exported(tuple(folders), tuple(left_out), tuple(missing))
+    able = {name: task for name in tasks if _has_result(task := dataset.tasks[name])}
+    folders = {name: out / f"{_kind(dataset).dataset}-{name}" for name in able}
+    _check(dataset, able.values(), folders.values())
+    for name, task in able.items():
+        _write_task(dataset, task, entries[name], folders[name])
+    return Exported(
+        tuple(folders.values()),
+        tuple(name for name in tasks if name not in able),
+        tuple(
+            item.source
+            for task in able.values()
+            for item in task.attachments
+            if not _has(dataset, item)
+        ),
+    )
+
+
+def _has_result(task: Task) -> bool:
+    """Whether the work can be told by a text or a file."""
+    return not isinstance(task, AtomicTask) or task.answer is not None
+
+
+def _check(dataset: Dataset, tasks: Iterable[Task], folders: Iterable[Path]) -> None:
+    file = dataset.root / TOOLMETA
+    if not file.is_file():
+        raise RunError(
+            f"{file} is missing, which an exported task needs: "
+            f"`gta tools list --toolmeta > {file}` writes it."
+        )
+    known = tool_names()
+    for task in tasks:
+        unknown = [name for name in _tools(task) if name not in known]
+        if unknown:
+            raise RunError(
+                f"Task {task.id} offers {unknown[0]!r}, which is not installed here: install the "
+                "package that brings it, or leave the task out by --tasks."
+            )
+    there = [folder for folder in folders if folder.exists()]
+    if there:
+        raise RunError(f"{there[0]} is there already; name another --out.")
+
+
+def _tools(task: Task) -> list[str]:
+    return list(task.offered) if isinstance(task, AtomicTask) else list(task.tools)
 
 
 def read_harbor(folder: Path) -> Dataset:
@@ -110,8 +145,7 @@ def _write_task(dataset: Dataset, task: Task, entry: JsonValue, folder: Path) ->
         shutil.copyfile(dataset.root / item.source, inputs / Path(item.path).name)
     _write(folder / "instruction.md", _instruction(task))
     _write(folder / "task.toml", _config(task, scoring))
-    dockerfile = TEMPLATES.render("Dockerfile", version=version("gta-bench"))
-    _write(folder / "environment" / "Dockerfile", dockerfile)
+    _write_image(own_packages(_tools(task)), folder / "environment")
     test = TEMPLATES.render("test.sh", task=task.id, **scoring._asdict())
     _write(folder / "tests" / "test.sh", test, mode=0o755)
     _write_data(dataset, task, entry, files, folder / "tests" / "data")
@@ -124,6 +158,19 @@ def _write_task(dataset: Dataset, task: Task, entry: JsonValue, folder: Path) ->
         _write(folder / "solution" / "solve.sh", script, mode=0o755)
 
 
+def _write_image(packages: Mapping[str, str], folder: Path) -> None:
+    """The Dockerfile; packages that bring tools of their own are installed too."""
+    install = ""
+    if packages:
+        named = " ".join(f'"{name}=={number}"' for name, number in sorted(packages.items()))
+        install = (
+            f"\nCOPY wheels /wheels\nRUN pip install --no-cache-dir --find-links /wheels {named}"
+        )
+        _write(folder / "wheels" / "README", WHEELS)
+    text = TEMPLATES.render("Dockerfile", version=version("gta-bench"), packages=install)
+    _write(folder / "Dockerfile", text)
+
+
 def _instruction(task: Task) -> str:
     names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
     inputs = f" The files of the task: {names}." if names else ""
@@ -131,8 +178,7 @@ def _instruction(task: Task) -> str:
 
 
 def _config(task: Task, scoring: _Scoring) -> str:
-    tools = list(task.offered) if isinstance(task, AtomicTask) else list(task.tools)
-    options = [part for tool in tools for part in ("--tool", tool)]
+    options = [part for tool in _tools(task) for part in ("--tool", tool)]
     serve = ["tools", "serve", "--stdio", "--workspace", "/workspace", *options]
     about: dict[str, JsonValue] = {"dataset": scoring.dataset, "task": task.id}
     if isinstance(task, WorkflowTask) and task.category is not None:

@@ -1,8 +1,7 @@
 """Any command as a harness: task file, workspace, tools by MCP, a model behind Inspect's bridge."""
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from inspect_ai.agent import sandbox_agent_bridge
@@ -12,6 +11,8 @@ from gta_bench.harnesses.cell import Cell, Ran
 from gta_bench.harnesses.cell_plan import TASK, WORKSPACE, Plan
 from gta_bench.harnesses.choice import PLACES, Harness, free_port, parse_command, shown_files
 from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.packages import require_packages
+from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.tokens import new_token
 
@@ -40,7 +41,9 @@ def plan(harness: Harness, given: Assignment) -> Plan:
 
 async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     """Run the command to its end."""
-    serve_unit = _server()
+    require_packages("--harness", *SERVER_PACKAGES, extra="serve")
+    from gta_bench.serving.unit import serve_unit
+
     token = new_token()
     url = f"http://127.0.0.1:{cell.port(MCP)}{MCP_PATH}"
     _write_papers(given, cell.folder / "task", url, token)
@@ -66,16 +69,6 @@ async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     if ran.stop is not None:
         cell.halt(ran.stop)
     return _outcome(ran)
-
-
-def _server() -> Callable[..., AbstractAsyncContextManager[None]]:
-    try:
-        from gta_bench.serving.unit import serve_unit
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            "--harness needs the MCP server: pip install 'gta-bench[serve]'."
-        ) from exc
-    return serve_unit
 
 
 def _outcome(ran: Ran) -> Outcome:

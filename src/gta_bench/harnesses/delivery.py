@@ -4,19 +4,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.errors import counted
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta, Tokens
-from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
+from gta_bench.records.run import RunManifest
 from gta_bench.records.steps import Trace
+from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run
-from gta_bench.runs.imported import write_imported, write_imported_workflow
+from gta_bench.runs.imported import write_imported
 
 MOST_STRAYS = 50
 SYSTEM_FIELDS = ("model", "harness", "harness_version")
@@ -74,29 +77,38 @@ def write_finished(
     out: Path, planned: RunManifest, dataset: Dataset, finished: Finished
 ) -> Imported:
     """Keep the deliveries as the units of a run; a task without one has delivered nothing."""
-    missing = tuple(task for task in planned.tasks if task not in finished.deliveries)
+    missing = tuple(task for task in planned.spec.tasks if task not in finished.deliveries)
     notes = [*planned.notes, *finished.disagreements()]
     if missing:
-        notes.append(f"{len(missing)} of {len(planned.tasks)} tasks were not delivered.")
+        tasks = counted(len(planned.spec.tasks), "task")
+        notes.append(f"not delivered: {len(missing)} of {tasks}.")
     manifest = open_run(out, planned.model_copy(update={"notes": tuple(notes)}))
-    wanted = [(dataset.tasks[task], finished.deliveries.get(task)) for task in manifest.tasks]
+    wanted = [(dataset.tasks[task], finished.deliveries.get(task)) for task in planned.spec.tasks]
     if isinstance(dataset, AtomicDataset):
-        write_imported(out, manifest, [_atomic_unit(task, one) for task, one in wanted])
+        write_imported(out, manifest, [_atomic_unit(dataset, task, one) for task, one in wanted])
         return Imported(len(wanted), missing, 0, finished.findings)
     store = ArtefactStore(out / ARTEFACTS)
     found = [_workflow_unit(dataset, task, one or Delivery(), store) for task, one in wanted]
-    write_imported_workflow(out, manifest, [unit for unit, _ in found])
+    write_imported(out, manifest, [unit for unit, _ in found])
     left_out = [finding for _, findings in found for finding in findings]
     files = sum(len(unit.deliverables) for unit, _ in found)
     return Imported(len(wanted), missing, files, (*finished.findings, *left_out))
 
 
-def _atomic_unit(task: AtomicTask | WorkflowTask, delivery: Delivery | None) -> Unit:
+def _atomic_unit(
+    dataset: AtomicDataset, task: AtomicTask | WorkflowTask, delivery: Delivery | None
+) -> AtomicUnit:
     assert isinstance(task, AtomicTask)
+    digests = task_digests(dataset, task.id)
     if delivery is None:
-        return Unit(task=task)
-    usage = stated_usage(delivery.meta)
-    return Unit(task=task, trace=delivery.trace, calls=delivery.calls, usage=usage)
+        return AtomicUnit(task=task, digests=digests)
+    return AtomicUnit(
+        task=task,
+        trace=delivery.trace,
+        calls=delivery.calls,
+        usage=stated_usage(delivery.meta),
+        digests=digests,
+    )
 
 
 def _workflow_unit(
@@ -117,6 +129,7 @@ def _workflow_unit(
         inputs=inputs,
         strays=tuple(item.name for item in left_out[:MOST_STRAYS]),
         usage=stated_usage(delivery.meta),
+        digests=task_digests(dataset, task.id),
     )
     return unit, list(_left_out_findings(task.id, left_out))
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from gta_bench.harnesses.cell import Cell
 from gta_bench.harnesses.cell_plan import HOME, WORKSPACE, Plan
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.packages import require_packages
 from gta_bench.records.dialogue import ReplyTurn
 from gta_bench.records.results import ToolResult
 from gta_bench.records.tools import ToolSpec
@@ -98,12 +99,8 @@ def installed_version(name: str) -> str:
 
 def driver_version() -> str:
     """The version of what knows how to drive them."""
-    try:
-        return version(DRIVER)
-    except PackageNotFoundError as exc:
-        raise EnvironmentProblem(
-            "--harness-name needs inspect_swe: pip install 'gta-bench[harness]'."
-        ) from exc
+    require_packages("--harness-name", DRIVER, extra="harness")
+    return version(DRIVER)
 
 
 def plan(harness: Harness, given: Assignment) -> Plan:

@@ -4,9 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.datasets.files import parse, read_json
@@ -17,55 +17,27 @@ from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.harnesses.folder import FILE_FOLDERS, task_of
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
-from gta_bench.records.finished import Amount, ResultMeta
+from gta_bench.records.finished import ResultMeta
+from gta_bench.records.pack import PACK_VERSION, Pack, PackMeta, PackTask
 from gta_bench.records.steps import AnswerStep, StepError, Trace
 from gta_bench.records.workflow import WorkflowTask
 
-SCHEMA_VERSION: Final = 1
 MOST_BYTES = 512 << 20
 # Texts by which upstream's runners say that a system gave no answer at all.
 CRASH = re.compile(r"\[LagentAgentError\]|\(error\)")
 DRIVE = re.compile(r"[A-Za-z]:")
 
 
-class _Pack(BaseModel):
-    """Part of a pack; keys that we do not need are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class _PackMeta(_Pack):
-    backend: str | None = None
-    model: str | None = None
-    harness_version: str | None = None
-    elapsed_sec: Amount | None = None
-    call_elapsed_sec: Amount | None = None
-    cost_usd: Amount | None = None
-
-
-class _PackTask(_Pack):
-    task_id: int | str
-    origin_prompt: list[str] = []
-    assistant_outputs: list[list[dict[str, Any]]] = []
-    attached_files: list[str] = []
-    meta: _PackMeta | None = None
-
-
-class _Whole(_Pack):
-    generated_from: JsonValue = None
-    tasks: list[JsonValue]
-
-
 def read_pack(
     file: Path, tasks: Mapping[str, AtomicTask | WorkflowTask], *, root: Path | None = None
 ) -> Finished:
     """The pack's deliveries; attachments are read below `root` (the pack's folder) only."""
-    whole = _whole(file)
+    whole, entries = _whole(file)
     base = (root or file.parent).absolute()
     deliveries: dict[str, Delivery] = {}
     findings = []
-    for position, raw in enumerate(whole.tasks):
-        entry = parse(_PackTask, raw, file=file.name, task=f"tasks.{position}")
+    for position, raw in enumerate(entries):
+        entry = parse(PackTask, raw, file=file.name, task=f"tasks.{position}")
         task = str(entry.task_id)
         if task in deliveries:
             raise DatasetError("the task is there twice; leave one.", file=file.name, task=task)
@@ -80,21 +52,25 @@ def read_pack(
     return Finished(deliveries, _provenance(whole.generated_from), tuple(findings))
 
 
-def _whole(file: Path) -> _Whole:
+def _whole(file: Path) -> tuple[Pack, list[JsonValue]]:
+    """The pack without its tasks, and those as they stand there."""
     if not file.is_file() or file.stat().st_size > MOST_BYTES:
         raise DatasetError(f"is not a file of at most {MOST_BYTES} bytes.", file=file.name)
     raw = read_json(file)
     version = raw.get("schema_version") if isinstance(raw, dict) else None
-    if version != SCHEMA_VERSION or isinstance(version, bool):
+    if not isinstance(raw, dict) or version != PACK_VERSION or isinstance(version, bool):
         raise DatasetError(
-            f"is {version!r}; packs of version {SCHEMA_VERSION} are read.",
+            f"is {version!r}; packs of version {PACK_VERSION} are read.",
             file=file.name,
             field="schema_version",
         )
-    return parse(_Whole, raw, file=file.name)
+    entries = raw.get("tasks")
+    if isinstance(entries, list):
+        return parse(Pack, {**raw, "tasks": []}, file=file.name), entries
+    return parse(Pack, raw, file=file.name), []
 
 
-def _delivery(entry: _PackTask, task: str, base: Path, file: Path) -> Delivery:
+def _delivery(entry: PackTask, task: str, base: Path, file: Path) -> Delivery:
     steps = [step for trace in entry.assistant_outputs for one in trace for step in _spelled(one)]
     try:
         trace = read_workflow_trace(steps)
@@ -159,8 +135,8 @@ def _name(parts: tuple[str, ...], task: str) -> str:
     return unicodedata.normalize("NFC", parts[-1])
 
 
-def _meta(stated: _PackMeta | None) -> ResultMeta:
-    about = stated or _PackMeta()
+def _meta(stated: PackMeta | None) -> ResultMeta:
+    about = stated or PackMeta()
     seconds = about.elapsed_sec if about.call_elapsed_sec is None else about.call_elapsed_sec
     return ResultMeta(
         seconds=seconds,

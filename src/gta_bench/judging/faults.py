@@ -33,8 +33,7 @@ def fault_cause(raised: BaseException) -> Cause:
     chain = list(raised_chain(raised))
     words = str(chain[0]).lower()
     names = " ".join(type(exc).__name__ for exc in chain)
-    statuses = [_status(exc) for exc in chain]
-    status = next((found for found in statuses if found is not None), None)
+    status = fault_status(raised)
     if "context" in words and any(word in words for word in ("exceed", "length", "too long")):
         return "context_too_long"
     if status == 429:
@@ -44,6 +43,12 @@ def fault_cause(raised: BaseException) -> Cause:
     if status is not None or "Connect" in names:
         return "http_error"
     return "model_error"
+
+
+def fault_status(raised: BaseException) -> int | None:
+    """The HTTP status of an exception or of what caused it; None where no server gave one."""
+    found = map(_status, raised_chain(raised))
+    return next((status for status in found if status is not None), None)
 
 
 def _status(exc: BaseException) -> int | None:

@@ -1,8 +1,11 @@
 """How a judge is asked; every choice that can move a verdict is part of the judge's name."""
 
+import json
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from gta_bench.records.base import Record
 
@@ -42,16 +45,19 @@ _NAMED = (
 
 
 def judge_name(
-    model: str, options: JudgeOptions, *, temperature: float | None = None, seed: int | None = None
+    model: str, options: JudgeOptions, asked: Mapping[str, JsonValue] | None = None
 ) -> str:
-    """The name under which a judge's verdicts are kept: `openai/gpt-5 [leaves_per_call=4]`."""
+    """The name under which a judge's verdicts are kept: `openai/gpt-5 [leaves_per_call=4]`.
+
+    `asked` has the options of its model that can move a verdict (`registry.asked_settings`).
+    """
     usual = JudgeOptions()
     chosen: dict[str, object] = {
         name: getattr(options, name)
         for name in _NAMED
         if getattr(options, name) != getattr(usual, name)
     }
-    chosen |= {"temperature": temperature, "seed": seed}
+    chosen |= asked or {}
     named = [f"{name}={_written(value)}" for name, value in chosen.items() if value is not None]
     return f"{model} [{', '.join(named)}]" if named else model
 
@@ -59,4 +65,6 @@ def judge_name(
 def _written(value: object) -> str:
     if isinstance(value, tuple):
         return "+".join(map(str, value))
+    if isinstance(value, dict | list):
+        return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else str(value)

@@ -1,24 +1,52 @@
 """A judge as an entry of a run's registry."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
+from typing import Any, Final
+
+from inspect_ai.model import GenerateConfig
+from pydantic import JsonValue
 
 from gta_bench.judging import prompts
 from gta_bench.judging.judge import Judge
+from gta_bench.records.base import is_json
 from gta_bench.records.judges import JudgeEntry
+
+# What bounds a judge, and what every call sets anew, moves no verdict.
+_BOUNDS: Final = frozenset(
+    {
+        *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+        *("adaptive_connections", "max_tokens", "response_schema", "batch", "cache"),
+        *("extra_headers", "cache_prompt"),
+    }
+)
+
+
+def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """The options and arguments of a judge's model that can move a verdict, in a fixed order."""
+    given = config.model_dump(mode="json", exclude_none=True, exclude={*_BOUNDS})
+    first: dict[str, JsonValue] = {
+        name: given.pop(name) for name in ("temperature", "seed") if name in given
+    }
+    plain = {name: value for name, value in args.items() if is_json(value)}
+    return {**first, **dict(sorted(given.items())), **dict(sorted(plain.items()))}
 
 
 def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
     """The judge with a digest of all that can move its verdicts."""
-    config = judge.model.config
-    held = {
+    asked = asked_settings(judge.model.config, judge.model.model_args)
+    held: dict[str, JsonValue] = {
         "name": judge.name,
         "model": str(judge.model),
         "options": judge.options.model_dump(mode="json", exclude={"batch"}),
-        "temperature": config.temperature,
-        "seed": config.seed,
+        "temperature": asked.pop("temperature", None),
+        "seed": asked.pop("seed", None),
         "prompts": prompts.digest(),
     }
+    if asked:
+        # Judges without further options keep the digest that they always had.
+        held["generation"] = asked
     digest = sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
     return JudgeEntry.model_validate({"digest": digest, "first": at, "last": at, **held})

@@ -108,7 +108,8 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _listed(reply: dict[str, Any]) -> list[dict[str, Any]]:
     entries = reply.get(VERDICTS)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _Broken("reply_other_shape", f"`{VERDICTS}` is not a list of objects.")
+        came = _excerpt(repr(reply))
+        raise _Broken("reply_other_shape", f"`{VERDICTS}` is not a list of objects in {came}")
     return entries
 
 
@@ -129,7 +130,8 @@ def _verdict_of(
 def _missing(leaf: str, entries: Sequence[dict[str, Any]], asked: Sequence[str]) -> _Broken:
     others = [entry.get("leaf") for entry in entries if entry.get("leaf") not in asked]
     if others == [None]:
-        return _Broken("reply_other_shape", "The reply names no leaf.")
+        came = next(entry for entry in entries if entry.get("leaf") is None)
+        return _Broken("reply_other_shape", f"No leaf is named in {_excerpt(repr(came))}")
     if others:
         return _Broken("other_leaf", f"Asked for {leaf!r}, the reply is for {others[0]!r}.")
     return _Broken("score_missing", f"No verdict for {leaf!r}.")
@@ -138,15 +140,17 @@ def _missing(leaf: str, entries: Sequence[dict[str, Any]], asked: Sequence[str])
 def _scored(entry: dict[str, Any]) -> Scored:
     score, reason, used = entry.get("score"), entry.get("reason", ""), entry.get("used", [])
     if "score" not in entry:
-        raise _Broken("score_missing", f"Only {sorted(entry)} in the reply.")
+        raise _Broken("score_missing", f"No score in {_excerpt(repr(entry))}")
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise _Broken("score_not_a_number", f"The score is {score!r}.")
     if not SCALE[0] <= score <= SCALE[-1]:
         raise _Broken("score_out_of_range", f"The score is {score!r}.")
-    if not isinstance(reason, str) or set(entry) - set(_FIELDS):
-        raise _Broken("reply_other_shape", f"Fields {sorted(entry)}, reason {reason!r:.100}.")
+    if not isinstance(reason, str):
+        raise _Broken("reply_other_shape", f"The reason is no text: {_excerpt(repr(reason))}")
+    if others := sorted(set(entry) - set(_FIELDS)):
+        raise _Broken("reply_other_shape", f"Fields {others} too, in {_excerpt(repr(entry))}")
     if not isinstance(used, list) or not all(isinstance(name, str) for name in used):
-        raise _Broken("reply_other_shape", f"`used` is not a list of names: {used!r:.100}.")
+        raise _Broken("reply_other_shape", f"`used` is not a list of names: {_excerpt(repr(used))}")
     names = dict.fromkeys(_writable(name) for name in used)
     return Scored(value=float(score), reason=_writable(reason).strip(), used=tuple(names))
 

@@ -4,15 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gta_bench.records.comparison import ComparedRun
-from gta_bench.records.run import Limits, RunManifest
+from gta_bench.records.digests import TaskDigests
+from gta_bench.records.run import System, compare_specs, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 
-# Differences that a reader must know of; each is a way in which two systems may not have had the
-# same chances.
-TOLD: Final = (
-    *("tools", "network", "max_turns", "limits", "prompts"),
-    *("controls", "control_seed", "epochs", "feedback"),
+# Options that say which system it was, or that forbid a comparison: all others are ways in which
+# two systems may not have had the same chances, and a reader must know of them.
+_NO_CAUTION: Final = frozenset(
+    {
+        *("dataset", "mode", "tasks", "similarity", "judges"),
+        *(name for name in System.model_fields if name != "images"),
+    }
 )
 
 
@@ -23,7 +26,27 @@ def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
 
 def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
     """What else than the system differs."""
-    return list(_cautions(first.manifest, second.manifest))
+    return list(_cautions(first, second))
+
+
+def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
+    """The tasks that both runs have and that ask and score the same in both.
+
+    Within one dataset every task does. Of two datasets a task is known by a unit of it, so that
+    tasks without any finished unit are in neither of the sets.
+    """
+    common = {*first.manifest.spec.tasks} & {*second.manifest.spec.tasks}
+    if first.manifest.dataset_digest == second.manifest.dataset_digest:
+        return common
+    return {task for task, (one, two) in _both_digests(first, second).items() if one.agrees(two)}
+
+
+def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
+    """The tasks of both runs that ask or score something else in the other's dataset."""
+    if first.manifest.dataset_digest == second.manifest.dataset_digest:
+        return set()
+    both = _both_digests(first, second)
+    return {task for task, (one, two) in both.items() if not one.agrees(two)}
 
 
 def common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
@@ -33,13 +56,11 @@ def common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
 
 def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
     one, two = first.manifest, second.manifest
-    if one.dataset != two.dataset:
-        yield _differ("datasets", one.dataset, two.dataset)
+    if one.spec.dataset != two.spec.dataset:
+        yield _differ("datasets", one.spec.dataset, two.spec.dataset)
         return
-    if one.dataset_digest != two.dataset_digest:
-        yield _differ("dataset digests", one.dataset_digest[:12], two.dataset_digest[:12])
-    if one.mode != two.mode:
-        yield _differ("modes", one.mode, two.mode)
+    if one.spec.mode != two.spec.mode:
+        yield _differ("modes", one.spec.mode, two.spec.mode)
     if first.scores.scoring_version != second.scores.scoring_version:
         versions = (first.scores.scoring_version, second.scores.scoring_version)
         yield f"{_differ('scoring versions', *versions)}; run `gta score` on both"
@@ -52,8 +73,11 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
         likeness = first.scores.similarity, second.scores.similarity
         if likeness[0] != likeness[1]:
             yield f"{_differ('similarity models', *likeness)}; run `gta score` on both"
-    if not set(one.tasks) & set(two.tasks):
+    if not set(one.spec.tasks) & set(two.spec.tasks):
         yield "the runs have no task in common"
+    elif not shared_tasks(first, second):
+        digests = one.dataset_digest[:12], two.dataset_digest[:12]
+        yield f"{_differ('dataset digests', *digests)} and no task is the same in both"
 
 
 def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
@@ -69,19 +93,33 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
             yield f"the prompts of {judge} differ; judge both again"
 
 
-def _cautions(one: RunManifest, two: RunManifest) -> Iterator[str]:
-    for name in TOLD:
-        left, right = getattr(one, name), getattr(two, name)
-        if left != right:
-            yield f"{name}: {_shown(left)} and {_shown(right)}"
-    if one.system.images != two.system.images:
-        yield f"images: {one.system.images} and {two.system.images}"
-    tapes = [
-        "none" if run.tape is None else f"{run.tape.mode} {(run.tape.digest or '')[:16]}".strip()
-        for run in (one, two)
-    ]
-    if tapes[0] != tapes[1]:
-        yield f"tape: {tapes[0]} and {tapes[1]}"
+def _both_digests(
+    first: ComparedRun, second: ComparedRun
+) -> dict[str, tuple[TaskDigests, TaskDigests]]:
+    one, two = _digests(first), _digests(second)
+    return {task: (one[task], two[task]) for task in one if task in two}
+
+
+def _digests(run: ComparedRun) -> dict[str, TaskDigests]:
+    """The digests of every task that the run has a unit of."""
+    return {task: unit.digests for (task, _), unit in run.units.items() if unit.digests is not None}
+
+
+def _cautions(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
+    one, two = first.manifest, second.manifest
+    if one.dataset_digest != two.dataset_digest:
+        yield f"dataset digests: {one.dataset_digest[:12]} and {two.dataset_digest[:12]}"
+        both = _both_digests(first, second).values()
+        unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
+        if unknown:
+            yield f"inputs or tools of {unknown} of the tasks: not recorded in both runs"
+    for name, left, right in compare_specs(one.spec, two.spec):
+        # A recording and its later digest are the same tape to a reader.
+        same_tape = name == "tape" and show_setting(left) == show_setting(right)
+        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
+            yield f"{name}: {show_setting(left)} and {show_setting(right)}"
+    if one.prompts != two.prompts:
+        yield f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}"
 
 
 def _judges(run: ComparedRun) -> tuple[str, ...]:
@@ -97,15 +135,3 @@ def _differ(what: str, one: object, two: object) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
-
-
-def _shown(value: object) -> str:
-    """Digests and the like by what they are for, not in full."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {str(part)[:12]}" for name, part in sorted(value.items())) or "-"
-    if isinstance(value, Limits):
-        held = value.model_dump(exclude_none=True)
-        return ", ".join(f"{name} {most:g}" for name, most in held.items())
-    if isinstance(value, tuple):
-        return _listed([str(part) for part in value])
-    return "none" if value is None else str(value)

@@ -3,55 +3,12 @@
 Only what a reader can check without the predictions. docs/leaderboard.md derives each rule.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from gta_bench.records.leaderboard import Board, Entry, EntryCheck, EntryFinding, MetricName, Score
+from gta_bench.metrics import table
+from gta_bench.records.leaderboard import Entry, EntryCheck, EntryFinding, MetricName, Score
 
-# What each share is a share of; metrics that sum up similarities are shares of nothing.
-DENOMINATORS: Final[Mapping[Board, Mapping[MetricName, int]]] = {
-    "atomic": {"inst_acc": 729, "tool_acc": 557, "arg_acc": 557},
-    "workflow": {
-        "root_sr": 132,
-        "leaf_sr": 1156,
-        "p_sr": 38,
-        "o_sr": 84,
-        "l_sr": 122,
-        "c_sr": 24,
-    },
-    "workflow-30": {"root_sr": 30, "leaf_sr": 276},
-}
-# Strict scoring counts every turn of the reference; compat's denominator has 41 fewer.
-TURNS: Final = 770
-ANSWERS: Final = 172
-TASKS: Final = 229
-# What compat's formulas reach at most: the reference itself, and every needed tool called once.
-COMPAT_TOPS: Final[Mapping[MetricName, float]] = {
-    "inst_acc": 100 * TURNS / 729,
-    "p_f1": 104.6328,
-    "o_f1": 104.5747,
-    "l_f1": 104.9685,
-}
-LABELS: Final[Mapping[MetricName, str]] = {
-    "inst_acc": "InstAcc",
-    "tool_acc": "ToolAcc",
-    "arg_acc": "ArgAcc",
-    "summ_acc": "SummAcc",
-    "p_f1": "P-F1",
-    "o_f1": "O-F1",
-    "l_f1": "L-F1",
-    "c_f1": "C-F1",
-    "ans_acc": "AnsAcc",
-    "ans_acc_i": "AnsAcc+I",
-    "tool_sr": "Tool SR",
-    "p_sr": "P-SR",
-    "o_sr": "O-SR",
-    "l_sr": "L-SR",
-    "c_sr": "C-SR",
-    "root_score": "Root score",
-    "leaf_sr": "Leaf SR",
-    "root_sr": "Root SR",
-}
 # For floating point only; the tolerance of a rounded value comes from its decimals.
 EPSILON: Final = 1e-9
 
@@ -63,9 +20,15 @@ def check_entry(entry: Entry) -> tuple[EntryFinding, ...]:
 
 def denominator(entry: Entry, metric: MetricName) -> int | None:
     """What the metric is a share of in this entry; None where it is not a share."""
-    if metric == "inst_acc" and entry.scoring == "strict":
-        return TURNS
-    return DENOMINATORS[entry.board].get(metric)
+    row = table.metric(metric)
+    return released_size(entry, metric) if row.is_count else None
+
+
+def released_size(entry: Entry, metric: MetricName) -> int | None:
+    """The denominator of the metric on the released data; None where it is not known."""
+    row = table.metric(metric)
+    strict = row.released_strict.get(entry.board) if entry.scoring == "strict" else None
+    return row.released.get(entry.board) if strict is None else strict
 
 
 def count_behind(score: Score, n: int) -> int | None:
@@ -96,9 +59,10 @@ def _counts(entry: Entry) -> Iterator[EntryFinding]:
 
 def _ranges(entry: Entry) -> Iterator[EntryFinding]:
     for metric, score in entry.scores.items():
-        top = 10.0 if metric == "root_score" else 100.0
-        if entry.scoring == "compat":
-            top = COMPAT_TOPS.get(metric, top)
+        row = table.metric(metric)
+        top = row.top * row.factor
+        if entry.scoring == "compat" and row.compat_top is not None:
+            top = row.compat_top
         if not -EPSILON <= score.value <= top + _slack(score):
             yield _finding(entry, "out-of-range", metric, f"does not lie between 0 and {top:g}")
 
@@ -107,7 +71,9 @@ def _calls(entry: Entry) -> Iterator[EntryFinding]:
     """Right arguments count only in a call of the right tool."""
     tool, arg = entry.scores.get("tool_acc"), entry.scores.get("arg_acc")
     if tool and arg and arg.value > tool.value + _slack(tool) + _slack(arg):
-        yield _finding(entry, "arg-above-tool", "arg_acc", f"exceeds ToolAcc {_shown(tool)}")
+        yield _finding(
+            entry, "arg-above-tool", "arg_acc", f"exceeds {table.TOOL_ACC.label} {_shown(tool)}"
+        )
 
 
 def _answers(entry: Entry) -> Iterator[EntryFinding]:
@@ -115,20 +81,22 @@ def _answers(entry: Entry) -> Iterator[EntryFinding]:
     answer, both = entry.scores.get("ans_acc"), entry.scores.get("ans_acc_i")
     if answer is None or both is None:
         return
-    low = answer.value * ANSWERS / TASKS
-    high = low + 100 * (TASKS - ANSWERS) / TASKS
-    slack = _slack(answer) * ANSWERS / TASKS + _slack(both)
+    answers, tasks = table.ANS_ACC.released["atomic"], table.ANS_ACC_I.released["atomic"]
+    low = answer.value * answers / tasks
+    high = low + 100 * (tasks - answers) / tasks
+    slack = _slack(answer) * answers / tasks + _slack(both)
     if not low - slack <= both.value <= high + slack:
         yield _finding(
             entry,
             "ans-acc-i-bound",
             "ans_acc_i",
-            f"does not lie between {low:.2f} and {high:.2f}, as AnsAcc {_shown(answer)} demands",
+            f"does not lie between {low:.2f} and {high:.2f}, as {table.ANS_ACC.label} "
+            f"{_shown(answer)} demands",
         )
 
 
 def _finding(entry: Entry, check: EntryCheck, metric: MetricName, fact: str) -> EntryFinding:
-    message = f"{LABELS[metric]} {_shown(entry.scores[metric])} {fact}"
+    message = f"{table.label(metric)} {_shown(entry.scores[metric])} {fact}"
     return EntryFinding(entry=entry.id, check=check, metric=metric, message=message)
 
 

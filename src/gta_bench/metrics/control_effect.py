@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.controls import ControlEffect, Disturbance, TaskEffect
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, UnitScore
@@ -10,12 +11,14 @@ from gta_bench.records.scores import RunScores, StrictEndToEndCounts, UnitScore
 def is_plain_twin(plain: RunManifest, controlled: RunManifest) -> bool:
     """Whether the two differ by the control alone: same system, data and tool replies."""
     return (
-        not plain.controls
-        and bool(controlled.controls)
+        not plain.spec.controls
+        and bool(controlled.spec.controls)
         and all(
-            getattr(plain, name) == getattr(controlled, name)
-            for name in ("dataset", "dataset_digest", "mode", "system", "prompts")
+            getattr(plain.spec, name) == getattr(controlled.spec, name)
+            for name in ("dataset", "mode", "system")
         )
+        and plain.dataset_digest == controlled.dataset_digest
+        and plain.prompts == controlled.prompts
         and _replies(plain) == _replies(controlled)
     )
 
@@ -58,7 +61,7 @@ def total_disturbance(parts: Sequence[Disturbance]) -> Disturbance:
 
 
 def _replies(manifest: RunManifest) -> str | None:
-    return None if manifest.tape is None else manifest.tape.digest
+    return None if manifest.spec.tape is None else manifest.spec.tape.digest
 
 
 def _was_hit(did: Disturbance) -> bool:
@@ -67,7 +70,9 @@ def _was_hit(did: Disturbance) -> bool:
 
 def _values(scores: RunScores) -> list[tuple[UnitScore, float]]:
     return [
-        (unit, min(1.0, unit.strict.answer_sum + unit.strict.image_sum))
+        (unit, min(1.0, value))
         for unit in scores.units
-        if isinstance(unit.strict, StrictEndToEndCounts) and unit.strict.answer_i_total
+        if isinstance(unit.strict, StrictEndToEndCounts)
+        for value, whole in (ANS_ACC_I.part(unit.strict),)
+        if whole
     ]

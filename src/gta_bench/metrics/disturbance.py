@@ -4,11 +4,11 @@ from itertools import pairwise
 
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.controls import Disturbance
-from gta_bench.records.run import Unit
 from gta_bench.records.steps import CallStep, ReplyStep, Trace
+from gta_bench.records.units import AtomicUnit
 
 
-def disturbance(unit: Unit) -> Disturbance:
+def disturbance(unit: AtomicUnit) -> Disturbance:
     """Counted from the unit's call records; the trace says which of them are equal calls."""
     calls = unit.calls
     return Disturbance(

@@ -15,9 +15,10 @@ from gta_bench.metrics.similarity import Similarity, bounded
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import CRASH_TEXTS, outcome, score_answer
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.failures import Failure, FailureCause, FailureCount
-from gta_bench.records.run import Mode, Unit, WorkflowUnit
+from gta_bench.records.run import Mode
 from gta_bench.records.scores import StrictEndToEndCounts
 from gta_bench.records.steps import (
     AnswerStep,
@@ -27,6 +28,7 @@ from gta_bench.records.steps import (
     StepError,
     Trace,
 )
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import LeafScore
 
@@ -55,7 +57,7 @@ Named = tuple[FailureCause, str]
 
 
 def unit_failures(
-    unit: Unit, mode: Mode, strict: object, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, strict: object, *, similarity: Similarity
 ) -> tuple[Failure, ...]:
     """What failed in an Atomic unit: every wrong step, or the whole task end to end."""
     if unit.failure is not None:
@@ -63,8 +65,8 @@ def unit_failures(
     if mode == "step":
         return tuple(_step_failures(unit, similarity=bounded(similarity)))
     assert isinstance(strict, StrictEndToEndCounts)
-    worth = strict.answer_sum + strict.image_sum
-    if not strict.answer_i_total or worth >= ENOUGH:
+    worth, whole = ANS_ACC_I.part(strict)
+    if not whole or worth >= ENOUGH:
         return ()
     return (_failure(unit, WHOLE_TASK, _task_cause(unit)),)
 
@@ -95,12 +97,12 @@ def count_failures(failures: Sequence[Failure]) -> tuple[FailureCount, ...]:
     return tuple(sorted(counts, key=lambda count: (-count.failures, order[count.cause])))
 
 
-def _failure(unit: Unit | WorkflowUnit, place: str, named: Named) -> Failure:
+def _failure(unit: AtomicUnit | WorkflowUnit, place: str, named: Named) -> Failure:
     cause, detail = named
     return Failure(task=unit.task.id, epoch=unit.epoch, place=place, cause=cause, detail=detail)
 
 
-def _step_failures(unit: Unit, *, similarity: Similarity) -> Iterator[Failure]:
+def _step_failures(unit: AtomicUnit, *, similarity: Similarity) -> Iterator[Failure]:
     gold = reference_steps(unit.task)
     answers = [number for number, step in enumerate(gold, start=1) if isinstance(step, AnswerStep)]
     steps = (unit.trace or ())[: len(gold)]
@@ -112,7 +114,7 @@ def _step_failures(unit: Unit, *, similarity: Similarity) -> Iterator[Failure]:
 
 
 def _step_cause(
-    unit: Unit,
+    unit: AtomicUnit,
     left: PredictedStep | None,
     right: CallStep | AnswerStep,
     *,
@@ -145,7 +147,7 @@ def _call_cause(left: CallStep, right: CallStep) -> Named | None:
     return "arguments", f"{left.name}: other arguments than the reference's"
 
 
-def _task_cause(unit: Unit) -> Named:
+def _task_cause(unit: AtomicUnit) -> Named:
     """End to end: how it ended, then the tools that the reference needs, then the content."""
     trace = unit.trace or ()
     ending = _ending(trace)

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.labels import Labels
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 
 Place = tuple[str, int, str]
 # Labels further apart than this are settled by somebody, even on one side of the threshold.

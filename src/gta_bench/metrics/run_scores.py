@@ -13,7 +13,8 @@ from gta_bench.metrics.similarity import Similarity
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.run import Mode, Unit, Usage
+from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.run import Mode
 from gta_bench.records.scores import (
     EndToEndCounts,
     EndToEndScores,
@@ -28,6 +29,7 @@ from gta_bench.records.scores import (
     UnitScore,
     UnscoredUnit,
 )
+from gta_bench.records.units import AtomicUnit, Usage
 
 # Raised whenever a change moves scores; written into every score file.
 SCORING_VERSION = 2
@@ -35,7 +37,7 @@ NOT_RUN = "not run yet"
 
 
 def score_run(
-    units: Sequence[Unit],
+    units: Sequence[AtomicUnit],
     mode: Mode,
     *,
     similarity: Similarity,
@@ -86,7 +88,7 @@ def score_run(
     )
 
 
-def score_unit(unit: Unit, mode: Mode, *, similarity: Similarity) -> UnitScore:
+def score_unit(unit: AtomicUnit, mode: Mode, *, similarity: Similarity) -> UnitScore:
     """What one unit counts under both scorings."""
     return UnitScore(
         task=unit.task.id,
@@ -138,20 +140,19 @@ def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
 
 
 def total_usage(used: Sequence[Usage]) -> Usage:
-    """The sum; the cost is that of the units whose price is known."""
-    costs = [usage.cost_usd for usage in used if usage.cost_usd is not None]
+    """The sum; the cost is unknown as soon as that of one unit is."""
     return Usage(
         model_calls=sum(usage.model_calls for usage in used),
         input_tokens=sum(usage.input_tokens for usage in used),
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(usage.retries for usage in used),
         seconds=total(usage.seconds for usage in used),
-        cost_usd=total(costs) if costs else None,
+        cost_usd=sum_costs(map(recorded_cost, used)).total,
     )
 
 
 def _count_strict(
-    unit: Unit, mode: Mode, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, *, similarity: Similarity
 ) -> StrictStepCounts | StrictEndToEndCounts:
     if mode == "step":
         return strict_steps.count_task(unit.task, unit.trace, similarity=similarity)
@@ -159,7 +160,7 @@ def _count_strict(
 
 
 def _count_compat(
-    unit: Unit, mode: Mode, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, *, similarity: Similarity
 ) -> StepCounts | EndToEndCounts | None:
     """Upstream pairs predictions with references by position, so a missing one is not seen."""
     if unit.trace is None:

@@ -1,16 +1,19 @@
 """The scores of a whole Workflow run, one table for each judge."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
 from gta_bench.metrics.compat import workflow as compat
+from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.failures import leaf_failures
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.pooling import total
 from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, total_usage
 from gta_bench.metrics.strict import workflow as strict
-from gta_bench.records.run import Usage, WorkflowUnit
+from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
+from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.scores import UnscoredUnit
+from gta_bench.records.units import Usage, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import (
     CompatScore,
@@ -44,15 +47,15 @@ def score_workflow(
     by_judge: dict[str, list[VerdictRow]] = {}
     for row in rows:
         by_judge.setdefault(row.key.judge, []).append(row)
-    calls = [call for unit in units for call in unit.calls]
+    tools = tool_uses([call for unit in units for call in unit.calls])
     return WorkflowScores(
         scoring_version=SCORING_VERSION,
         leaf_threshold=thresholds.leaf,
         root_threshold=thresholds.root,
         n=sum(unit.failure is None for unit in units),
         n_units=len(units) + len(not_run),
-        tool_sr=percent(sum(call.status == "done" for call in calls), len(calls)),
-        tools=tool_uses(calls),
+        tool_sr=TOOL_SR.value(tools),
+        tools=tools,
         usage=total_usage([unit.usage for unit in units]),
         models=tuple(sorted({name for unit in units for name in unit.models})),
         judges=tuple(
@@ -115,14 +118,13 @@ def _judge_scores(
             missing=missing,
         )
 
-    upstream = [task.compat for task in tasks if task.compat is not None]
+    roots = [task.compat for task in tasks if task.compat is not None]
+    upstream = JudgedCounts(roots=len(roots), root_sum=total(roots))
     return JudgeScores(
         judge=judge,
         repeats=repeats,
         strict=pooled("all", tasks, missing),
-        compat=CompatScore(
-            root_score=total(upstream) / len(upstream) if upstream else None, n=len(upstream)
-        ),
+        compat=CompatScore(root_score=ROOT_SCORE.compat_value(upstream), n=upstream.roots),
         categories=tuple(
             pooled(name, [task for task in tasks if (task.category or NO_CATEGORY) == name])
             for name in sorted({task.category or NO_CATEGORY for task in tasks})
@@ -133,7 +135,9 @@ def _judge_scores(
         ),
         tool_categories=tuple(
             pooled(name, [task for task in tasks if name in task.tool_categories])
-            for name in CATEGORIES
+            for name in _ordered(
+                (*CATEGORIES, *(name for task in tasks for name in task.tool_categories))
+            )
         ),
         curve=strict.threshold_curve(tasks),
         usage=_judge_usage(rows),
@@ -205,15 +209,21 @@ def _ending(path: str) -> str:
 
 
 def tool_categories(unit: WorkflowUnit) -> tuple[str, ...]:
-    """The categories of the tools that the system called."""
-    called = {WORKFLOW_CATEGORY.get(call.tool) for call in unit.calls}
-    return tuple(category for category in CATEGORIES if category in called)
+    """The categories of the tools that the system called, those of own tools last."""
+    called = {WORKFLOW_CATEGORY.get(call.tool, call.category) for call in unit.calls}
+    return tuple(_ordered(name for name in called if name is not None))
+
+
+def _ordered(names: Iterable[str]) -> Iterator[str]:
+    """The four categories in their order, then those of own tools."""
+    found = {*names}
+    yield from (name for name in CATEGORIES if name in found)
+    yield from sorted(found - {*CATEGORIES})
 
 
 def _judge_usage(rows: Sequence[VerdictRow]) -> Usage:
-    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
     return Usage(
         input_tokens=sum(row.input_tokens for row in rows),
         output_tokens=sum(row.output_tokens for row in rows),
-        cost_usd=total(costs) if costs else None,
+        cost_usd=sum_costs(map(recorded_cost, rows)).total,
     )

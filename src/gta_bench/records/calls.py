@@ -12,6 +12,7 @@ CallStatus = Literal["done", "error", "unavailable"]
 class CallRecord(Record):
     """One call as the executor saw it; `backend` and `jail` say what ran.
 
+    `category` is that of a tool that another package brought; those of ours are known by name.
     `taped`: the reply came from a tape, or was missing on it. `control`: what was done to it on
     purpose.
     """
@@ -25,3 +26,4 @@ class CallRecord(Record):
     jail: str | None = None
     taped: Taped | None = None
     control: Disturbed | None = None
+    category: str | None = None

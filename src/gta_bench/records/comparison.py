@@ -3,18 +3,24 @@
 from collections.abc import Mapping
 
 from gta_bench.records.base import Record
-from gta_bench.records.run import RunManifest, Usage
+from gta_bench.records.digests import TaskDigests
+from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, ToolUse
 from gta_bench.records.statistics import Interval, TestMethod
+from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import WorkflowScores
 
 
 class UnitFacts(Record):
-    """What one unit took, what became of its tool calls, and what each judge was shown of it."""
+    """What one unit took, what became of its tool calls, and what each judge was shown of it.
+
+    `digests` say what was asked and how it is scored.
+    """
 
     usage: Usage
     tools: tuple[ToolUse, ...] = ()
     evidence: Mapping[str, str] = {}
+    digests: TaskDigests | None = None
 
 
 class ComparedRun(Record):
@@ -55,6 +61,26 @@ class ToolDifference(Record):
     second_failed: int
 
 
+class Flip(Record):
+    """A task, or a leaf of it, that one run got and the other did not, or got in part.
+
+    `leaf` and `judge` are None for GTA-Atomic; `leaf` is None for a whole task of GTA-Workflow.
+    Both values are on the scale of `metric`; the second run is worse where its value is lower.
+    """
+
+    task: str
+    leaf: str | None = None
+    judge: str | None = None
+    metric: str
+    first: float
+    second: float
+
+    @property
+    def worse(self) -> bool:
+        """Whether the second run is worse."""
+        return self.second < self.first
+
+
 class EvidenceDifference(Record):
     """Units whose evidence was the same for a judge in both runs, and which of those it scored
     otherwise: there the difference is the judge's own."""
@@ -68,6 +94,9 @@ class EvidenceDifference(Record):
 class Comparison(Record):
     """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
 
+    `changed` are tasks of both that ask or score something else in the other's dataset; they are
+    left out too. `flips` are the tasks and leaves that changed, the worst first.
+
     `per_dollar` is the headline's sum over the cost: solved tasks, or points, for a dollar.
     """
 
@@ -75,6 +104,7 @@ class Comparison(Record):
     second: str
     tasks: int
     left_out: tuple[str, ...]
+    changed: tuple[str, ...] = ()
     cautions: tuple[str, ...]
     metrics: tuple[MetricDifference, ...]
     took: tuple[MetricDifference, ...]
@@ -82,3 +112,4 @@ class Comparison(Record):
     per_dollar: tuple[float | None, float | None]
     tools: tuple[ToolDifference, ...]
     evidence: tuple[EvidenceDifference, ...] = ()
+    flips: tuple[Flip, ...] = ()

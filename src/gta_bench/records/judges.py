@@ -16,7 +16,8 @@ Sharing = Literal["yes", "no", "unknown"]
 class JudgeEntry(Record):
     """Everything of a judge that can move a verdict; equal digests are the same judge.
 
-    `first` and `last` are when it was asked in this run.
+    `generation` has the other options and arguments of its model. `first` and `last` are when it
+    was asked in this run.
     """
 
     name: str
@@ -25,6 +26,7 @@ class JudgeEntry(Record):
     options: Mapping[str, JsonValue]
     temperature: float | None = None
     seed: int | None = None
+    generation: Mapping[str, JsonValue] = {}
     prompts: str
     first: datetime
     last: datetime

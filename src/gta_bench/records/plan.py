@@ -40,21 +40,18 @@ class ShardPlan(Record):
 def make_plan(
     tasks: Sequence[str],
     *,
-    begun: Sequence[str] = (),
     epochs: int,
     places: int,
     log: str,
     created: AwareDatetime,
 ) -> ShardPlan:
-    """A plan for so many places at once; tasks that were `begun` share the first shard.
+    """A plan for so many places at once.
 
     Tasks are dealt like cards: neighbours in a dataset are alike, and a shard of long ones only
     would end last. All epochs of a task stay together, as the engine keeps them in one log.
     """
     count = shard_count(len(tasks), epochs, places)
     dealt = [tuple(tasks[place::count]) for place in range(count)]
-    if begun:
-        dealt.insert(0, tuple(begun))
     width = len(str(len(dealt) - 1))
     shards = tuple(
         Shard(name=f"{place:0{width}d}", tasks=names) for place, names in enumerate(dealt)

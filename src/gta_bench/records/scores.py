@@ -11,7 +11,7 @@ from typing import Literal
 from gta_bench.records.base import Record
 from gta_bench.records.controls import Disturbance
 from gta_bench.records.failures import Failure
-from gta_bench.records.run import Usage
+from gta_bench.records.units import Usage
 
 Category = Literal["perception", "operation", "logic", "creativity"]
 

@@ -16,11 +16,14 @@ class StepError(Record):
 
 
 class CallStep(Record):
-    """A tool call; `arguments` is the raw text where it could not be read as an object."""
+    """A tool call; `arguments` is the raw text where it could not be read as an object.
+
+    Arguments that are null have no key in a log, because Inspect writes records without nulls.
+    """
 
     step: Literal["call"] = "call"
     name: str
-    arguments: JsonValue
+    arguments: JsonValue = None
     error: StepError | None = None
 
 

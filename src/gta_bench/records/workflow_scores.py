@@ -8,8 +8,8 @@ from typing import Literal
 
 from gta_bench.records.base import Record
 from gta_bench.records.failures import Failure
-from gta_bench.records.run import Usage
 from gta_bench.records.scores import ToolUse, UnscoredUnit
+from gta_bench.records.units import Usage
 
 
 class LeafScore(Record):

@@ -1,15 +1,14 @@
 """Runs of one kind beside each other: scores with intervals, and what they took for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gta_bench.metrics.consistency import LABELS
-from gta_bench.records.leaderboard import MetricName
-from gta_bench.records.run import RunMode, Usage
+from gta_bench.metrics import table
+from gta_bench.records.run import RunMode
+from gta_bench.records.units import Usage
 from gta_bench.reports.cells import DASH, Cell, PageTable, estimated, number_cell
 from gta_bench.reports.charts import Chart, Spent, front, spent_chart
 from gta_bench.reports.estimates import (
-    HEADLINES,
     Estimate,
     atomic_parts,
     estimates,
@@ -17,13 +16,15 @@ from gta_bench.reports.estimates import (
 )
 from gta_bench.reports.material import AtomicRun, RunMaterial
 from gta_bench.reports.summary import metrics, system_name
+from gta_bench.reports.tables import dollars
 
 TITLES: Final[Mapping[RunMode, str]] = {
     "workflow": "GTA-Workflow",
     "end-to-end": "GTA-Atomic, end to end",
     "step": "GTA-Atomic, step by step",
 }
-COLUMNS: Final[Mapping[RunMode, tuple[MetricName, ...]]] = {
+# What the page shows of each mode, the primary metric first.
+COLUMNS: Final[Mapping[RunMode, tuple[str, ...]]] = {
     "workflow": ("root_sr", "root_score", "leaf_sr", "tool_sr"),
     "end-to-end": ("ans_acc", "ans_acc_i", "p_f1", "o_f1", "l_f1", "c_f1"),
     "step": ("arg_acc", "inst_acc", "tool_acc", "summ_acc"),
@@ -31,7 +32,10 @@ COLUMNS: Final[Mapping[RunMode, tuple[MetricName, ...]]] = {
 
 
 class Row(NamedTuple):
-    """One run as one scoring (and judge) sees it; without intervals where there are none."""
+    """One run as one scoring (and judge) sees it; without intervals where there are none.
+
+    `badges` stand beside the headline, which is the strict row of a run and judge.
+    """
 
     number: int
     name: str
@@ -41,6 +45,7 @@ class Row(NamedTuple):
     whole: bool
     cells: tuple[Cell, ...]
     headline: Estimate | None
+    badges: tuple[str, ...] = ()
 
 
 class Board(NamedTuple):
@@ -65,8 +70,8 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
         if own:
             rows = tuple(row for number, run in own for row in _rows(number, run))
             spent, charts = _spent(mode, own, rows)
-            headline = LABELS[HEADLINES[mode]]
-            columns = tuple(LABELS[name] for name in COLUMNS[mode])
+            headline = table.primary(mode).label
+            columns = tuple(map(table.label, COLUMNS[mode]))
             known = any(value is not None for _, run in own for value in _per_task(run))
             found.append(Board(mode, TITLES[mode], headline, columns, rows, spent, charts, known))
     return found
@@ -77,10 +82,11 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
     columns = COLUMNS[run.mode]
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
-        found = estimates(atomic_parts(scores.units))
+        found = estimates(atomic_parts(scores.units, columns))
         of = _of(scores.n, scores.n_units)
         cells = tuple(estimated(found, name) for name in columns)
-        yield Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]))
+        badges = run.summary.badges
+        yield Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]), badges)
         compat = metrics(scores, "compat")
         rest = tuple(number_cell(compat.get(name)) for name in columns)
         yield Row(number, run.name, system, "compat", *of, rest, None)
@@ -90,19 +96,20 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         found = estimates(workflow_parts((), workflow, run.units))
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(workflow.n, workflow.n_units)
-        yield Row(number, run.name, system, "no judge yet", *of, cells, None)
+        badges = run.summary.badges(None)
+        yield Row(number, run.name, system, "no judge yet", *of, cells, None, badges)
     for judge in workflow.judges:
         found = estimates(workflow_parts(judge.tasks, workflow, run.units))
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(judge.strict.n, judge.strict.n_units)
-        about = f"strict, by {judge.judge}"
-        yield Row(number, run.name, system, about, *of, cells, found.get(columns[0]))
+        about, badges = f"strict, by {judge.judge}", run.summary.badges(judge.judge)
+        yield Row(number, run.name, system, about, *of, cells, found.get(columns[0]), badges)
         of = _of(judge.compat.n, judge.strict.n_units)
-        compat = {"root_score": judge.compat.root_score}
+        compat = {table.ROOT_SCORE.name: judge.compat.root_score}
         rest = tuple(number_cell(compat.get(name)) for name in columns)
         yield Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
         for floor in run.summary.floors.of(judge.judge):
-            low = floor.model_dump(include={"root_sr", "root_score", "leaf_sr"})
+            low = floor.model_dump(include={*table.JUDGED})
             rest = tuple(number_cell(low.get(name)) for name in columns)
             about, of = f"floor, by {judge.judge}", _of(floor.n, floor.n_units)
             yield Row(number, run.name, floor.system, about, *of, rest, None)
@@ -117,13 +124,13 @@ def _spent(
     mode: RunMode, runs: Sequence[tuple[int, RunMaterial]], rows: Sequence[Row]
 ) -> tuple[PageTable, tuple[Chart, ...]]:
     """What a task took on average; a chart where two runs or more can be compared."""
-    label = LABELS[HEADLINES[mode]]
+    label = table.primary(mode).label
     best = {}
     for row in reversed(rows):
         if row.headline is not None:
             best[row.number] = row.headline
     usages = {number: _per_task(run) for number, run in runs}
-    axes = {"US$ a task": 0, "seconds a task": 1}
+    axes = {table.COST.heading: 0, table.SECONDS.heading: 1}
     charts, fronts = [], {}
     for axis, place in axes.items():
         known = [
@@ -134,17 +141,17 @@ def _spent(
         if len(known) > 1:
             charts.append(spent_chart(known, x_label=axis, y_label=f"{label}, %"))
             fronts[place] = {one.label for one in front(known)}
-    table = PageTable(
+    page_table = PageTable(
         f"What runs of {TITLES[mode]} took",
-        ("", "run", label, *axes, "tokens a task", "on the front"),
+        ("", "run", label, *axes, table.TOKENS.heading, "on the front"),
         tuple(
             (
                 Cell(str(number)),
                 Cell(run.name),
                 Cell(best[number].text) if number in best else Cell(DASH),
-                _amount(usages[number][0], "$"),
-                _amount(usages[number][1], ""),
-                _amount(usages[number][2], ""),
+                _amount(usages[number][0], dollars),
+                _amount(usages[number][1], "{:,.2f}".format),
+                _amount(usages[number][2], "{:,.0f}".format),
                 Cell(
                     " and ".join(
                         word
@@ -158,7 +165,7 @@ def _spent(
         ),
         (0, 1, 6),
     )
-    return table, tuple(charts)
+    return page_table, tuple(charts)
 
 
 def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | None]:
@@ -173,7 +180,5 @@ def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | Non
     )
 
 
-def _amount(value: float | None, unit: str) -> Cell:
-    if value is None:
-        return Cell("unknown")
-    return Cell(f"{unit}{value:,.0f}" if value >= 100 else f"{unit}{value:.3g}")
+def _amount(value: float | None, shown: Callable[[float], str]) -> Cell:
+    return Cell("unknown" if value is None else shown(value))

@@ -1,15 +1,22 @@
 """A judge set against people on the leaves that they labelled."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.labels import Place
-from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.metrics.strict.workflow import count_judged, root_score, succeeds
+from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
 from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
-from gta_bench.records.run import WorkflowUnit
-from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.workflow_scores import (
+    JudgeScores,
+    LeafScore,
+    TaskScore,
+    WorkflowScores,
+)
 from gta_bench.reports.estimates import SEED
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import weighted_kappa
@@ -174,47 +181,46 @@ def _corrected(
     units: Sequence[WorkflowUnit],
     scores: WorkflowScores,
 ) -> Iterator[CorrectedScore]:
-    """Root SR, Leaf SR and Root Score; a unit is labelled where all its leaves are."""
+    """A judge's metrics; a unit is labelled where all its leaves are."""
     whole = {(unit.task.id, unit.epoch): unit for unit in units}
-    roots: list[JudgedPart] = []
-    root_rates: list[JudgedPart] = []
-    leaf_rates: list[JudgedPart] = []
+
+    def counted(task: TaskScore) -> JudgedCounts:
+        return count_judged(
+            [task], leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
+        )
+
+    pairs = []
     for task in judge.tasks:
-        if task.root is None:
-            continue
-        people = _people(whole[task.task, task.epoch], settled)
-        root = (
-            None
-            if people is None
-            else root_score(whole[task.task, task.epoch].task.checkpoints, people)
-        )
-        values = [leaf.value for leaf in task.leaves if leaf.value is not None]
-        roots.append(JudgedPart(task.task, task.root, root))
-        root_rates.append(
+        if task.root is not None:
+            labelled = _labelled(task, whole[task.task, task.epoch], settled)
+            people = None if labelled is None else counted(labelled)
+            pairs.append((task.task, counted(task), people))
+    for row in (ROOT_SR, LEAF_SR, ROOT_SCORE):
+        parts = [
             JudgedPart(
-                task.task,
-                100.0 * succeeds(task.root, scores.root_threshold),
-                None if root is None else 100.0 * succeeds(root, scores.root_threshold),
+                name,
+                row.factor * row.numerator(judged),
+                None if people is None else row.factor * row.numerator(people),
+                row.part(judged)[1],
             )
-        )
-        leaf_rates.append(
-            JudgedPart(
-                task.task,
-                100.0 * _passed(values, scores.leaf_threshold),
-                None if people is None else 100.0 * _passed(people.values(), scores.leaf_threshold),
-                len(values),
-            )
-        )
-    for name, parts, top in (
-        ("Root SR", root_rates, 100.0),
-        ("Leaf SR", leaf_rates, 100.0),
-        ("Root", roots, 10.0),
-    ):
+            for name, judged, people in pairs
+        ]
         if any(part.labelled is not None for part in parts):
             raw = sum(part.judged for part in parts) / sum(part.whole for part in parts)
-            yield CorrectedScore(
-                name=name, raw=raw, corrected=corrected_rate(parts, seed=SEED, top=top)
-            )
+            corrected = corrected_rate(parts, seed=SEED, top=row.factor * row.top)
+            yield CorrectedScore(name=row.heading, raw=raw, corrected=corrected)
+
+
+def _labelled(
+    task: TaskScore, unit: WorkflowUnit, settled: Mapping[Place, float]
+) -> TaskScore | None:
+    """The unit as people scored it, or None where they did not label one of its leaves."""
+    people = _people(unit, settled)
+    if people is None:
+        return None
+    leaves = tuple(LeafScore(leaf=leaf, value=value) for leaf, value in people.items())
+    root = root_score(unit.task.checkpoints, people)
+    return task.model_copy(update={"root": root, "leaves": leaves})
 
 
 def _people(unit: WorkflowUnit, settled: Mapping[Place, float]) -> dict[str, float] | None:
@@ -223,7 +229,3 @@ def _people(unit: WorkflowUnit, settled: Mapping[Place, float]) -> dict[str, flo
     if any(place not in settled for place in places):
         return None
     return {place[2]: settled[place] for place in places}
-
-
-def _passed(values: Iterable[float], threshold: float) -> int:
-    return sum(succeeds(value, threshold) for value in values)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gta_bench.records.leaderboard import MetricName
 from gta_bench.reports.estimates import Estimate
 from gta_bench.reports.tables import Table
 
@@ -38,7 +37,7 @@ def plain(name: str, table: Table, words: Sequence[int] = (0,)) -> PageTable:
     return PageTable(name, table.heading, rows, tuple(words))
 
 
-def estimated(found: Mapping[MetricName, Estimate], metric: MetricName) -> Cell:
+def estimated(found: Mapping[str, Estimate], metric: str) -> Cell:
     """A score with its interval below; a dash where nothing was measured."""
     one = found.get(metric)
     return Cell(DASH) if one is None else Cell(one.text, one.span)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.workflow_scores import CurvePoint
 
 # Inside of the axes, in units of the picture.
@@ -60,16 +61,17 @@ class Spent(NamedTuple):
 def curve_chart(points: Sequence[CurvePoint]) -> Chart:
     """Both success rates by threshold."""
     lines = []
-    for name in ("leaf_sr", "root_sr"):
-        rates = [(point.threshold, getattr(point, name)) for point in points]
+    for row in (LEAF_SR, ROOT_SR):
+        rates = [(point.threshold, getattr(point, row.name)) for point in points]
         places = [
             f"{threshold * WIDTH / 10:g},{_down(rate):g}"
             for threshold, rate in rates
             if rate is not None
         ]
-        lines.append(Line(name.removesuffix("_sr"), " ".join(places)))
+        lines.append(Line(row.name.removesuffix("_sr"), " ".join(places)))
     return Chart(
-        about="Leaf SR and Root SR fall as the threshold rises; the table beside has the numbers.",
+        about=f"{LEAF_SR.label} and {ROOT_SR.label} fall as the threshold rises; the table beside "
+        "has the numbers.",
         x_label="threshold",
         y_label="% that reach it",
         x_ticks=tuple(Tick(number * WIDTH / 10, str(number)) for number in range(0, 11, 2)),

@@ -1,11 +1,20 @@
 """Two runs compared task by task: differences with intervals, tests, and what each took."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from gta_bench.errors import RunError
-from gta_bench.metrics.comparability import cautions, common_judges, refusals
-from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.metrics import table
+from gta_bench.metrics.comparability import (
+    cautions,
+    changed_tasks,
+    common_judges,
+    refusals,
+    shared_tasks,
+)
+from gta_bench.metrics.counts import JudgedCounts
+from gta_bench.metrics.strict.workflow import count_judged
+from gta_bench.metrics.table import Metric
 from gta_bench.records.comparison import (
     ComparedRun,
     Comparison,
@@ -13,46 +22,26 @@ from gta_bench.records.comparison import (
     MetricDifference,
     ToolDifference,
 )
-from gta_bench.records.scores import (
-    Category,
-    StrictEndToEndCounts,
-    StrictStepCounts,
-    UnitScore,
-)
+from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
+from gta_bench.records.run import RunMode
+from gta_bench.records.scores import RunScores, UnitScore
 from gta_bench.records.statistics import DifferenceTest, Interval
+from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
+from gta_bench.reports.flips import find_flips
+from gta_bench.reports.summary import is_foreign
 from gta_bench.statistics.bootstrap import Ratio, clustered_difference
 from gta_bench.statistics.paired import holm, mcnemar, paired_permutation
 
 SEED: Final = 20260417
-Counts = TypeVar("Counts")
 Key = tuple[str, int]
 Part = tuple[float, float]
 Parts = Mapping[Key, Part]
-STEP: Final[Mapping[str, Callable[[StrictStepCounts], Part]]] = {
-    "InstAcc": lambda one: (one.inst_hits, one.inst_total),
-    "ToolAcc": lambda one: (one.tool_hits, one.call_total),
-    "ArgAcc": lambda one: (one.arg_hits, one.call_total),
-    "typed": lambda one: (one.arg_typed_sum, one.call_total),
-    "SummAcc": lambda one: (one.answer_sum, one.answer_total),
-}
-
-
-def _f1(category: Category) -> Callable[[StrictEndToEndCounts], Part]:
-    def part(one: StrictEndToEndCounts) -> Part:
-        counts = one.categories[category]
-        return 2 * counts.hits, counts.gold + counts.predicted
-
-    return part
-
-
-END_TO_END: Final[Mapping[str, Callable[[StrictEndToEndCounts], Part]]] = {
-    "AnsAcc+I": lambda one: (one.answer_sum + one.image_sum, one.answer_i_total),
-    "AnsAcc": lambda one: (one.answer_sum, one.answer_total),
-    "P-F1": _f1("perception"),
-    "O-F1": _f1("operation"),
-    "L-F1": _f1("logic"),
-    "C-F1": _f1("creativity"),
+# The metrics that stand first in the table of a mode, the headline at the top. The others follow
+# in the order of `metrics.table`.
+FIRST: Final[Mapping[str, tuple[str, ...]]] = {
+    "step": ("inst_acc", "tool_acc", "arg_acc", "arg_typed"),
+    "end-to-end": ("ans_acc_i",),
 }
 
 
@@ -74,8 +63,20 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
             raise RunError(
                 f"{first.name} and {other.name} cannot be compared: {'; '.join(reasons)}."
             )
-    compared = [_compare(first, other) for other in others]
+    compared = [_compare_shared(first, other) for other in others]
     return _corrected(compared)
+
+
+def _compare_shared(first: ComparedRun, second: ComparedRun) -> Comparison:
+    """The two on the tasks that are the same in both."""
+    shared, changed = shared_tasks(first, second), changed_tasks(first, second)
+    found = _compare(_only(first, shared), _only(second, shared))
+    return found.model_copy(
+        update={
+            "left_out": tuple(task for task in found.left_out if task not in changed),
+            "changed": tuple(sorted(changed, key=_natural)),
+        }
+    )
 
 
 def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
@@ -86,7 +87,7 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
     tasks = {task for task, _ in keys}
-    everything = {*first.manifest.tasks, *second.manifest.tasks}
+    everything = {*first.manifest.spec.tasks, *second.manifest.spec.tasks}
     return Comparison(
         first=first.name,
         second=second.name,
@@ -102,6 +103,26 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         ),
         tools=_tools(first, second, tasks),
         evidence=tuple(_evidence(first, second)),
+        flips=find_flips(first, second),
+    )
+
+
+def _only(run: ComparedRun, tasks: set[str]) -> ComparedRun:
+    """The run with what it has of these tasks."""
+    scores: RunScores | WorkflowScores
+    if isinstance(run.scores, WorkflowScores):
+        judges = [_only_of(table, tasks) for table in run.scores.judges]
+        scores = run.scores.model_copy(update={"judges": tuple(judges)})
+    else:
+        units = tuple(one for one in run.scores.units if one.task in tasks)
+        scores = run.scores.model_copy(update={"units": units})
+    kept = {key: unit for key, unit in run.units.items() if key[0] in tasks}
+    return run.model_copy(update={"scores": scores, "units": kept})
+
+
+def _only_of(judge: JudgeScores, tasks: set[str]) -> JudgeScores:
+    return judge.model_copy(
+        update={"tasks": tuple(one for one in judge.tasks if one.task in tasks)}
     )
 
 
@@ -114,7 +135,7 @@ def _kept(
 ) -> set[Key]:
     """Units of both runs; where one was repeated more often, all units of the tasks of both."""
     left, right = set(first), set(second)
-    if one.manifest.epochs == two.manifest.epochs:
+    if one.manifest.spec.epochs == two.manifest.spec.epochs:
         return left & right
     tasks = {task for task, _ in left} & {task for task, _ in right}
     return {key for key in left | right if key[0] in tasks}
@@ -126,33 +147,20 @@ def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[Measured]:
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
         for name in common_judges(first, second):
             yield from _judged(one, two, name)
-        yield Measured("Tool SR", _tool_parts(first), _tool_parts(second))
+        yield Measured(table.TOOL_SR.label, _tool_parts(first), _tool_parts(second))
         return
     assert not isinstance(one, WorkflowScores) and not isinstance(two, WorkflowScores)
-    if one.mode == "step":
-        for name, step in STEP.items():
-            yield Measured(
-                name,
-                _counted(one.units, StrictStepCounts, step),
-                _counted(two.units, StrictStepCounts, step),
-            )
-    else:
-        for name, part in END_TO_END.items():
-            yield Measured(
-                name,
-                _counted(one.units, StrictEndToEndCounts, part),
-                _counted(two.units, StrictEndToEndCounts, part),
-            )
+    for row in _compared_rows(one.mode):
+        yield Measured(row.label, _counted(one.units, row), _counted(two.units, row))
 
 
-def _counted(
-    units: Iterable[UnitScore], kind: type[Counts], part: Callable[[Counts], Part]
-) -> Parts:
-    return {
-        (unit.task, unit.epoch): part(unit.strict)
-        for unit in units
-        if isinstance(unit.strict, kind)
-    }
+def _compared_rows(mode: RunMode) -> list[Metric[Any]]:
+    rows = {row.name: row for row in table.score_metrics(mode) if row.denominator is not None}
+    return [rows.pop(name) for name in FIRST[mode]] + list(rows.values())
+
+
+def _counted(units: Iterable[UnitScore], row: Metric[Any]) -> Parts:
+    return {(unit.task, unit.epoch): row.part(unit.strict) for unit in units}
 
 
 def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[Measured]:
@@ -161,26 +169,19 @@ def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[Mea
     rooted = [_rooted(table) for table in tables if table is not None]
     first, second = rooted
 
-    def parts(value: Callable[[TaskScore], Part]) -> tuple[Parts, Parts]:
-        return (
-            {key: value(task) for key, task in first.items()},
-            {key: value(task) for key, task in second.items()},
-        )
+    def counted(tasks: Mapping[Key, TaskScore]) -> dict[Key, JudgedCounts]:
+        """Both sides by the thresholds of the first."""
+        return {
+            key: count_judged(
+                [task], leaf_threshold=one.leaf_threshold, root_threshold=one.root_threshold
+            )
+            for key, task in tasks.items()
+        }
 
-    def root(task: TaskScore) -> float:
-        assert task.root is not None
-        return task.root
-
-    def passed(task: TaskScore) -> Part:
-        values = [leaf.value for leaf in task.leaves if leaf.value is not None]
-        return sum(succeeds(value, one.leaf_threshold) for value in values), len(values)
-
-    by = f", {name}"
-    yield Measured(f"Root score{by}", *parts(lambda task: (root(task), 1)), top=10, scale=1)
-    yield Measured(
-        f"Root SR{by}", *parts(lambda task: (succeeds(root(task), one.root_threshold), 1))
-    )
-    yield Measured(f"Leaf SR{by}", *parts(passed))
+    sides = counted(first), counted(second)
+    for row in table.JUDGED.values():
+        left, right = ({key: row.part(own) for key, own in side.items()} for side in sides)
+        yield Measured(f"{row.label}, {name}", left, right, top=row.top, scale=row.factor)
 
 
 def _rooted(table: JudgeScores) -> dict[Key, TaskScore]:
@@ -188,13 +189,7 @@ def _rooted(table: JudgeScores) -> dict[Key, TaskScore]:
 
 
 def _tool_parts(run: ComparedRun) -> Parts:
-    return {
-        key: (
-            sum(use.done for use in unit.tools),
-            sum(use.done + use.error + use.unavailable for use in unit.tools),
-        )
-        for key, unit in run.units.items()
-    }
+    return {key: table.TOOL_SR.part(unit.tools) for key, unit in run.units.items()}
 
 
 def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[Measured]:
@@ -202,25 +197,21 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
 
     What is zero in every unit of a run was not recorded, as with finished results.
     """
-    for name, field in (
-        ("seconds a task", "seconds"),
-        ("input tokens a task", "input_tokens"),
-        ("output tokens a task", "output_tokens"),
-        ("model calls a task", "model_calls"),
-        ("dollars a task", "cost_usd"),
-    ):
+    for row in table.TAKEN.values():
         sides = [
             {
                 key: (float(value), 1.0)
                 for key, unit in run.units.items()
-                if key in keys and (value := getattr(unit.usage, field)) is not None
+                if key in keys
+                for value, whole in (row.part(unit.usage),)
+                if whole and not (row is table.COST and _cost(run, unit.usage).unknown)
             }
             for run in (first, second)
         ]
         most = [max((value for value, _ in side.values()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
         if min(most) > 0 and [side.keys() for side in sides] == whole:
-            yield Measured(name, sides[0], sides[1], top=max(most), scale=1)
+            yield Measured(row.label, sides[0], sides[1], top=max(most), scale=row.factor)
 
 
 def _differences(
@@ -287,11 +278,15 @@ def _scaled(interval: Interval, scale: float) -> Interval:
 
 
 def _per_dollar(run: ComparedRun, parts: Parts, keys: set[Key]) -> float | None:
-    costs = [run.units[key].usage.cost_usd for key in keys if key in run.units]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs) or not sum(known):
-        return None
-    return sum(parts[key][0] for key in keys if key in parts) / sum(known)
+    used = (run.units[key].usage for key in keys if key in run.units)
+    cost = sum_costs(_cost(run, one) for one in used).total
+    return sum(parts[key][0] for key in keys if key in parts) / cost if cost else None
+
+
+def _cost(run: ComparedRun, usage: Usage) -> Cost:
+    """What a unit cost; a foreign system that states nothing may have paid all the same."""
+    foreign = is_foreign(run.manifest.spec.system)
+    return paid_cost(usage.cost_usd) if foreign else recorded_cost(usage)
 
 
 def _tools(first: ComparedRun, second: ComparedRun, tasks: set[str]) -> tuple[ToolDifference, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gta_bench.errors import counted
 from gta_bench.metrics.control_effect import control_effect, is_plain_twin
 from gta_bench.records.controls import ControlEffect, TaskEffect
 from gta_bench.reports.summary import RunSummary
@@ -26,14 +27,14 @@ class Compared(NamedTuple):
     @property
     def control(self) -> str:
         """The controls in a few words."""
-        return " + ".join(self.run.manifest.controls)
+        return " + ".join(self.run.manifest.spec.controls)
 
 
 def compare_controls(runs: Sequence[RunSummary]) -> list[Compared]:
     """Every run under a control, with the first given run that differs by the control alone."""
     compared = []
     for run in runs:
-        if not run.manifest.controls:
+        if not run.manifest.spec.controls:
             continue
         twins = (other for other in runs if is_plain_twin(other.manifest, run.manifest))
         plain = next(twins, None)
@@ -90,8 +91,8 @@ def effect_remarks(one: Compared) -> list[str]:
             f"control {one.control}: give the same system's run without it as well "
             "(same data, and the same tape where there is one) to see its effect."
         ]
-    said = [text for kind in one.run.manifest.controls for text in _sentence(kind, effect)]
-    alone = one.run.manifest.controls == ("no-tools",)
+    said = [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
+    alone = one.run.manifest.spec.controls == ("no-tools",)
     for word, meaning in (("kept", "solved without tools"),) if alone else LISTED:
         ids = list(dict.fromkeys(task.task for task in effect.tasks if verdict(task) == word))
         if ids:
@@ -104,23 +105,25 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
     match control.partition("=")[0]:
         case "no-tools":
             return [
-                f"{effect.kept} of the {solved} units that it solves with tools are solved "
-                f"without any; {effect.lost} need them."
+                f"{effect.kept} of {counted(solved, 'unit')} that it solves with tools stay solved "
+                f"without any; {effect.lost} do not."
             ]
         case "corrupt-replies":
             return [
-                f"{did.corrupted} replies were spoiled, in {effect.hit} units; of the "
+                f"spoiled: {counted(did.corrupted, 'reply', 'replies')} in "
+                f"{counted(effect.hit, 'unit')}; of the "
                 f"{effect.hit_solved_plain} of these that it solves, "
                 f"{effect.hit_solved_plain - effect.hit_kept} break."
             ]
         case "faults":
             return [
-                f"it recovered from {did.recovered} of {did.faults} faults; of the "
-                f"{effect.hit_solved_plain} units with a fault that it solves, "
+                f"it recovered from {did.recovered} of {counted(did.faults, 'fault')}; of "
+                f"{counted(effect.hit_solved_plain, 'unit')} with a fault that it solves, "
                 f"{effect.hit_kept} stay solved."
             ]
         case _:
-            return [f"{did.distracted} calls went to distractors, in {effect.hit} units."]
+            calls = counted(did.distracted, "call")
+            return [f"{calls} went to distractors, in {counted(effect.hit, 'unit')}."]
 
 
 def _numbers(effect: ControlEffect) -> tuple[int, ...]:

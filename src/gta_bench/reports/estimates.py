@@ -3,16 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gta_bench.metrics.strict.workflow import succeeds
-from gta_bench.records.leaderboard import MetricName
-from gta_bench.records.run import RunMode, WorkflowUnit
-from gta_bench.records.scores import (
-    Category,
-    StrictEndToEndCounts,
-    StrictStepCounts,
-    UnitScore,
-)
+from gta_bench.metrics import table
+from gta_bench.metrics.run_scores import tool_uses
+from gta_bench.metrics.strict.workflow import count_judged
+from gta_bench.records.scores import UnitScore
 from gta_bench.records.statistics import Interval
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.statistics.bootstrap import RESAMPLES, Ratio, clustered_ratio
 from gta_bench.statistics.proportions import wilson
@@ -22,12 +18,6 @@ SEED: Final = 20261115
 # Beyond 1,000 tasks fewer resamples do: their quantiles are near the normal's.
 DRAWS: Final = 2_000_000
 FEWEST: Final = 400
-# The metric that a run of each kind is first judged by.
-HEADLINES: Final[Mapping[RunMode, MetricName]] = {
-    "step": "arg_acc",
-    "end-to-end": "ans_acc",
-    "workflow": "root_sr",
-}
 
 
 class Part(NamedTuple):
@@ -41,7 +31,7 @@ class Part(NamedTuple):
 class Estimate(NamedTuple):
     """A score on its own scale (percent, or 0 to 10 for the root score), with its interval."""
 
-    metric: MetricName
+    metric: str
     value: float
     low: float
     high: float
@@ -54,74 +44,51 @@ class Estimate(NamedTuple):
 
     @property
     def span(self) -> str:
-        """The interval in few digits."""
-        digits = 2 if self.metric == "root_score" else 1
-        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+        """The interval with two decimals."""
+        return f"{self.low:.2f} to {self.high:.2f}"
 
 
-def estimates(parts: Mapping[MetricName, Iterable[Part]]) -> dict[MetricName, Estimate]:
+def estimates(parts: Mapping[str, Iterable[Part]]) -> dict[str, Estimate]:
     """An estimate for every metric that something could be measured for."""
     found = {metric: _estimate(metric, list(own)) for metric, own in parts.items()}
     return {metric: one for metric, one in found.items() if one is not None}
 
 
-def atomic_parts(units: Sequence[UnitScore]) -> dict[MetricName, list[Part]]:
-    """The parts of every metric of an Atomic run, strict."""
-    parts: dict[MetricName, list[Part]] = {}
-    for unit in units:
-        for metric, (value, whole) in _counted(unit.strict).items():
-            parts.setdefault(metric, []).append(Part(unit.task, value, whole))
-    return parts
+def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, list[Part]]:
+    """The parts of the named metrics of an Atomic run, strict."""
+    rows = [table.metric(name) for name in names]
+    return {row.name: [Part(unit.task, *row.part(unit.strict)) for unit in units] for row in rows}
 
 
 def workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
-) -> dict[MetricName, list[Part]]:
+) -> dict[str, list[Part]]:
     """The parts of every metric of one judge's tasks; Tool SR is that of the units."""
-    rooted = [(task.task, task.root) for task in tasks if task.root is not None]
+    counted = [
+        (
+            task.task,
+            count_judged(
+                [task],
+                leaf_threshold=scores.leaf_threshold,
+                root_threshold=scores.root_threshold,
+            ),
+        )
+        for task in tasks
+    ]
     return {
-        "root_sr": [Part(name, succeeds(root, scores.root_threshold), 1) for name, root in rooted],
-        "root_score": [Part(name, root, 1) for name, root in rooted],
-        "leaf_sr": [_leaves(task, scores.leaf_threshold) for task in tasks],
-        "tool_sr": [
-            Part(unit.task.id, sum(call.status == "done" for call in unit.calls), len(unit.calls))
-            for unit in units
+        **{
+            name: [Part(task, *row.part(counts)) for task, counts in counted]
+            for name, row in table.JUDGED.items()
+        },
+        table.TOOL_SR.name: [
+            Part(unit.task.id, *table.TOOL_SR.part(tool_uses(unit.calls))) for unit in units
         ],
     }
 
 
-def _leaves(task: TaskScore, threshold: float) -> Part:
-    values = [leaf.value for leaf in task.leaves if leaf.value is not None]
-    return Part(task.task, sum(succeeds(value, threshold) for value in values), len(values))
-
-
-def _counted(
-    counts: StrictStepCounts | StrictEndToEndCounts,
-) -> dict[MetricName, tuple[float, float]]:
-    if isinstance(counts, StrictStepCounts):
-        return {
-            "inst_acc": (counts.inst_hits, counts.inst_total),
-            "tool_acc": (counts.tool_hits, counts.call_total),
-            "arg_acc": (counts.arg_hits, counts.call_total),
-            "summ_acc": (counts.answer_sum, counts.answer_total),
-        }
-    return {
-        "ans_acc": (counts.answer_sum, counts.answer_total),
-        "ans_acc_i": (counts.answer_sum + counts.image_sum, counts.answer_i_total),
-        "p_f1": _f1(counts, "perception"),
-        "o_f1": _f1(counts, "operation"),
-        "l_f1": _f1(counts, "logic"),
-        "c_f1": _f1(counts, "creativity"),
-    }
-
-
-def _f1(counts: StrictEndToEndCounts, category: Category) -> tuple[float, float]:
-    own = counts.categories[category]
-    return 2 * own.hits, own.gold + own.predicted
-
-
-def _estimate(metric: MetricName, parts: Sequence[Part]) -> Estimate | None:
-    top = 10.0 if metric == "root_score" else 1.0
+def _estimate(metric: str, parts: Sequence[Part]) -> Estimate | None:
+    row = table.metric(metric)
+    top = row.top
     sums: dict[str, tuple[float, float]] = {}
     for task, value, whole in parts:
         if whole:
@@ -132,9 +99,9 @@ def _estimate(metric: MetricName, parts: Sequence[Part]) -> Estimate | None:
     # Sums of similarities may come out a hair above what they can be.
     values = [min(value, top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
-    unit = 1 if top > 1 else 100
     found = _interval(values, wholes, top)
-    return Estimate(metric, unit * found.estimate, unit * found.low, unit * found.high, found.n)
+    low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
+    return Estimate(metric, middle, low, high, found.n)
 
 
 def _interval(values: Sequence[float], wholes: Sequence[float], top: float) -> Interval:

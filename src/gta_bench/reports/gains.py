@@ -4,21 +4,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gta_bench.metrics.consistency import LABELS
+from gta_bench.metrics import table
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.failures import FailureCause
-from gta_bench.records.leaderboard import MetricName
-from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.records.scores import RunScores, StrictStepCounts, UnitScore
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import atomic_parts
 from gta_bench.reports.words import line
 
-GAINED: Final[Mapping[str, tuple[MetricName, ...]]] = {
-    "step": ("inst_acc", "tool_acc", "arg_acc", "summ_acc"),
-    "end-to-end": ("ans_acc_i",),
+# The metrics whose points a run could gain: all that both scorings have, step by step.
+GAINED: Final[Mapping[str, tuple[str, ...]]] = {
+    "step": tuple(name for name, row in table.STEP.items() if row.scale == "percent"),
+    "end-to-end": (table.ANS_ACC_I.name,),
+}
+# What hits are called in a sentence about one unit.
+HITS: Final[Mapping[str, str]] = {
+    table.INST_ACC.name: table.INST_ACC.meaning,
+    table.TOOL_ACC.name: "tools",
+    table.ARG_ACC.name: "arguments",
 }
 
 
@@ -52,24 +58,24 @@ def leaf_losses(
     return sorted(found, key=lambda loss: -loss.gain)
 
 
-def unit_losses(scores: RunScores, units: Sequence[Unit]) -> list[Loss]:
-    """Units that miss something; the gain is in points of all metrics of the mode together."""
+def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
+    """Units that miss something; the gain is in points of the mean of all metrics of the mode."""
     known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
         metric: sum(part.whole for part in parts)
-        for metric, parts in atomic_parts(scores.units).items()
+        for metric, parts in atomic_parts(scores.units, GAINED[scores.mode]).items()
     }
     causes: dict[tuple[str, int], list[FailureCause]] = {}
     for failure in scores.failures:
         causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
     found = []
     for score in scores.units:
-        own = atomic_parts([score])
+        own = atomic_parts([score], GAINED[scores.mode])
         gain = sum(
-            100 * (own[metric][0].whole - own[metric][0].value) / wholes[metric]
-            for metric in GAINED[scores.mode]
+            100 * (part.whole - part.value) / wholes[metric]
+            for metric, (part,) in own.items()
             if wholes[metric]
-        )
+        ) / max(1, sum(map(bool, wholes.values())))
         if gain > 1e-9:
             key = (score.task, score.epoch)
             first = tuple(dict.fromkeys(causes.get(key, ())))
@@ -80,21 +86,19 @@ def unit_losses(scores: RunScores, units: Sequence[Unit]) -> list[Loss]:
 def gain_text(mode: str) -> str:
     """What the gains of a mode are points of."""
     if mode == "workflow":
-        return "Root score"
-    return " and ".join(LABELS[metric] for metric in GAINED[mode])
+        return table.ROOT_SCORE.label
+    names = [table.label(name) for name in GAINED[mode]]
+    return names[0] if len(names) == 1 else f"the mean of {', '.join(names[:-1])} and {names[-1]}"
 
 
-def missed(score: UnitScore, unit: Unit | None) -> str:
+def missed(score: UnitScore, unit: AtomicUnit | None) -> str:
     """What an Atomic unit lacks, in a few words."""
     counts = score.strict
     if unit is not None and unit.trace is None:
         return "no prediction"
     if isinstance(counts, StrictStepCounts):
-        said = [
-            f"{counts.inst_hits} of {counts.inst_total} turns of the right kind",
-            f"{counts.tool_hits} of {counts.call_total} tools",
-            f"{counts.arg_hits} of {counts.call_total} arguments",
-        ]
+        parts = {name: table.metric(name).part(counts) for name in HITS}
+        said = [f"{hits} of {whole} {HITS[name]}" for name, (hits, whole) in parts.items()]
         if counts.answer_total:
             said.append(f"answer worth {counts.answer_sum:.2f}")
         return ", ".join(said)
@@ -103,7 +107,7 @@ def missed(score: UnitScore, unit: Unit | None) -> str:
     return f"image worth {counts.image_sum:.2f}"
 
 
-def error_kinds(units: Sequence[Unit] | Sequence[WorkflowUnit]) -> Counter[tuple[str, str]]:
+def error_kinds(units: Sequence[AtomicUnit] | Sequence[WorkflowUnit]) -> Counter[tuple[str, str]]:
     """How often each thing went wrong in a call or reply: who, and what it said."""
     kinds: Counter[tuple[str, str]] = Counter()
     for unit in units:
@@ -138,7 +142,7 @@ def _shares(
             yield node.id, (node, own)
 
 
-def _last(unit: Unit | None) -> str:
+def _last(unit: AtomicUnit | None) -> str:
     steps = () if unit is None or unit.trace is None else unit.trace
     if steps and isinstance(steps[-1], AnswerStep):
         return f"said “{line(steps[-1].content)}”"

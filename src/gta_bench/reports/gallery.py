@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
-from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence
 
@@ -49,12 +48,8 @@ def gallery(
 
 def thumbnail(data: bytes) -> str:
     """A small picture as a data URI."""
-    try:
-        from PIL import Image
-    except ImportError as exc:
-        raise EnvironmentProblem(
-            "Thumbnails need Pillow: pip install 'gta-bench[documents]'."
-        ) from exc
+    from PIL import Image
+
     with Image.open(BytesIO(data)) as opened:
         opened.thumbnail(THUMBNAIL)
         shades = opened.convert("RGBA")

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
+from gta_bench.metrics import table
 from gta_bench.metrics.categories import CATEGORIES, TOOL_CATEGORY
-from gta_bench.metrics.consistency import LABELS
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
-from gta_bench.records.leaderboard import MetricName
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, TaskScore
 from gta_bench.reports.boards import COLUMNS
@@ -13,15 +12,20 @@ from gta_bench.reports.cells import Cell, PageTable, estimated
 from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
 from gta_bench.reports.material import AtomicRun, JudgedRun
 
-Group = tuple[str, str, str, Mapping[MetricName, Estimate]]
+Group = tuple[str, str, str, Mapping[str, Estimate]]
+# Without Tool SR, which belongs to units and not to a judge's groups of them.
+JUDGED_COLUMNS = tuple(name for name in COLUMNS["workflow"] if name in table.JUDGED)
 
 
 def atomic_groups(run: AtomicRun) -> PageTable:
     """By the categories of the tools in the reference, and by the kind of the answer."""
     tasks = {unit.task.id: unit.task for unit in run.units}
+    # Tools that another package brought; GTA-Atomic has none of these.
+    own = {call.tool: call.category for unit in run.units for call in unit.calls if call.category}
+    known = {**own, **TOOL_CATEGORY}
 
     def categories(score: UnitScore) -> set[str]:
-        return {TOOL_CATEGORY.get(turn.call.name, "") for turn in tasks[score.task].calls}
+        return {known.get(turn.call.name, "") for turn in tasks[score.task].calls}
 
     def answers(score: UnitScore) -> str:
         answer = tasks[score.task].answer
@@ -34,7 +38,7 @@ def atomic_groups(run: AtomicRun) -> PageTable:
             name,
             [one for one in scored if name in categories(one)],
         )
-        for name in CATEGORIES
+        for name in (*CATEGORIES, *sorted({*own.values()} - {*CATEGORIES}))
     ]
     groups += [
         ("kind of answer", name, [one for one in scored if answers(one) == name])
@@ -45,7 +49,7 @@ def atomic_groups(run: AtomicRun) -> PageTable:
         run.name,
         columns,
         [
-            (by, name, str(len(own)), estimates(atomic_parts(own)))
+            (by, name, str(len(own)), estimates(atomic_parts(own, columns)))
             for by, name, own in groups
             if own
         ],
@@ -65,16 +69,16 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
             own = [one for one in judge.tasks if group.name in names(one)]
             scores = estimates(workflow_parts(own, run.summary.scores))
             groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
-    return _group_table(run.name, ("root_sr", "root_score", "leaf_sr"), groups)
+    return _group_table(run.name, JUDGED_COLUMNS, groups)
 
 
-def _group_table(name: str, columns: Sequence[MetricName], groups: Sequence[Group]) -> PageTable:
+def _group_table(name: str, columns: Sequence[str], groups: Sequence[Group]) -> PageTable:
     first: dict[str, int] = {}
     for place, (by, *_) in enumerate(groups):
         first.setdefault(by, place)
     return PageTable(
         f"Scores of {name} by group",
-        ("group", "n", *(LABELS[column] for column in columns)),
+        ("group", "n", *map(table.label, columns)),
         tuple(
             (Cell(group), Cell(n), *(estimated(found, column) for column in columns))
             for _, group, n, found in groups

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gta_bench.records.evidence import FileEvidence
-from gta_bench.records.run import RunManifest, RunMode, Unit, WorkflowUnit
+from gta_bench.records.run import RunManifest, RunMode
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.reports.gallery import PictureSource
 from gta_bench.reports.summary import RunSummary, remarks
@@ -18,7 +19,7 @@ class AtomicRun:
     """An Atomic run and its units."""
 
     summary: RunSummary
-    units: Sequence[Unit]
+    units: Sequence[AtomicUnit]
 
     @property
     def name(self) -> str:

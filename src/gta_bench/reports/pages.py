@@ -5,6 +5,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gta_bench.errors import counted
 from gta_bench.reports.task_view import score_text
 from gta_bench.reports.words import short
 
@@ -20,7 +21,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(score=score_text, short=short)
+    environment.filters.update(counted=counted, score=score_text, short=short)
     return environment
 
 

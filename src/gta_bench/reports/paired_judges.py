@@ -5,11 +5,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from gta_bench.metrics.panel import Place, by_leaf, scores_of
-from gta_bench.metrics.pooling import total
 from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
+from gta_bench.records.cost import Cost, recorded_cost, sum_costs
 from gta_bench.records.judges import CascadeRow, Drift, Sharing
-from gta_bench.records.run import WorkflowUnit
 from gta_bench.records.statistics import Interval
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.estimates import SEED
 from gta_bench.reports.tables import Table, shown
@@ -31,8 +32,8 @@ class LeafPair(NamedTuple):
     place: Place
     old: float
     new: float
-    old_cost: float | None
-    new_cost: float | None
+    old_cost: Cost
+    new_cost: Cost
 
 
 class Pairs(NamedTuple):
@@ -106,8 +107,8 @@ def drift_table(found: Drift) -> Table:
     """What moves, with intervals."""
     rows = [
         ("leaf score", found.leaf_score),
-        ("Leaf SR", found.leaf_sr),
-        *([] if found.root_score is None else [("Root", found.root_score)]),
+        (LEAF_SR.heading, found.leaf_sr),
+        *([] if found.root_score is None else [(ROOT_SCORE.heading, found.root_score)]),
     ]
     return Table(
         ("score", "new minus old", "95 %"),
@@ -120,7 +121,7 @@ def cascade_table(rows: Sequence[CascadeRow]) -> Table:
     return Table(
         (
             *("band", "calls saved %", "95 %", "other outcome %", "95 %"),
-            *("Leaf SR", "95 %", "Root", "95 %", "cost"),
+            *(LEAF_SR.heading, "95 %", ROOT_SCORE.heading, "95 %", "cost"),
         ),
         tuple(
             (
@@ -150,8 +151,7 @@ def _cascade_row(
         return one.new if near(one) else one.old
 
     passing, strong = _passing(threshold, said), _passing(threshold, _new)
-    costs = [(one.old_cost, one.new_cost if near(one) else 0.0) for one in leaves]
-    known = [one + two for one, two in costs if one is not None and two is not None]
+    costs = [one.old_cost for one in leaves] + [one.new_cost for one in leaves if near(one)]
     return CascadeRow(
         band=band,
         saved=_pooled(leaves, lambda one: 0.0 if near(one) else 100.0),
@@ -159,7 +159,7 @@ def _cascade_row(
         leaf_sr=_shift(leaves, passing, strong, top=100.0),
         # Against the strong judge, which stands where the old one does.
         root_score=_root_shift([one._replace(old=one.new, new=said(one)) for one in leaves], units),
-        cost_usd=total(known) if len(known) == len(leaves) else None,
+        cost_usd=sum_costs(costs).total,
     )
 
 
@@ -172,9 +172,8 @@ def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[Place, list[VerdictR
     }
 
 
-def _cost(rows: Sequence[VerdictRow]) -> float | None:
-    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
-    return total(costs) if len(costs) == len(rows) else None
+def _cost(rows: Sequence[VerdictRow]) -> Cost:
+    return sum_costs(map(recorded_cost, rows))
 
 
 def _old(one: LeafPair) -> float:

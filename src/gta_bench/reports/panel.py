@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, stdev
 
+from gta_bench.errors import counted
 from gta_bench.metrics.panel import Place, by_leaf, scores_of
-from gta_bench.metrics.pooling import total
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.agreement import JudgeAgreement, LeafSpread, PanelReport
+from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.tables import Table, shown
+from gta_bench.reports.tables import Table, dollars, shown
 from gta_bench.statistics.agreement import agreement
 
 HEADING = (
@@ -74,7 +75,8 @@ def unstable_title(panel: PanelReport) -> str:
     count = len(panel.unstable)
     shown_ = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
     return (
-        f"{count} of {panel.leaves} leaves with scores on both sides of {panel.threshold:g}{shown_}"
+        f"{count} of {counted(panel.leaves, 'leaf', 'leaves')} with scores on both sides of "
+        f"{panel.threshold:g}{shown_}"
     )
 
 
@@ -82,12 +84,11 @@ def _of_judge(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
     rows = [own.get(judge, []) for own in leaves.values()]
     repeats = max(map(len, rows))
     table = [([*scores_of(own), *[None] * repeats])[:repeats] for own in rows]
-    costs = [row.cost_usd for own in rows for row in own if row.cost_usd is not None]
     return JudgeAgreement(
         name=judge,
         agreement=agreement(table, threshold=threshold),
         verdicts=sum(map(len, rows)),
-        cost_usd=total(costs) if costs else None,
+        cost_usd=sum_costs(recorded_cost(row) for own in rows for row in own).total,
     )
 
 
@@ -131,5 +132,5 @@ def _row(row: JudgeAgreement) -> tuple[str, ...]:
         "-" if row.verdicts is None else str(row.verdicts),
         str(found.leaves),
         *map(shown, (found.spread, flips, found.alpha, found.pass_alpha, found.icc, found.kappa)),
-        "-" if row.cost_usd is None else f"${row.cost_usd:.2f}",
+        dollars(row.cost_usd),
     )

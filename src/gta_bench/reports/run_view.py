@@ -4,9 +4,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gta_bench.errors import counted
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.failures import Failure, FailureCount
+from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
 from gta_bench.reports.cells import Cell, PageTable, number_cell, plain
 from gta_bench.reports.charts import Chart, curve_chart
@@ -122,16 +125,29 @@ def _held(run: RunMaterial) -> Iterator[tuple[str, str]]:
     """What one must know to repeat the run."""
     held = run.manifest
     yield ("imported" if held.imported_from else "run"), f"{held.created:%Y-%m-%d}"
-    yield "dataset", f"{held.dataset} {held.dataset_digest[:12]}"
+    yield "dataset", f"{held.spec.dataset} {held.dataset_digest[:12]}"
     yield "scoring version", str(run.summary.scores.scoring_version)
-    yield "tools", held.tools
-    if held.network is not None:
-        yield "network", held.network
-    if held.epochs > 1:
-        yield "epochs", str(held.epochs)
+    yield "tools", held.spec.tools
+    if held.spec.system.harness_digest is not None:
+        yield "harness files", held.spec.system.harness_digest[:12]
+    if held.spec.network is not None:
+        yield "network", held.spec.network
+    if held.spec.epochs > 1:
+        yield "epochs", str(held.spec.epochs)
+    yield from _growth(held)
     for name in ("gta-bench", "inspect-ai"):
         if name in held.packages:
             yield name, held.packages[name]
+
+
+def _growth(held: RunManifest) -> Iterator[tuple[str, str]]:
+    """When the run was extended, and by what."""
+    after = (*(one.epochs for one in held.growth[1:]), held.spec.epochs)
+    for one, epochs in zip(held.growth, after, strict=False):
+        said = [f"tasks added: {len(one.tasks)}"] if one.tasks else []
+        if epochs > one.epochs:
+            said.append(f"epochs: {one.epochs} to {epochs}")
+        yield "extended", f"{one.when:%Y-%m-%d}, {', '.join(said)}"
 
 
 def _losses(run: RunMaterial) -> list[tuple[str, list[Loss]]]:
@@ -191,7 +207,7 @@ def _blocks(
 def _thresholds(name: str, judge: JudgeScores) -> PageTable:
     return PageTable(
         f"Success rates of {name} by threshold",
-        ("threshold", "Leaf SR", "Root SR"),
+        ("threshold", LEAF_SR.label, ROOT_SR.label),
         tuple(
             (Cell(f"{one.threshold:g}"), number_cell(one.leaf_sr), number_cell(one.root_sr))
             for one in judge.curve
@@ -203,7 +219,7 @@ def _thresholds(name: str, judge: JudgeScores) -> PageTable:
 def _loss_row(number: int, loss: Loss, shown: set[UnitKey]) -> tuple[Cell, ...]:
     return (
         _task_cell(number, (loss.task, loss.epoch), shown),
-        Cell(f"+{loss.gain:.3f}"),
+        Cell(f"+{loss.gain:.2f}"),
         Cell(line(loss.what), ", ".join(loss.causes)),
     )
 
@@ -309,6 +325,7 @@ def _workflow_tasks(
 def _root_cell(task: TaskScore, threshold: float) -> Cell:
     if task.root is None:
         known = sum(leaf.value is not None for leaf in task.leaves)
-        return Cell("unscored", f"{known} of {len(task.leaves)} leaves", state="unscored")
+        leaves = counted(len(task.leaves), "leaf", "leaves")
+        return Cell("unscored", f"{known} of {leaves}", state="unscored")
     state = "passed" if succeeds(task.root, threshold) else "failed"
     return Cell(score_text(task.root), state=state)

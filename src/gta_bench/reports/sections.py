@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.records.scores import UnitScore
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.gains import missed
 from gta_bench.reports.gallery import Gallery, gallery
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
@@ -24,7 +24,7 @@ class AtomicSection:
 
     anchor: str
     name: str
-    unit: Unit
+    unit: AtomicUnit
     about: str
     wanted: str
     pairs: tuple[PairView, ...]
@@ -67,7 +67,7 @@ def view_sections(
 
 
 def _atomic_section(
-    number: int, run: AtomicRun, unit: Unit, score: UnitScore | None
+    number: int, run: AtomicRun, unit: AtomicUnit, score: UnitScore | None
 ) -> AtomicSection:
     step = run.mode == "step"
     return AtomicSection(

@@ -1,11 +1,15 @@
 """Runs side by side: one row for each run and scoring, with what it took."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from gta_bench.records.run import Mode, RunManifest, Usage
+from gta_bench.errors import counted
+from gta_bench.metrics.table import score_metrics
+from gta_bench.records.run import Mode, RunManifest, System
 from gta_bench.records.scores import Measured, RunScores, ToolUse
-from gta_bench.reports.tables import Table, shown
+from gta_bench.records.units import Usage
+from gta_bench.reports.badges import run_badges, similarity_badge
+from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
@@ -13,30 +17,6 @@ SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
 NAMELESS = ("none/none", "unknown")
 # What manifests call the agent of a system that did not work here.
 FOREIGN = ("imported", "product")
-
-COLUMNS: Mapping[Mode, Mapping[str, str]] = {
-    "step": {
-        "inst_acc": "InstAcc",
-        "tool_acc": "ToolAcc",
-        "arg_acc": "ArgAcc",
-        "summ_acc": "SummAcc",
-        "arg_typed": "typed",
-        "tool_call": "calls",
-        "tool_call_error": "errors",
-        "malformed": "malformed",
-    },
-    "end-to-end": {
-        "ans_acc": "AnsAcc",
-        "ans_acc_i": "AnsAcc+I",
-        "p_f1": "P-F1",
-        "o_f1": "O-F1",
-        "l_f1": "L-F1",
-        "c_f1": "C-F1",
-        "tool_call": "calls",
-        "tool_call_error": "errors",
-        "malformed": "malformed",
-    },
-}
 
 
 class RunSummary(NamedTuple):
@@ -46,18 +26,24 @@ class RunSummary(NamedTuple):
     manifest: RunManifest
     scores: RunScores
 
+    @property
+    def badges(self) -> tuple[str, ...]:
+        """What stands beside its number."""
+        return (*run_badges(self.manifest), similarity_badge(self.scores))
+
 
 def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
-    """Both scorings of every run of that mode."""
-    columns = COLUMNS[mode]
+    """Both scorings of every run of that mode; what its number is not stands in the last column."""
+    columns = score_metrics(mode)
     return Table(
-        ("run", "n/N", "scoring", *columns.values()),
+        ("run", "n/N", "scoring", *(column.heading for column in columns), "note"),
         tuple(
             (
                 run.name,
                 f"{run.scores.n}/{run.scores.n_units}",
                 scoring,
-                *(shown(metrics(run.scores, scoring).get(column)) for column in columns),
+                *(shown(metrics(run.scores, scoring).get(column.name)) for column in columns),
+                "; ".join(run.badges) if scoring == "strict" else "",
             )
             for run in runs
             if run.scores.mode == mode
@@ -106,7 +92,7 @@ def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None
 
 def system_name(manifest: RunManifest) -> str:
     """The system in a few words."""
-    system = manifest.system
+    system = manifest.spec.system
     seen = " (images attached)" if system.images == "attached" else ""
     if system.harness is not None:
         name = " ".join(filter(None, (system.harness, system.harness_version)))
@@ -125,30 +111,30 @@ def remarks(run: RunSummary) -> list[str]:
         missing = scores.n_units - scores.n
         cause = scores.unscored[0].cause
         said.append(
-            f"{missing} of {scores.n_units} units are unscored, so the run is not rankable "
-            f"({cause}); the same `gta run` command completes it."
+            f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
+            f"rankable ({cause}); the same `gta run` command completes it."
         )
-    if not scores.comparable:
+    if scores.comparable:
+        said.append(f"free-text similarity by {scores.similarity}, as published.")
+    else:
         said.append(
             f"free-text similarity by {scores.similarity}: SummAcc, AnsAcc, AnsAcc+I and "
             "typed args are not comparable with published ones (all-mpnet-base-v2)."
         )
     said += _tape_remarks(run)
-    if run.manifest.controls:
+    if run.manifest.spec.controls:
         said.append(
-            f"under controls ({', '.join(run.manifest.controls)}; seed "
-            f"{run.manifest.control_seed}): not a measurement of the system as it is."
+            f"under controls ({', '.join(run.manifest.spec.controls)}; seed "
+            f"{run.manifest.spec.control_seed}): not a measurement of the system as it is."
         )
     said += run.manifest.notes
-    if run.manifest.system.images == "attached":
+    if run.manifest.spec.system.images == "attached":
         said.append("the model saw the images; published runs show paths only: not comparable.")
-    if len(run.manifest.tasks) != 229 and run.manifest.dataset == "atomic":
-        said.append(f"{len(run.manifest.tasks)} tasks; GTA-Atomic has 229.")
     return said
 
 
 def _tape_remarks(run: RunSummary) -> list[str]:
-    tape = run.manifest.tape
+    tape = run.manifest.spec.tape
     if tape is None:
         return []
     digest = "" if tape.digest is None else f" {tape.digest[:16]}"
@@ -160,25 +146,29 @@ def _tape_remarks(run: RunSummary) -> list[str]:
         ]
     if missing := run.scores.not_on_tape:
         said.append(
-            f"{len(missing)} calls had no recorded reply, and the agent was told so. The first: "
-            f"{missing[0]}"
+            f"{counted(len(missing), 'call')} had no recorded reply, and the agent was told so. "
+            f"The first: {missing[0]}"
         )
     return said
 
 
+def is_foreign(system: System) -> bool:
+    """Whether a system paid for its own model calls, of which we know what it states."""
+    return system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
+
+
 def usage_text(usage: Usage, manifest: RunManifest) -> str:
     """What a run took, in a few words; what a foreign system did not state is not known."""
-    system = manifest.system
-    foreign = system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
+    foreign = is_foreign(manifest.spec.system)
     tokens = usage.input_tokens + usage.output_tokens
     said = [
-        f"{usage.model_calls} model calls ({usage.retries} retries)"
+        f"{counted(usage.model_calls, 'model call')} ({counted(usage.retries, 'retry', 'retries')})"
         if usage.model_calls or not foreign
         else "model calls unknown",
         f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
         if tokens or not foreign
         else "tokens unknown",
-        "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}",
+        "cost unknown" if usage.cost_usd is None else dollars(usage.cost_usd),
         f"{usage.seconds:.1f} s of tasks" if usage.seconds or not foreign else "time unknown",
     ]
     return f"{', '.join(said)}."

@@ -25,6 +25,11 @@ def shown(value: float | int | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.2f}"
 
 
+def dollars(value: float | None) -> str:
+    """An amount of money with four decimals, or a dash where it is not known."""
+    return "-" if value is None else f"${value:,.4f}"
+
+
 def _row(cells: Sequence[str]) -> str:
     escaped = (cell.replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"

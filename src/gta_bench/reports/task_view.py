@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gta_bench.errors import counted
 from gta_bench.metrics.strict.workflow import node_score, succeeds
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores, LeafScore, TaskScore
@@ -88,15 +89,15 @@ def tree_text(unit: WorkflowUnit, view: TaskView) -> str:
     files = ", ".join(file.path for file in unit.deliverables) or "nothing"
     head = [
         f"Task {unit.task.id}{epoch}: {score_text(view.root.score)} by {view.judge}, "
-        f"{view.scored} of {view.leaves} leaves scored",
+        f"{view.scored} of {counted(view.leaves, 'leaf', 'leaves')} scored",
         f"delivered {files}",
     ]
     return "\n".join([*head, *_lines(view.root.children, "")])
 
 
 def score_text(score: float | None) -> str:
-    """A score with one or two digits after the point, as many as it needs."""
-    return "unscored" if score is None else f"{score:.2f}".removesuffix("0").removesuffix(".0")
+    """A score with two decimals."""
+    return "unscored" if score is None else f"{score:.2f}"
 
 
 def _state(score: float | None, threshold: float) -> str:

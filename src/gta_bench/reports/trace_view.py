@@ -9,7 +9,6 @@ from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import outcome
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
-from gta_bench.records.run import Unit
 from gta_bench.records.steps import (
     AnswerStep,
     CallStep,
@@ -18,6 +17,7 @@ from gta_bench.records.steps import (
     ReplyStep,
     ThoughtStep,
 )
+from gta_bench.records.units import AtomicUnit
 from gta_bench.reports.words import short
 
 STEPS_SHOWN = 40
@@ -49,7 +49,7 @@ def shown_steps(trace: Sequence[PredictedStep]) -> tuple[StepView, ...]:
     return tuple(_view(step) for step in trace[:STEPS_SHOWN])
 
 
-def paired_steps(unit: Unit) -> tuple[PairView, ...]:
+def paired_steps(unit: AtomicUnit) -> tuple[PairView, ...]:
     """Step mode: every turn of the reference with the prediction for it."""
     return tuple(_pairs(unit))
 
@@ -69,7 +69,7 @@ def _cut(text: str) -> str:
     return short(text, LONGEST)
 
 
-def _pairs(unit: Unit) -> Iterator[PairView]:
+def _pairs(unit: AtomicUnit) -> Iterator[PairView]:
     gold = reference_steps(unit.task)
     for left, right in zip_longest((unit.trace or ())[: len(gold)], gold):
         said = StepView("nothing", "") if left is None else _view(left)

@@ -3,29 +3,28 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gta_bench.errors import counted
+from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
+from gta_bench.records.cost import paid_cost, sum_costs
 from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
+from gta_bench.reports.badges import judge_badges, run_badges
 from gta_bench.reports.summary import system_name, usage_text
-from gta_bench.reports.tables import Table, shown
+from gta_bench.reports.tables import Table, dollars, shown
 
-RELEASED_TASKS = 132
+# The scores of a set of units by one judge.
+GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")
 HEADING = (
     "run",
     "judge",
     "scoring",
-    "n/N",
-    "Root",
-    "Root SR",
-    "Leaf SR",
-    "leaves",
-    "Tool SR",
-    "P-SR",
-    "O-SR",
-    "L-SR",
-    "C-SR",
+    *GROUP_HEADING,
+    TOOL_SR.heading,
+    *(row.heading for row in CATEGORY_SRS),
     "cost",
+    "note",
 )
 
 
@@ -37,6 +36,10 @@ class WorkflowSummary(NamedTuple):
     scores: WorkflowScores
     floors: Floors = Floors()
     panel: PanelReport | None = None
+
+    def badges(self, judge: str | None) -> tuple[str, ...]:
+        """What stands beside the number that a judge gave it, or beside none."""
+        return (*run_badges(self.manifest), *(() if judge is None else judge_badges(judge)))
 
 
 def score_table(runs: Sequence[WorkflowSummary]) -> Table:
@@ -50,7 +53,7 @@ def group_table(judge: JudgeScores) -> Table:
     groups += [("delivered", group) for group in judge.kinds]
     groups += [("called", group) for group in judge.tool_categories]
     return Table(
-        ("by", "group", "n/N", "Root", "Root SR", "Leaf SR", "leaves"),
+        ("by", "group", *GROUP_HEADING),
         tuple((kind, group.name, *_cells(group)) for kind, group in groups),
     )
 
@@ -60,8 +63,8 @@ def curve_table(judge: JudgeScores) -> Table:
     return Table(
         ("threshold", *(f"{point.threshold:g}" for point in judge.curve)),
         (
-            ("Leaf SR", *(_short(point.leaf_sr) for point in judge.curve)),
-            ("Root SR", *(_short(point.root_sr) for point in judge.curve)),
+            (LEAF_SR.heading, *(shown(point.leaf_sr) for point in judge.curve)),
+            (ROOT_SR.heading, *(shown(point.root_sr) for point in judge.curve)),
         ),
     )
 
@@ -70,8 +73,8 @@ def remarks(run: WorkflowSummary) -> list[str]:
     """The system, what it took, and what one must know before comparing its numbers."""
     scores = run.scores
     said = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
-    if run.manifest.feedback is not None:
-        back = run.manifest.feedback
+    if run.manifest.spec.feedback is not None:
+        back = run.manifest.spec.feedback
         said.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")
     said += _missing(run)
     said.append(
@@ -82,8 +85,6 @@ def remarks(run: WorkflowSummary) -> list[str]:
     own = [run.floors.of(judge.judge) for judge in scores.judges]
     said += [floor_remark(floors) for floors in own if floors]
     said += run.manifest.notes
-    if len(run.manifest.tasks) != RELEASED_TASKS:
-        said.append(f"{len(run.manifest.tasks)} tasks; GTA-Workflow has {RELEASED_TASKS}.")
     return said
 
 
@@ -97,18 +98,21 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
     scores = run.scores
     if scores.unscored:
         yield (
-            f"{len(scores.unscored)} of {scores.n_units} units have no result, so the run is not "
-            f"rankable ({scores.unscored[0].cause}); the same `gta run` command completes it."
+            f"no result: {len(scores.unscored)} of {counted(scores.n_units, 'unit')}, so the "
+            f"run is not rankable ({scores.unscored[0].cause}); the same `gta run` command "
+            "completes it."
         )
     if not scores.judges:
         yield f"no judge has seen it: `gta score {run.name} --judge MODEL`."
     for judge in scores.judges:
         if judge.causes:
             lacking = judge.strict.n_leaves - judge.strict.leaves
+            leaves = counted(judge.strict.n_leaves, "leaf", "leaves")
+            tasks = counted(judge.strict.n_units, "task")
             yield (
-                f"{judge.judge} left {lacking} of {judge.strict.n_leaves} leaves without a score "
-                f"({', '.join(judge.causes)}): {judge.strict.n} of {judge.strict.n_units} tasks "
-                "have a root, and the run is not rankable by it."
+                f"{judge.judge} left {lacking} of {leaves} without a score "
+                f"({', '.join(judge.causes)}): a root for {judge.strict.n} of {tasks}, "
+                "and the run is not rankable by it."
             )
 
 
@@ -118,7 +122,8 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
     if not scores.judges:
         n = f"{scores.n}/{scores.n_units}"
         blank = ("-",) * 4
-        yield (run.name, "-", "-", n, *blank, shown(scores.tool_sr), *blank, _cost(spent))
+        took = (shown(scores.tool_sr), *blank, dollars(spent))
+        yield (run.name, "-", "-", n, *blank, *took, "; ".join(run.badges(None)))
     for judge in scores.judges:
         yield (
             run.name,
@@ -126,37 +131,27 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
             "strict",
             *_cells(judge.strict),
             shown(scores.tool_sr),
-            *(shown(group.root_sr) for group in judge.tool_categories),
-            _cost(_sum(spent, judge.usage.cost_usd)),
+            *(shown(group.root_sr) for group in judge.tool_categories[: len(CATEGORY_SRS)]),
+            dollars(sum_costs(map(paid_cost, (spent, judge.usage.cost_usd))).total),
+            "; ".join(run.badges(judge.judge)),
         )
         n = f"{judge.compat.n}/{judge.strict.n_units}"
         root = shown(judge.compat.root_score)
-        yield (run.name, judge.judge, "compat", n, root, *("-",) * 9)
+        yield (run.name, judge.judge, "compat", n, root, *("-",) * 9, "")
         for floor in run.floors.of(judge.judge):
-            figures = (floor.root_score, floor.root_sr, floor.leaf_sr)
             n = f"{floor.n}/{floor.n_units}"
-            cells = (n, *map(shown, figures), *("-",) * 7)
+            cells = (n, *judged_cells(floor), *("-",) * 7, "")
             yield (run.name, judge.judge, f"floor: {floor.system}", *cells)
+
+
+def judged_cells(scores: GroupScores | Floor) -> tuple[str, ...]:
+    """The values of the metrics that a judge's scores are made into, in the table's order."""
+    return tuple(shown(getattr(scores, name)) for name in JUDGED)
 
 
 def _cells(group: GroupScores) -> tuple[str, ...]:
     return (
         f"{group.n}/{group.n_units}",
-        shown(group.root_score),
-        shown(group.root_sr),
-        shown(group.leaf_sr),
+        *judged_cells(group),
         f"{group.leaves}/{group.n_leaves}",
     )
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    """A cost of which a part is not known is not known."""
-    return None if one is None or other is None else one + other
-
-
-def _cost(value: float | None) -> str:
-    return "-" if value is None else f"${value:.2f}"

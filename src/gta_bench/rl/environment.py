@@ -12,14 +12,14 @@ from typing import NamedTuple, Protocol
 
 from gta_bench.agents.contract import DecidedStep
 from gta_bench.agents.history import History, RefusedTurn
-from gta_bench.agents.loop import MAX_TURNS, TOOL_ERROR, Work, call_tool
+from gta_bench.agents.loop import TOOL_ERROR, Work, call_tool
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
-from gta_bench.records.run import DatasetName
+from gta_bench.records.run import DEFAULT_TURNS, DatasetName
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
@@ -92,7 +92,7 @@ class Environment:
         rewards: Rewards,
         *,
         folder: Path,
-        max_steps: int = MAX_TURNS,
+        max_steps: int = DEFAULT_TURNS,
     ) -> None:
         self._dataset = dataset
         self._sources = sources

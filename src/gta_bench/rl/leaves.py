@@ -9,7 +9,7 @@ from gta_bench.errors import GtaError
 from gta_bench.judging.judge import Judge, judge_unit
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.metrics.strict.workflow import root_score
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.rl.environment import Moment, Reward, Rewards

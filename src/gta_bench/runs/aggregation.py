@@ -9,11 +9,14 @@ from typing import NamedTuple
 import duckdb
 
 from gta_bench.metrics.categories import CATEGORIES
-from gta_bench.metrics.pooling import percent
-from gta_bench.metrics.strict.workflow import ROUNDING, THRESHOLDS
+from gta_bench.metrics.counts import JudgedCounts
+from gta_bench.metrics.strict.workflow import ROUNDING, THRESHOLDS, curve_point, group_scores
+from gta_bench.metrics.table import ROOT_SCORE
 from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_JUDGED
-from gta_bench.records.run import RunManifest, Usage
+from gta_bench.records.cost import Cost
+from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import (
     CompatScore,
     CurvePoint,
@@ -27,11 +30,17 @@ from gta_bench.runs.store import StorePath, reaching
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
-JUDGES = """
+# `recorded_cost` as a condition: something was asked, and nobody knows the price.
+UNPRICED = """
+cost_usd IS NULL
+AND (value IS NOT NULL OR coalesce(input_tokens, 0) + coalesce(output_tokens, 0) > 0)
+"""
+JUDGES = f"""
 CREATE TEMP TABLE judges AS
 SELECT * FROM (
     SELECT run, judge, max(repeat) AS repeats, sum(input_tokens) AS input_tokens,
-           sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+           sum(output_tokens) AS output_tokens, sum(cost_usd) AS known_usd,
+           bool_or({UNPRICED}) AS unpriced
     FROM verdicts GROUP BY run, judge
 ) JOIN (SELECT run, leaf_threshold, root_threshold FROM runs) USING (run)
 """
@@ -72,9 +81,10 @@ FROM judges JOIN samples ON samples.run = judges.run
 LEFT JOIN judged ON judged.run = judges.run AND judged.judge = judges.judge
      AND judged.task = samples.task AND judged.epoch = samples.epoch
 """
-POOLED = f"""
-avg(root), 100.0 * count(*) FILTER (root >= root_threshold - {ROUNDING!r}) / nullif(count(root), 0),
-100.0 * sum(passed) / nullif(sum(scored), 0), count(root), count(*), sum(scored), sum(leaves)
+# The fields of `JudgedCounts`, then the units and all their leaves.
+COUNTED = f"""
+count(root), coalesce(sum(root), 0), count(*) FILTER (root >= root_threshold - {ROUNDING!r}),
+sum(scored), sum(passed), count(*), sum(leaves)
 """
 CAUSES = f"""
 SELECT DISTINCT run, judge, cause FROM verdicts WHERE cause IS NOT NULL
@@ -83,8 +93,10 @@ UNION SELECT run, judge, '{NOT_JUDGED}' FROM units WHERE failure IS NULL AND una
 """
 CURVES = f"SELECT run, judge, count(value), {_LEAF_CURVE} FROM leaf GROUP BY run, judge"
 TOTALS = f"""
-SELECT run, judge, any_value(repeats), avg(compat), count(compat), any_value(input_tokens),
-       any_value(output_tokens), any_value(cost_usd), count(root), {_ROOT_CURVE}
+SELECT run, judge, any_value(repeats), count(compat), coalesce(sum(compat), 0),
+       any_value(input_tokens),
+       any_value(output_tokens), any_value(known_usd), any_value(unpriced), count(root),
+       {_ROOT_CURVE}
 FROM units JOIN judges USING (run, judge) GROUP BY run, judge ORDER BY run, judge
 """
 
@@ -145,12 +157,21 @@ def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Judge
                 judge=row[1],
                 repeats=row[2],
                 strict=whole.model_copy(update={"n_units": whole.n_units + missing[row[0]]}),
-                compat=CompatScore(root_score=row[3], n=row[4]),
+                compat=CompatScore(
+                    root_score=ROOT_SCORE.compat_value(JudgedCounts(*row[3:5])), n=row[3]
+                ),
                 categories=groups["category"][key],
                 kinds=groups["kind"].get(key, ()),
-                tool_categories=tuple(called.get(name, _nothing(name)) for name in CATEGORIES),
-                curve=tuple(_curve(row[8:], curves.get(key, (0,) * 12))),
-                usage=Usage(input_tokens=row[5] or 0, output_tokens=row[6] or 0, cost_usd=row[7]),
+                tool_categories=(
+                    *(called.pop(name, _nothing(name)) for name in CATEGORIES),
+                    *called.values(),
+                ),
+                curve=tuple(_curve(row[9:], curves.get(key, (0,) * 12))),
+                usage=Usage(
+                    input_tokens=row[5] or 0,
+                    output_tokens=row[6] or 0,
+                    cost_usd=Cost(known=row[7], unknown=row[8]).total,
+                ),
                 tasks=(),
                 causes=tuple(sorted(causes.get(key, ()))),
             )
@@ -162,39 +183,28 @@ def _groups(
     connection: duckdb.DuckDBPyConnection, by: str, source: str
 ) -> dict[tuple[str, str], tuple[GroupScores, ...]]:
     found: dict[tuple[str, str], list[GroupScores]] = {}
-    query = f"SELECT run, judge, {by} AS name, {POOLED} FROM {source} GROUP BY ALL ORDER BY ALL"
-    for run, judge, name, root, root_sr, leaf_sr, n, units, leaves, of in connection.execute(
-        query
-    ).fetchall():
+    query = f"SELECT run, judge, {by} AS name, {COUNTED} FROM {source} GROUP BY ALL ORDER BY ALL"
+    for run, judge, name, *counts, units, leaves in connection.execute(query).fetchall():
         found.setdefault((run, judge), []).append(
-            GroupScores(
-                name=name,
-                root_score=root,
-                root_sr=root_sr,
-                leaf_sr=leaf_sr,
-                n=n,
-                n_units=units,
-                leaves=leaves,
-                n_leaves=of,
-            )
+            group_scores(name, JudgedCounts(*counts), n_units=units, n_leaves=leaves)
         )
     return {key: tuple(groups) for key, groups in found.items()}
 
 
 def _nothing(name: str) -> GroupScores:
-    return GroupScores(
-        name=name, root_score=None, root_sr=None, leaf_sr=None, n=0, n_units=0, leaves=0, n_leaves=0
-    )
+    return group_scores(name, JudgedCounts(), n_units=0, n_leaves=0)
 
 
 def _curve(roots: Sequence[int], leaves: Sequence[int]) -> Iterator[CurvePoint]:
     """Of each: how many have a score, and how many reach each threshold."""
     for place, threshold in enumerate(THRESHOLDS, start=1):
-        yield CurvePoint(
-            threshold=threshold,
-            leaf_sr=percent(leaves[place], leaves[0]),
-            root_sr=percent(roots[place], roots[0]),
+        counts = JudgedCounts(
+            roots=roots[0],
+            roots_passed=roots[place],
+            leaves=leaves[0],
+            leaves_passed=leaves[place],
         )
+        yield curve_point(threshold, counts)
 
 
 def _exported(

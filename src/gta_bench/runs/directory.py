@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from gta_bench.errors import RunError
 from gta_bench.records.base import Record
 from gta_bench.records.floor import Floors
-from gta_bench.records.run import RunManifest
+from gta_bench.records.run import RunManifest, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.lock import locked
 from gta_bench.runs.store import StorePath, write_whole
 
 MANIFEST = "run.json"
@@ -55,23 +56,49 @@ def read_manifest(run: StorePath) -> RunManifest:
         raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc
 
 
-def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
-    """Begin a run, or continue the one that is there; another run's folder is not touched."""
+def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:
+    """The run that is there and would be continued, None where one would begin; writes nothing."""
     if (run / MANIFEST).is_file():
         kept = read_manifest(run)
-        difference = kept.difference(manifest)
-        if difference is not None:
-            raise RunError(
-                f"{run} holds a run with another setting ({difference}); name another --out."
-            )
+        _check_same(run, kept, manifest)
         return kept
     if unquote(str(run)) != str(run):
         raise RunError(f"{run}: the engine reads % as part of an address; name another --out.")
     if run.exists() and any(run.iterdir()):
         raise RunError(f"{run} is not empty and is not a run; name another --out.")
+    return None
+
+
+def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
+    """Begin a run, or continue and extend the one that is there.
+
+    Returns the manifest of the whole run. Another run's folder is not touched.
+    """
+    kept = find_run(run, manifest)
+    if kept is not None:
+        return _extend(run, kept, manifest)
     run.mkdir(parents=True, exist_ok=True)
     write_manifest(run, manifest)
     return manifest
+
+
+def _check_same(run: StorePath, kept: RunManifest, wanted: RunManifest) -> None:
+    found = kept.difference(wanted)
+    if found is not None:
+        mine, other = show_setting(found.mine), show_setting(found.other)
+        raise RunError(
+            f"{run} holds a run with another setting ({found.name}: {mine} there, {other} here); "
+            "name another --out."
+        )
+
+
+def _extend(run: StorePath, kept: RunManifest, wanted: RunManifest) -> RunManifest:
+    if kept.extend(wanted) is kept:
+        return kept
+    with locked(run):
+        grown = read_manifest(run).extend(wanted)
+        write_manifest(run, grown)
+    return grown
 
 
 def write_manifest(run: StorePath, manifest: RunManifest) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from inspect_ai.log import (
     EvalConfig,
@@ -17,36 +16,21 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from shortuuid import uuid
 
-from gta_bench.records.run import RunManifest, Unit, WorkflowUnit
-from gta_bench.records.steps import AnswerStep
+from gta_bench.records.digests import digest_known
+from gta_bench.records.run import RunManifest
+from gta_bench.records.units import TaskT, Unit
 from gta_bench.runs.directory import log_folder
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    INPUTS,
-    STEPS,
-    STRAYS,
-    TASK,
-    UPSTREAM,
-    USAGE,
-    dumped,
-)
+from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, write_unit_data
 from gta_bench.runs.store import StorePath, reaching
 
 # A name that the evaluation engine can resolve when it reads the log again.
 MODEL = "mockllm/imported"
 
 
-def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit]) -> None:
+def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit[TaskT]]) -> None:
     """Write the units as one finished log in the run's folder."""
-    _write_log(run, manifest, f"atomic_{manifest.mode}", [_sample(unit) for unit in units])
-
-
-def write_imported_workflow(
-    run: StorePath, manifest: RunManifest, units: Sequence[WorkflowUnit]
-) -> None:
-    """Write the Workflow units as one finished log in the run's folder."""
-    _write_log(run, manifest, "workflow", [_workflow_sample(unit) for unit in units])
+    task = "workflow" if manifest.spec.mode == "workflow" else f"atomic_{manifest.spec.mode}"
+    _write_log(run, manifest, task, [_sample(unit) for unit in units])
 
 
 def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
@@ -61,12 +45,15 @@ def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[E
             task=f"gta_bench/{task}",
             model=MODEL,
             dataset=EvalDataset(
-                name=f"gta-{manifest.dataset}",
+                name=f"gta-{manifest.spec.dataset}",
                 samples=len(samples),
                 sample_ids=[sample.id for sample in samples],
             ),
             config=EvalConfig(),
-            metadata={"system": manifest.system.model, "imported_from": manifest.imported_from},
+            metadata={
+                "system": manifest.spec.system.model,
+                "imported_from": manifest.imported_from,
+            },
         ),
         results=EvalResults(total_samples=len(samples), completed_samples=len(samples)),
         stats=EvalStats(started_at=stamp, completed_at=stamp),
@@ -79,43 +66,26 @@ def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[E
         write_eval_log(log, str(folder / name))
 
 
-def _sample(unit: Unit) -> EvalSample:
+def _sample(unit: Unit[TaskT]) -> EvalSample:
     metadata = {TASK: unit.task.model_dump(mode="json")}
     if unit.upstream is not None:
         metadata[UPSTREAM] = unit.upstream.model_dump(mode="json")
-    answers = [step.content for step in unit.trace or () if isinstance(step, AnswerStep)]
-    return EvalSample(
-        id=unit.task.id,
-        epoch=unit.epoch,
-        input=unit.task.request,
-        target="",
-        output=ModelOutput.from_content(MODEL, answers[-1] if answers else ""),
-        metadata=metadata,
-        store=_atomic_store(unit),
-    )
-
-
-def _atomic_store(unit: Unit) -> dict[str, Any]:
-    store: dict[str, Any] = {USAGE: unit.usage.model_dump(mode="json")}
-    if unit.trace is None:
-        return store
-    return {**store, STEPS: dumped(unit.trace), CALLS: dumped(unit.calls)}
-
-
-def _workflow_sample(unit: WorkflowUnit) -> EvalSample:
     return EvalSample(
         id=unit.task.id,
         epoch=unit.epoch,
         input=unit.task.request,
         target="",
         output=ModelOutput.from_content(MODEL, unit.answer),
-        metadata={TASK: unit.task.model_dump(mode="json")},
-        store={
-            STEPS: dumped(unit.trace),
-            CALLS: dumped(unit.calls),
-            DELIVERABLES: dumped(unit.deliverables),
-            INPUTS: dumped(unit.inputs),
-            STRAYS: list(unit.strays),
-            USAGE: unit.usage.model_dump(mode="json"),
-        },
+        metadata=metadata,
+        store=write_unit_data(
+            UnitData(
+                steps=unit.trace,
+                calls=unit.calls,
+                deliverables=unit.deliverables,
+                inputs=unit.inputs,
+                strays=unit.strays,
+                usage=unit.usage,
+                digests=unit.digests or digest_known(unit.task, unit.inputs),
+            )
+        ),
     )

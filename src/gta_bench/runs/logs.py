@@ -1,9 +1,7 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
-from zipfile import BadZipFile
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
@@ -14,87 +12,67 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from inspect_ai.model import ModelUsage
-from zstandard import ZstdError
 
-from gta_bench.errors import RunError
-from gta_bench.records.run import Unit, Usage, WorkflowUnit
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    INPUTS,
-    STEPS,
-    STRAYS,
-    USAGE,
-    read_calls,
-    read_deliverables,
-    read_steps,
-    read_task,
-    read_upstream,
-    read_workflow_task,
-)
-from gta_bench.runs.store import StorePath, reaching
-from gta_bench.runs.stored_samples import (
+from gta_bench.errors import was_stopped
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.cost import Cost, paid_cost, sum_costs
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.digests import TaskDigests, digest_known
+from gta_bench.records.units import UnitT, Usage, WorkflowUnit
+from gta_bench.records.workflow import WorkflowTask
+from gta_bench.runs.log_layout import (
     Key,
     ModelCall,
     StoredSample,
     stored_samples,
     stored_summaries,
+    told_if_damaged,
 )
+from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
+from gta_bench.runs.store import StorePath, reaching
 
-Kind = TypeVar("Kind")
 # Samples that are in memory at once while a log is read. With each go the engine reads the
 # log's directory again, so that a long log is read in no more than so many goes.
 BATCH = 256
 GOES = 50
 
 
-# What readers of archives raise where bytes are wrong.
-_DAMAGE = (
-    BadZipFile,
-    EOFError,
-    IndexError,
-    KeyError,
-    NotImplementedError,
-    ValueError,
-    ZstdError,
-)
+class ReadUnits(NamedTuple, Generic[UnitT]):
+    """What the logs hold, and the (task, epoch) pairs that were not run yet."""
+
+    units: tuple[UnitT, ...]
+    not_run: tuple[Key, ...]
 
 
-class ReadUnits(NamedTuple):
-    """What the logs hold, and the (task, epoch) pairs that no log has yet."""
-
-    units: tuple[Unit, ...]
-    not_run: tuple[tuple[str, int], ...]
-
-
-class ReadWorkflowUnits(NamedTuple):
-    """What the logs of a Workflow run hold, and the (task, epoch) pairs that no log has yet."""
-
-    units: tuple[WorkflowUnit, ...]
-    not_run: tuple[tuple[str, int], ...]
-
-
-def read_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadUnits:
-    """One unit for every task and epoch that was run."""
-    return ReadUnits(*_read(folder, tasks, epochs, _unit))
+def read_units(
+    folder: StorePath, tasks: Sequence[str], epochs: int, kind: type[UnitT]
+) -> ReadUnits[UnitT]:
+    """One unit of that kind for every task and epoch that was run, in that order."""
+    known = _Tasks(WorkflowTask if kind is WorkflowUnit else AtomicTask)
+    wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
+    found = {sample.key: _unit(sample, kind, known) for sample in _newest(folder, wanted)}
+    return ReadUnits(
+        tuple(found[key] for key in wanted if key in found),
+        tuple(key for key in wanted if key not in found),
+    )
 
 
-def read_workflow_units(folder: StorePath, tasks: Sequence[str], epochs: int) -> ReadWorkflowUnits:
-    """One unit for every Workflow task and epoch that was run."""
-    return ReadWorkflowUnits(*_read(folder, tasks, epochs, _workflow_unit))
-
-
-def read_stores(folder: StorePath) -> dict[tuple[str, int], dict[str, Any]]:
-    """What every finished sample keeps, by task and epoch."""
-    return {one.key: one.store for one in _newest(folder) if one.error is None}
+def read_finished(folder: StorePath) -> dict[Key, UnitData]:
+    """What every finished unit left behind, by task and epoch."""
+    finished = (one for one in _newest(folder) if one.error is None)
+    return {one.key: read_unit_data(one.store.items()) for one in finished}
 
 
 class Kept(NamedTuple):
-    """Where the newest sample of a unit lies, whether it is finished, and what it cost."""
+    """Where the newest sample of a unit lies, whether it is finished, and what it cost.
+
+    One that was `stopped` did not begin or was interrupted: as a result it is not there.
+    """
 
     log: str
     finished: bool
-    cost_usd: float | None
+    cost: Cost
+    stopped: bool = False
 
 
 def kept_units(folder: StorePath) -> dict[Key, Kept]:
@@ -105,7 +83,9 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
             summaries = stored_summaries(log)
         for one in summaries:
             if one.key not in found or one.error is None or not found[one.key].finished:
-                found[one.key] = Kept(log, one.error is None, _cost(one.model_usage.values()))
+                cost = models_cost(one.model_usage.values())
+                stopped = one.error is not None and was_stopped(one.error)
+                found[one.key] = Kept(log, one.error is None, cost, stopped)
     return found
 
 
@@ -125,22 +105,6 @@ def log_files(folder: StorePath) -> list[str]:
         (info.name.removeprefix("file://") for info in found),
         key=lambda name: name.rsplit("/", 1)[-1],
     )
-
-
-@contextmanager
-def told_if_damaged(log: str) -> Iterator[None]:
-    """A log that is no log, or only half of one, is named with what can be done."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except _DAMAGE as exc:
-        said = (str(exc).splitlines() or [""])[0][:120]
-        raise RunError(
-            f"The log {log} is damaged ({type(exc).__name__}: {said}). "
-            "All other logs of the run are untouched. Put a copy of it in its place, or remove it "
-            "and give the same command again: only the units that it held are run again."
-        ) from exc
 
 
 class Said(NamedTuple):
@@ -194,10 +158,10 @@ def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
 
 
 def _newest_by_log(folder: StorePath, wanted: Container[Key] | None) -> dict[str, list[Key]]:
-    """Which log has the newest sample of each unit."""
+    """Which log has the newest sample of each unit that was run to some end."""
     found: dict[str, list[Key]] = {}
     for key, kept in kept_units(folder).items():
-        if wanted is None or key in wanted:
+        if not kept.stopped and (wanted is None or key in wanted):
             found.setdefault(kept.log, []).append(key)
     return found
 
@@ -209,62 +173,57 @@ def _newest(folder: StorePath, wanted: Container[Key] | None = None) -> Iterator
             yield from stored_samples(log, keys)
 
 
-def _read(
-    folder: StorePath,
-    tasks: Sequence[str],
-    epochs: int,
-    read: Callable[[StoredSample, dict[str, Any]], Kind],
-) -> tuple[tuple[Kind, ...], tuple[Key, ...]]:
-    """The units in the order of tasks and epochs, and those that no log has."""
-    known: dict[str, Any] = {}
-    wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
-    found = {sample.key: read(sample, known) for sample in _newest(folder, wanted)}
-    return (
-        tuple(found[key] for key in wanted if key in found),
-        tuple(key for key in wanted if key not in found),
-    )
+def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
+    calls, data = sample.model_calls(), read_unit_data(sample.store.items())
+    task = tasks.read(sample)
+    values: dict[str, Any] = {
+        "task": task,
+        "epoch": sample.epoch,
+        "deliverables": data.deliverables,
+        "inputs": data.inputs,
+        "strays": data.strays,
+        "failure": sample.failure,
+        "upstream": sample.metadata.get(UPSTREAM),
+        "usage": data.usage or _usage(sample, calls),
+        "calls": data.calls,
+        "models": _models(calls),
+        "digests": tasks.digests(task, data),
+    }
+    if data.steps is not None and (sample.failure is None or kind is WorkflowUnit):
+        values["trace"] = data.steps
+    return kind.model_validate(values)
 
 
-def _shared(
-    sample: StoredSample, known: dict[str, Any], read: Callable[[Mapping[str, Any]], Kind]
-) -> Kind:
-    """The sample's task; epochs of one task share its record, which is the larger part."""
-    raw, task = known.get(str(sample.id), (None, None))
-    if raw != sample.metadata:
-        task = read(sample.metadata)
-        known[str(sample.id)] = (sample.metadata, task)
-    found: Kind = task
-    return found
+class _Tasks:
+    """The tasks of samples and their digests; epochs share both, the larger part of a unit."""
 
+    def __init__(self, kind: type[AtomicTask] | type[WorkflowTask]) -> None:
+        self._kind = kind
+        self._read: dict[str, tuple[Any, AtomicTask | WorkflowTask]] = {}
+        self._digests: dict[str, TaskDigests] = {}
+        self._computed: dict[tuple[str, tuple[Deliverable, ...]], TaskDigests] = {}
 
-def _unit(sample: StoredSample, known: dict[str, Any]) -> Unit:
-    calls, failure = sample.model_calls(), sample.failure
-    return Unit(
-        task=_shared(sample, known, read_task),
-        epoch=sample.epoch,
-        trace=None if failure else read_steps(sample.store.get(STEPS)),
-        failure=failure,
-        upstream=read_upstream(sample.metadata),
-        usage=_usage(sample, calls),
-        calls=read_calls(sample.store.get(CALLS)),
-        models=_models(calls),
-    )
+    def read(self, sample: StoredSample) -> AtomicTask | WorkflowTask:
+        """The task of a sample."""
+        raw, task = self._read.get(str(sample.id), (None, None))
+        if task is None or raw != sample.metadata[TASK]:
+            task = self._kind.model_validate(sample.metadata[TASK])
+            self._read[str(sample.id)] = (sample.metadata[TASK], task)
+        return task
 
+    def digests(self, task: AtomicTask | WorkflowTask, data: UnitData) -> TaskDigests:
+        """The digests of a unit; where its log has none, as far as the unit tells them."""
+        found = data.digests or self._compute(task, data.inputs)
+        shared = self._digests.setdefault(task.id, found)
+        return shared if shared == found else found
 
-def _workflow_unit(sample: StoredSample, known: dict[str, Any]) -> WorkflowUnit:
-    calls, store = sample.model_calls(), sample.store
-    return WorkflowUnit(
-        task=_shared(sample, known, read_workflow_task),
-        epoch=sample.epoch,
-        trace=read_steps(store.get(STEPS)) or (),
-        deliverables=read_deliverables(store.get(DELIVERABLES)),
-        inputs=read_deliverables(store.get(INPUTS)),
-        strays=tuple(store.get(STRAYS, ())),
-        failure=sample.failure,
-        usage=_usage(sample, calls),
-        calls=read_calls(store.get(CALLS)),
-        models=_models(calls),
-    )
+    def _compute(
+        self, task: AtomicTask | WorkflowTask, inputs: tuple[Deliverable, ...]
+    ) -> TaskDigests:
+        key = (task.id, inputs)
+        if key not in self._computed:
+            self._computed[key] = digest_known(task, inputs)
+        return self._computed[key]
 
 
 def _models(calls: Sequence[ModelCall]) -> tuple[str, ...]:
@@ -272,8 +231,6 @@ def _models(calls: Sequence[ModelCall]) -> tuple[str, ...]:
 
 
 def _usage(sample: StoredSample, calls: Sequence[ModelCall]) -> Usage:
-    if USAGE in sample.store:
-        return Usage.model_validate(sample.store[USAGE])
     used = list(sample.model_usage.values())
     return Usage(
         model_calls=sum(call.error is None for call in calls),
@@ -281,10 +238,10 @@ def _usage(sample: StoredSample, calls: Sequence[ModelCall]) -> Usage:
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(call.retries or 0 for call in calls),
         seconds=sample.total_time or 0.0,
-        cost_usd=_cost(used),
+        cost_usd=models_cost(used).total,
     )
 
 
-def _cost(used: Iterable[ModelUsage]) -> float | None:
-    costs = [usage.total_cost for usage in used if usage.total_cost is not None]
-    return sum(costs) if costs else None
+def models_cost(used: Iterable[ModelUsage]) -> Cost:
+    """What the models that a sample asked cost together."""
+    return sum_costs(paid_cost(usage.total_cost) for usage in used)

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any, cast
 
 from gta_bench.errors import UsageError
-from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.records.scores import Measured
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 
 ENTRY_POINTS = "gta_bench.metrics"
 
@@ -30,7 +30,7 @@ def load_metric(name: str) -> Metric:
 
 
 def measure(
-    units: Sequence[Unit] | Sequence[WorkflowUnit], metric: Metric, *, name: str, n_units: int
+    units: Sequence[AtomicUnit] | Sequence[WorkflowUnit], metric: Metric, *, name: str, n_units: int
 ) -> Measured:
     """The metric's mean over the units that it says something about.
 

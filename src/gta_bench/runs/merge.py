@@ -1,13 +1,9 @@
 """Shards' logs become one log, sample by sample: memory holds scores and never transcripts."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import uuid4
-from zipfile import ZipFile
 
-from inspect_ai._util.json import to_json_safe
-from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import (
     EvalLog,
     EvalSample,
@@ -18,28 +14,19 @@ from inspect_ai.log import (
     recompute_metrics,
 )
 from inspect_ai.model import ModelUsage
-from inspect_ai.scorer import Score
 
 from gta_bench.errors import RunError
-from gta_bench.runs.logs import log_files, told_if_damaged
-from gta_bench.runs.store import StorePath, made_whole, opened, remove_folder, store_path
-from gta_bench.runs.stored_samples import (
-    SUMMARIES,
+from gta_bench.runs.log_layout import (
     Key,
-    Stored,
-    raw_summaries,
-    sample_file,
+    LogWriter,
+    StoredScores,
     stored_summaries,
+    told_if_damaged,
+    writing_log,
 )
-
-HEADER, REDUCTIONS = "header.json", "reductions.json"
-START = "_journal/start.json"
-
-
-class _Sample(Stored):
-    """What is read of a sample; all else is copied unread."""
-
-    scores: dict[str, Score] | None = None
+from gta_bench.runs.logs import log_files
+from gta_bench.runs.plan import SHARDS
+from gta_bench.runs.store import StorePath, remove_folder, store_path
 
 
 class _Gathered(NamedTuple):
@@ -47,7 +34,6 @@ class _Gathered(NamedTuple):
 
     scored: list[EvalSample]
     usage: dict[str, ModelUsage]
-    summaries: list[bytes]
 
 
 def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath) -> None:
@@ -61,7 +47,13 @@ def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath
     for log in logs:
         if log != merged:
             store_path(log).unlink()
-    remove_folder(shards)
+    # A run that was extended may have shards of several plans.
+    here = merged.rpartition("/")[0]
+    tops = {log.removeprefix(f"{here}/").partition("/")[0] for log in logs}
+    for name in sorted(name for name in tops if name.endswith(SHARDS)):
+        remove_folder(store_path(f"{here}/{name}"))
+    if shards.is_dir():
+        remove_folder(shards)
 
 
 def write_begun(chosen: Mapping[Key, str], target: StorePath) -> None:
@@ -76,24 +68,20 @@ def _write(chosen: Mapping[Key, str], target: StorePath, *, status: EvalStatus) 
     for key, log in chosen.items():
         by_log.setdefault(log, []).append(key)
     headers = [_header(log) for log in by_log]
-    with made_whole(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as merged:
-        gathered = _Gathered([], {}, [])
-        spec = _spec(headers, list(dict.fromkeys(task for task, _ in chosen)))
-        start = {"version": headers[0].version, "eval": spec, "plan": headers[0].plan}
-        merged.writestr(START, to_json_safe(start))
+    spec = _spec(headers, chosen.keys())
+    header = headers[0].model_copy(
+        update={"eval": spec, "status": status, "error": None, "location": ""}
+    )
+    with writing_log(target) as writer:
+        gathered = _Gathered([], {})
+        writer.start(header)
         for log, keys in by_log.items():
-            _copy(log, keys, merged, gathered)
-        merged.writestr(SUMMARIES, b"[" + b",".join(gathered.summaries) + b"]")
-        gathered.summaries.clear()
-        header = headers[0].model_copy(
-            update={"eval": spec, "status": status, "error": None, "location": ""}
-        )
+            _copy(log, keys, writer, gathered)
+        writer.end_samples()
         header.stats = _stats(headers, gathered.usage)
         header.samples = gathered.scored
         recompute_metrics(header)
-        merged.writestr(REDUCTIONS, to_json_safe(header.reductions))
-        header.samples = header.reductions = None
-        merged.writestr(HEADER, to_json_safe(header))
+        writer.finish(header)
 
 
 def _header(log: str) -> EvalLog:
@@ -101,26 +89,15 @@ def _header(log: str) -> EvalLog:
         return read_eval_log(log, header_only=True)
 
 
-def _copy(log: str, keys: Sequence[Key], merged: ZipFile, gathered: _Gathered) -> None:
-    """Copy samples as they are; reading them also checks their sums."""
-    wanted = set(keys)
-    with told_if_damaged(log), opened(store_path(log)) as file, ZipFile(file) as source:
-        for summary in raw_summaries(source):
-            task, epoch = str(summary["id"]), summary["epoch"]
-            if (task, epoch) not in wanted:
-                continue
-            name = sample_file(task, epoch)
-            data = source.read(name)
-            merged.writestr(name, data)
-            sample = _Sample.model_validate_json(data)
-            gathered.scored.append(_scored(sample))
-            gathered.summaries.append(json.dumps(summary).encode())
-            for model, usage in sample.model_usage.items():
-                before = gathered.usage.get(model)
-                gathered.usage[model] = usage if before is None else before + usage
+def _copy(log: str, keys: Sequence[Key], writer: LogWriter, gathered: _Gathered) -> None:
+    for sample in writer.copy(log, keys):
+        gathered.scored.append(_scored(sample))
+        for model, usage in sample.model_usage.items():
+            before = gathered.usage.get(model)
+            gathered.usage[model] = usage if before is None else before + usage
 
 
-def _scored(sample: _Sample) -> EvalSample:
+def _scored(sample: StoredScores) -> EvalSample:
     """As much of a sample as metrics look at."""
     scores = {
         name: score.model_copy(update={"explanation": None})
@@ -129,11 +106,13 @@ def _scored(sample: _Sample) -> EvalSample:
     return EvalSample(id=sample.id, epoch=sample.epoch, input="", target="", scores=scores)
 
 
-def _spec(headers: Sequence[EvalLog], tasks: list[str]) -> EvalSpec:
+def _spec(headers: Sequence[EvalLog], keys: Collection[Key]) -> EvalSpec:
     """The evaluation as if it had been one."""
+    tasks = list(dict.fromkeys(task for task, _ in keys))
+    epochs = max(epoch for _, epoch in keys)
     first = min((header.eval for header in headers), key=lambda spec: str(spec.created))
-    dataset = first.dataset.model_copy(update={"samples": len(tasks), "sample_ids": tasks})
-    config = first.config.model_copy(update={"sample_id": tasks})
+    dataset = first.dataset.model_copy(update={"sample_ids": tasks})
+    config = first.config.model_copy(update={"sample_id": tasks, "epochs": epochs})
     return first.model_copy(
         update={"eval_id": uuid4().hex[:22], "dataset": dataset, "config": config}
     )

@@ -4,7 +4,14 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from gta_bench.records.progress import Command, RunProgress, ShardProgress, total_progress
+from gta_bench.records.cost import Cost
+from gta_bench.records.progress import (
+    Command,
+    RunProgress,
+    ShardProgress,
+    total_cost,
+    total_progress,
+)
 from gta_bench.runs.directory import write_record
 from gta_bench.runs.store import StorePath, sorted_by_name
 
@@ -26,12 +33,12 @@ def begin_progress(folder: StorePath, command: Command) -> None:
             file.unlink()
 
 
-def spent_before(folder: StorePath) -> float | None:
+def spent_before(folder: StorePath) -> Cost:
     """What the run had cost when the last command on it ended, failed attempts and all."""
-    command, progress = read_command(folder), read_progress(folder)
-    if command is None or command.judge is not None or progress is None:
-        return None
-    return progress.cost_usd
+    command = read_command(folder)
+    if command is None or command.judge is not None:
+        return Cost()
+    return total_cost(command, read_shards(folder))
 
 
 def write_progress(folder: StorePath, progress: ShardProgress) -> None:
@@ -47,7 +54,7 @@ def read_shard_progress(folder: StorePath, shard: str, command: Command) -> Shar
         found = None
     if found is None or found.command != command.started:
         return ShardProgress(shard=shard, command=command.started, updated=command.started)
-    return found.model_copy(update={"failed": 0, "running": 0})
+    return found.model_copy(update={"failed": 0, "running": 0, "causes": {}})
 
 
 def read_progress(folder: StorePath) -> RunProgress | None:

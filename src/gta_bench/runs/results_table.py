@@ -21,8 +21,9 @@ from gta_bench.metrics.workflow_scores import (
 )
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.failures import Failure
-from gta_bench.records.run import RunManifest, Unit, Usage, WorkflowUnit
+from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.database import connected, quoted
@@ -33,7 +34,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.results_columns import COMPAT_COUNTS, COUNTS, TABLES
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import VERDICTS, has_verdicts, whole_verdicts
@@ -110,12 +111,12 @@ def export_results(
         manifest = read_manifest(run)
         folder = log_folder(run)
         exporter = RunExport(str(run), manifest, out, number, shape)
-        if manifest.dataset == "atomic":
+        if manifest.spec.dataset == "atomic":
             scores = read_scores(run)
-            found = read_units(folder, manifest.tasks, manifest.epochs)
+            found = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
             exporter.atomic(found.units, scores)
         else:
-            done = read_workflow_units(folder, manifest.tasks, manifest.epochs)
+            done = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
             pooled = score_workflow(done.units, (), thresholds=thresholds, not_run=done.not_run)
             exporter.workflow(done.units, pooled, run)
             if (run / SCORES).is_file():
@@ -138,7 +139,7 @@ class RunExport:
         self.shape = shape
         self.rows: dict[str, int] = {}
 
-    def atomic(self, units: Sequence[Unit], scores: RunScores) -> None:
+    def atomic(self, units: Sequence[AtomicUnit], scores: RunScores) -> None:
         """A run of GTA-Atomic."""
         pooled = scores.model_copy(update={"units": (), "failures": ()})
         self._write("runs", [self._run(pooled, {})])
@@ -147,7 +148,7 @@ class RunExport:
         for failure in scores.failures:
             causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
 
-        def sample(unit: Unit) -> Row:
+        def sample(unit: AtomicUnit) -> Row:
             key = (unit.task.id, unit.epoch)
             score = counted.get(key)
             strict = None if score is None else score.strict
@@ -200,14 +201,14 @@ class RunExport:
         held = self.manifest
         return {
             "run": self.name,
-            "dataset": held.dataset,
+            "dataset": held.spec.dataset,
             "dataset_digest": held.dataset_digest,
-            "mode": held.mode,
-            "model": held.system.model,
-            "agent": held.system.agent,
-            "harness": held.system.harness,
-            "tools": held.tools,
-            "network": held.network,
+            "mode": held.spec.mode,
+            "model": held.spec.system.model,
+            "agent": held.spec.system.agent,
+            "harness": held.spec.system.harness,
+            "tools": held.spec.tools,
+            "network": held.spec.network,
             "scoring_version": scores.scoring_version,
             "n": scores.n,
             "n_units": scores.n_units,
@@ -216,7 +217,7 @@ class RunExport:
             **more,
         }
 
-    def _sample(self, unit: Unit | WorkflowUnit) -> Row:
+    def _sample(self, unit: AtomicUnit | WorkflowUnit) -> Row:
         return {
             "run": self.name,
             "task": unit.task.id,

@@ -1,56 +1,74 @@
-"""Where a sample keeps what scoring needs: the task, the steps, the files."""
+"""What an Inspect sample keeps of a unit: the task in its metadata, all else in its store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
+from inspect_ai.util import Store, StoreModel
+from pydantic import BaseModel
 
-from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.run import UpstreamPair
+from gta_bench.records.digests import TaskDigests
 from gta_bench.records.steps import Trace
-from gta_bench.records.workflow import WorkflowTask
+from gta_bench.records.units import TaskT, UpstreamPair, Usage
 
+# Keys of a sample's metadata.
 TASK = "gta_task"
-STEPS = "gta_steps"
-CALLS = "gta_calls"
 UPSTREAM = "gta_upstream"
-DELIVERABLES = "gta_deliverables"
-INPUTS = "gta_inputs"
-STRAYS = "gta_strays"
-TURNS = "gta_turns"
-# What a foreign system says that the sample took.
-USAGE = "gta_usage"
-# All that a finished Workflow sample keeps.
-KEPT = (STEPS, CALLS, DELIVERABLES, INPUTS, STRAYS, TURNS)
-
-_TRACE = TypeAdapter[Trace](Trace)
 
 
-def read_task(metadata: Mapping[str, Any]) -> AtomicTask:
+class UnitData(BaseModel):
+    """What a unit left behind.
+
+    `steps` is None where no prediction was made. `turns` are the turns of the dialogue in JSON,
+    with which a later round of feedback goes on. `usage` is what a foreign system states about
+    itself; without it the usage follows from the sample's model calls. `digests` are missing in
+    logs of the first versions.
+    """
+
+    steps: Trace | None = None
+    calls: tuple[CallRecord, ...] = ()
+    deliverables: tuple[Deliverable, ...] = ()
+    inputs: tuple[Deliverable, ...] = ()
+    strays: tuple[str, ...] = ()
+    turns: tuple[dict[str, Any], ...] = ()
+    usage: Usage | None = None
+    digests: TaskDigests | None = None
+
+
+class UnitStore(StoreModel, UnitData):
+    """The same, bound to the store of a sample: solvers write to `store_as(UnitStore)`.
+
+    It is slow to read, as Inspect builds a validator each time that a field is read. Whoever reads
+    many units uses `read_unit_data`.
+    """
+
+
+def read_unit_data(store: Iterable[tuple[str, Any]]) -> UnitData:
+    """What a sample's store holds, in the form of this version or of the first ones.
+
+    The first versions wrote plain keys (`gta_steps`), where `UnitStore` writes `UnitStore:steps`.
+    """
+    found = dict(store)
+    values = {
+        name: found[key]
+        for name in UnitData.model_fields
+        for key in (f"gta_{name}", f"{UnitStore.__name__}:{name}")
+        if key in found
+    }
+    return UnitData.model_validate(values)
+
+
+def write_unit_data(data: UnitData) -> dict[str, Any]:
+    """The store of a sample that was not evaluated here."""
+    store = Store()
+    UnitStore(store=store, **dict(data))
+    return dict(store.items())
+
+
+def read_task(metadata: Mapping[str, Any], kind: type[TaskT]) -> TaskT:
     """The task of a sample, from its metadata."""
-    return AtomicTask.model_validate(metadata[TASK])
-
-
-def read_workflow_task(metadata: Mapping[str, Any]) -> WorkflowTask:
-    """The Workflow task of a sample, from its metadata."""
-    return WorkflowTask.model_validate(metadata[TASK])
-
-
-def read_deliverables(files: Sequence[Any] | None) -> tuple[Deliverable, ...]:
-    """The files that a sample keeps by name and digest."""
-    return tuple(Deliverable.model_validate(file) for file in files or ())
-
-
-def read_steps(steps: Sequence[Any] | None) -> Trace | None:
-    """The predicted steps that a sample keeps; None where none were made."""
-    return None if steps is None else _TRACE.validate_python(tuple(steps))
-
-
-def read_calls(calls: Sequence[Any] | None) -> tuple[CallRecord, ...]:
-    """What became of a sample's tool calls."""
-    return tuple(CallRecord.model_validate(call) for call in calls or ())
+    return kind.model_validate(metadata[TASK])
 
 
 def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:
@@ -59,6 +77,6 @@ def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:
     return None if pair is None else UpstreamPair.model_validate(pair)
 
 
-def dumped(steps: Sequence[Any]) -> list[dict[str, Any]]:
-    """Steps in the form in which a sample keeps them."""
-    return [step.model_dump(mode="json") for step in steps]
+def dump_turns(turns: Sequence[BaseModel]) -> tuple[dict[str, Any], ...]:
+    """Turns of a dialogue in the form in which a unit keeps them."""
+    return tuple(turn.model_dump(mode="json") for turn in turns)

@@ -2,9 +2,10 @@
 
 from gta_bench.metrics.panel import panel_rows
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
@@ -13,7 +14,7 @@ from gta_bench.settings import Settings
 def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     """Score the run by every judge that left a verdict, and keep the scores."""
     manifest = read_manifest(run)
-    found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     rows = list(read_verdicts(run).values())
     if settings.judge.panel is not None:
         rows += panel_rows(rows, settings.judge.panel)

@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 from gta_bench.errors import UsageError
 
 LOCAL = "local"
+# Modules of the extra `serve` that the server and its MCP client import.
+SERVER_PACKAGES = ("fastapi", "h11", "httpx2", "mcp", "uvicorn")
 TOKEN_VARIABLE = "GTA_TOOLS_TOKEN"
 Protocol = Literal["http", "mcp", "agentlego"]
 PREFIXES: dict[str, Protocol] = {"mcp+": "mcp", "agentlego+": "agentlego"}

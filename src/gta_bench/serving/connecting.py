@@ -4,8 +4,9 @@ from typing import Protocol
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem
+from gta_bench.packages import require_packages
 from gta_bench.serving.agentlego import AgentLegoTools
-from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer
+from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE, ToolServer
 from gta_bench.serving.client import HttpTools, RemoteTools
 from gta_bench.serving.exchange import Exchange, Patience
 from gta_bench.tools.source import ToolSource
@@ -53,10 +54,7 @@ def _source(server: ToolServer, exchange: Exchange) -> RemoteSource:
 
 
 def _mcp_tools(exchange: Exchange) -> RemoteTools:
-    try:
-        from gta_bench.serving.mcp_client import McpTools
-    except ModuleNotFoundError as exc:
-        raise EnvironmentProblem(
-            "--tools mcp+http needs the MCP package: pip install 'gta-bench[serve]'."
-        ) from exc
+    require_packages("--tools mcp+http", *SERVER_PACKAGES, extra="serve")
+    from gta_bench.serving.mcp_client import McpTools
+
     return McpTools(exchange)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from gta_bench.metrics.run_scores import score_run
-from gta_bench.records.run import Mode, Unit
+from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit
 from gta_bench.similarity.model import Similarity
 
 
 def scored(
-    units: Sequence[Unit],
+    units: Sequence[AtomicUnit],
     mode: Mode,
     similarity: Similarity,
     not_run: Sequence[tuple[str, int]] = (),

@@ -1,22 +1,15 @@
 """WordLlama: static word vectors that ship inside their package, no torch, no download."""
 
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
-from gta_bench.errors import EnvironmentProblem
+import wordllama
+
 from gta_bench.similarity.model import Similarity
 
 
 def load() -> Similarity:
     """WordLlama's 256-dimensional vectors."""
-    if find_spec("wordllama") is None:
-        raise EnvironmentProblem(
-            "The similarity 'wordllama' is not installed: "
-            "pip install 'gta-bench[similarity-light]'."
-        )
-    import wordllama
-
     # Its weights lie beside its code; without the folder it would ask a hub for the tokenizer.
     folder = Path(str(wordllama.__file__)).parent
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -1,33 +1,26 @@
-"""sentence-transformers: upstream's all-mpnet-base-v2, or any model in a local folder."""
+"""sentence-transformers: any of its models in a local folder (extra `similarity`)."""
 
 import hashlib
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from gta_bench.errors import EnvironmentProblem
+from gta_bench.packages import require_packages
 from gta_bench.similarity.model import Similarity
-
-UPSTREAM = "all-mpnet-base-v2"
-UPSTREAM_WEIGHTS = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+from gta_bench.weights import MPNET
 
 
-def load(name: str) -> Similarity:
-    """Upstream's model by its name, or the one in that folder; compared as upstream does."""
-    if find_spec("sentence_transformers") is None:
-        raise EnvironmentProblem(
-            f"The similarity {name!r} needs sentence-transformers: "
-            "pip install 'gta-bench[similarity]'."
-        )
+def load(folder: Path) -> Similarity:
+    """The model in that folder; it is upstream's if its weights are."""
+    require_packages(f"The similarity in {folder}", "sentence_transformers", extra="similarity")
     import sentence_transformers
 
-    folder = Path(name)
     try:
-        model = sentence_transformers.SentenceTransformer(name, device="cpu")
+        model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
     except (OSError, ValueError) as exc:
         raise EnvironmentProblem(
-            f"The similarity {name!r} cannot be loaded ({type(exc).__name__}). "
-            "Give the folder of a downloaded sentence-transformers model instead."
+            f"The similarity in {folder} cannot be loaded ({type(exc).__name__}): it must be the "
+            "folder of a sentence-transformers model."
         ) from exc
 
     @cache
@@ -39,10 +32,10 @@ def load(name: str) -> Similarity:
         cosine = float(sentence_transformers.util.cos_sim(encode(first), encode(second)))
         return max(cosine, 0.0)
 
-    weights = _weights_digest(folder) if folder.is_dir() else UPSTREAM_WEIGHTS
+    weights = _weights_digest(folder)
     version = sentence_transformers.__version__
     label = f"{folder.name} (sha256 {weights[:12]}, sentence-transformers {version})"
-    return Similarity(label, comparable=weights == UPSTREAM_WEIGHTS, measure=measure)
+    return Similarity(label, comparable=weights == MPNET.files[0].sha256, measure=measure)
 
 
 def _weights_digest(folder: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import InjectedFault, ToolError, UsageError
+from gta_bench.errors import InjectedFault, ToolError, UsageError, counted
 from gta_bench.records.results import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.tape.canonical import canonical_json
@@ -103,8 +103,8 @@ class Controls:
         foreign = [known[name] for name in sorted(known) if name not in own]
         if len(foreign) < wanted:
             raise UsageError(
-                f"--control distractors={wanted}: only {len(foreign)} tools are there that the "
-                "task does not list."
+                f"--control distractors={wanted}: the task leaves out only "
+                f"{counted(len(foreign), 'tool')}; ask for at most so many."
             )
         dice = Dice(self._seed, task, epoch).throw("distractors")
         offered = [*tools, *dice.sample(foreign, wanted)]

@@ -12,18 +12,19 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.agents.loop import Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
 from gta_bench.records.steps import ReplyStep, Trace
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.samples import CALLS, STEPS, dumped, read_task
-from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
-from gta_bench.tasks.atomic_step import atomic_samples, host_file, loaded_dataset
-from gta_bench.tasks.context import current_settings, workspace_folder
+from gta_bench.runs.samples import read_task
+from gta_bench.similarity.catalog import chosen_similarity
+from gta_bench.tasks.atomic_step import atomic_samples, host_file, loaded_dataset, unit_store
+from gta_bench.tasks.context import current_loop_limits, current_settings, workspace_folder
 from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.show import step_text
@@ -35,8 +36,8 @@ def atomic(
     data: str | None = None,
     agent: str = DEFAULT_AGENT,
     images: Images = "path",
-    similarity: str = DEFAULT_SIMILARITY,
-    max_turns: int = MAX_TURNS,
+    similarity: str | None = None,
+    max_turns: int = DEFAULT_TURNS,
 ) -> Task:
     """GTA-Atomic end to end: AnsAcc, AnsAcc+I and F1 by tool category, with real tools.
 
@@ -47,7 +48,7 @@ def atomic(
     return Task(
         dataset=atomic_samples(folder),
         solver=use_tools(folder, agent, images, max_turns),
-        scorer=atomic_answers(similarity),
+        scorer=atomic_answers(similarity or chosen_similarity(current_settings().scoring)),
         fail_on_error=True,
         continue_on_fail=True,
     )
@@ -55,7 +56,7 @@ def atomic(
 
 @solver
 def use_tools(
-    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
+    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = DEFAULT_TURNS
 ) -> Solver:
     """Let the agent work with the run's tools until it answers."""
     factory = load_agent(agent)
@@ -63,12 +64,13 @@ def use_tools(
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata)
+        entry = read_task(state.metadata, AtomicTask)
+        unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
             work = await _work(entry, tools, workspace)
-        state.store.set(STEPS, dumped(work.trace))
-        state.store.set(CALLS, dumped(work.calls))
+        unit.steps = work.trace
+        unit.calls = tuple(work.calls)
         state.messages = shown_work(entry.request, work.trace)
         return state
 
@@ -89,7 +91,9 @@ def use_tools(
             workspace,
             tools=tools.offered,
             # A replay has exactly the turns of its reference.
-            max_turns=len(entry.steps) if replays else max_turns,
+            limits=LoopLimits(max_turns=len(entry.steps))
+            if replays
+            else current_loop_limits(max_turns),
         )
 
     return solve

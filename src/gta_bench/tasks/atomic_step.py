@@ -7,20 +7,21 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import collect
+from inspect_ai.util import collect, store_as
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
 from gta_bench.agents.contract import Decide, Decision, Images, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.tools import ToolSpec
-from gta_bench.runs.samples import STEPS, TASK, dumped, read_task
-from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.runs.samples import TASK, UnitStore, read_task
+from gta_bench.similarity.catalog import chosen_similarity
 from gta_bench.tasks.context import current_settings
 from gta_bench.tasks.scorers import atomic_steps
 from gta_bench.tasks.show import step_text
@@ -31,7 +32,7 @@ def atomic_step(
     data: str | None = None,
     agent: str = DEFAULT_AGENT,
     images: Images = "path",
-    similarity: str = DEFAULT_SIMILARITY,
+    similarity: str | None = None,
 ) -> Task:
     """GTA-Atomic step by step: InstAcc, ToolAcc, ArgAcc, SummAcc.
 
@@ -42,7 +43,7 @@ def atomic_step(
     return Task(
         dataset=atomic_samples(folder),
         solver=predict_steps(folder, agent, images),
-        scorer=atomic_steps(similarity),
+        scorer=atomic_steps(similarity or chosen_similarity(current_settings().scoring)),
         # Errored samples stay unscored and the same command runs them again.
         fail_on_error=True,
         continue_on_fail=True,
@@ -57,7 +58,8 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
     files = dataset_files(dataset.tasks.values())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata)
+        entry = read_task(state.metadata, AtomicTask)
+        unit = unit_store(dataset, entry.id)
         decide = factory(
             Setup(
                 model=get_model(),
@@ -68,7 +70,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
             )
         )
         decisions = await _decisions(decide, entry, offered_tools(dataset, entry, agent))
-        state.store.set(STEPS, dumped([decision.step for decision in decisions]))
+        unit.steps = tuple(decision.step for decision in decisions)
         state.messages = _shown(entry, decisions)
         return state
 
@@ -116,6 +118,13 @@ def atomic_sample(entry: AtomicTask) -> Sample:
         target=[step_text(step) for step in reference_steps(entry)],
         metadata={TASK: entry.model_dump(mode="json")},
     )
+
+
+def unit_store(dataset: Dataset, task: str) -> UnitStore:
+    """The store of the sample that is being solved, with the digests of its task."""
+    unit = store_as(UnitStore)
+    unit.digests = task_digests(dataset, task)
+    return unit
 
 
 def host_file(dataset: Dataset, attachment: Attachment) -> str:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from gta_bench.attacks.corpus import Attack
 from gta_bench.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
+from gta_bench.judging.options import DEFENCES, JudgeOptions
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.tasks.judge_run import Judging, Watching, judge_run
-from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.judge_run import Judging, Watching, judge_run, name_judge
 
 
 @dataclass(frozen=True)
@@ -56,16 +55,11 @@ def attack(
     """Judge the stored corpus under each set of defences; what was judged before is not again."""
     for model in judging.models:
         planned = shields(judging.options, ablation=ablation)
-        bare = _name(model, planned[0].options)
+        bare = name_judge(model, planned[0].options)
         for shield in planned:
             one = replace(judging, models=(model,), options=shield.options)
             for _ in judge_run(run, one, watching):
                 pass
-            name = _name(model, shield.options)
+            name = name_judge(model, shield.options)
             summary = summarize(name, chosen, read_verdicts(run), bare=bare)
             yield Shielded(model.name, shield.name, summary)
-
-
-def _name(model: ChosenModel, options: JudgeOptions) -> str:
-    settings = model.settings
-    return judge_name(model.name, options, temperature=settings.temperature, seed=settings.seed)

@@ -4,7 +4,7 @@ from gta_bench.errors import RunError
 from gta_bench.metrics.labels import label_order
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import open_run, read_manifest
-from gta_bench.runs.imported import write_imported_workflow
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.store import StorePath
 from gta_bench.tasks.judging import judgeable_units
 
@@ -17,9 +17,9 @@ def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int)
     units = label_order(first, seed=seed)[:count]
     if not units:
         raise RunError(f"{run} has no finished unit to copy.")
-    manifest = read_manifest(run).model_copy(
-        update={"tasks": tuple(unit.task.id for unit in units), "epochs": 1, "notes": (NOTE,)}
-    )
+    tasks = tuple(unit.task.id for unit in units)
+    stored = read_manifest(run).with_spec(tasks=tasks, epochs=1)
+    manifest = stored.model_copy(update={"notes": (NOTE,), "growth": ()})
     if out.exists() and any(out.iterdir()):
         raise RunError(f"{out} is not empty; name another --out.")
     open_run(out, manifest)
@@ -27,5 +27,5 @@ def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int)
     for unit in units:
         for file in (*unit.deliverables, *unit.inputs):
             store.keep(files.read(file.digest))
-    write_imported_workflow(out, manifest, units)
+    write_imported(out, manifest, units)
     return sum(len(list(unit.task.leaves())) for unit in units)

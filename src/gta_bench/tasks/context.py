@@ -7,25 +7,35 @@ import atexit
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from inspect_ai.model import Model
 
 from gta_bench.confine.files import remove_tree
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
-from gta_bench.records.run import DatasetName
+from gta_bench.records.cost import Cost
+from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
 from gta_bench.records.tape import TapeMode
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import FILES
+from gta_bench.runs.samples import UnitData
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
 from gta_bench.tasks.spending import Spending
+
+if TYPE_CHECKING:
+    # A replay needs no tool at all, and evidence imports those that render.
+    from gta_bench.tasks.evidence import EvidenceSource
 
 
 class Taping(NamedTuple):
@@ -45,61 +55,107 @@ class OpenTooling(NamedTuple):
 
 
 LOCAL_TOOLS = OpenTooling()
+# Where a sample notes why a judge gave no score to a leaf of its unit.
+UNSCORED = "gta_unscored"
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """The round before: its workspaces, what its samples kept, and the words that go back.
+    """The round before: its workspaces, what its units left, and the words that go back.
 
     A unit without words has nothing to mend and is carried over as it is.
     """
 
     files: Path
-    stores: Mapping[tuple[str, int], Mapping[str, Any]]
+    units: Mapping[tuple[str, int], UnitData]
     words: Mapping[tuple[str, int], str]
+
+
+class Ended(NamedTuple):
+    """How a sample ended: finished, failed, or neither where it did not begin or was interrupted.
+
+    `cause` is why it failed, or why a judge gave no score.
+    """
+
+    finished: bool = False
+    failed: bool = False
+    cause: str | None = None
+
+
+class Watcher(Protocol):
+    """Is told about every sample of an evaluation."""
+
+    def began(self) -> None:
+        """A sample began."""
+
+    def ended(self, key: tuple[str, int], cost: Cost, how: Ended) -> None:
+        """A sample ended."""
+
+
+class Material(NamedTuple):
+    """The units of a run that a judge is asked about, and where their evidence comes from."""
+
+    run: StorePath
+    units: dict[str, WorkflowUnit]
+    evidence: "EvidenceSource"
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where samples keep their files, and what they get their tools through.
+    """Everything that an evaluation needs beside the arguments of its Inspect task.
 
-    `artefacts` keeps deliverables for good. `earlier` is the run that this one is a later round
-    of, with what goes back to the system. `harness` or `product` is the foreign system that is
-    measured, if one is. `spending` bounds what a judge may cost. `closing` ends what was opened on
-    the way.
+    `spec` is what the run measures. `artefacts` keeps deliverables for good. `earlier` is the run
+    that this one is a later round of, with what goes back to the system. `harness` or `product` is
+    the foreign system that is measured, if one is. `spending` bounds what a judge may cost.
+    `limit_reached` names the limit of the run that is reached, so that no more units begin.
+    `watcher` is told about samples. The connections of `models` are closed when the evaluation
+    ends. `material` is what a judge is asked about. `closing` ends what was opened on the way.
     """
 
     files: Path
     settings: Settings
+    spec: RunSpec | None = None
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: StorePath | None = None
     earlier: Earlier | None = None
     product: Product | None = None
     harness: Harness | None = None
     spending: Spending | None = None
+    limit_reached: Callable[[], str | None] | None = None
+    watcher: Watcher | None = None
+    models: tuple[Model, ...] = ()
+    material: Material | None = None
     closing: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
 
-_contexts: list[RunContext] = []
+# Inspect creates solvers and scorers by name and hooks once per process, so they cannot be given
+# the context. It runs them in tasks that inherit the context variables of whoever called `eval`.
+_current: ContextVar[RunContext | None] = ContextVar("gta_run_context", default=None)
 
 
 @contextmanager
 def run_context(context: RunContext) -> Iterator[None]:
     """What is evaluated inside the block uses that context."""
-    _contexts.append(context)
+    token = _current.set(context)
     try:
         with context.closing:
             yield
     finally:
-        _contexts.remove(context)
+        _current.reset(token)
+
+
+def current_context() -> RunContext | None:
+    """The context of the run; None where Inspect runs the task itself."""
+    return _current.get()
 
 
 def at_end(work: Callable[[], None]) -> None:
     """Do it when the run ends; when the process does where Inspect runs the task itself."""
-    if _contexts:
-        _contexts[-1].closing.callback(work)
-    else:
+    context = current_context()
+    if context is None:
         atexit.register(work)
+    else:
+        context.closing.callback(work)
 
 
 @contextmanager
@@ -120,23 +176,34 @@ def workspaces(run: StorePath) -> Iterator[Path]:
 
 def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
-    return _contexts[-1].settings if _contexts else read_settings().settings
+    context = current_context()
+    return read_settings().settings if context is None else context.settings
 
 
 def current_spending() -> Spending:
     """What judging may still cost."""
-    kept = _contexts[-1].spending if _contexts else None
+    context = current_context()
+    kept = None if context is None else context.spending
     return kept or Spending(current_settings().budget)
 
 
 def current_tooling() -> OpenTooling:
     """What stands between the run's units and their tools."""
-    return _contexts[-1].tooling if _contexts else LOCAL_TOOLS
+    context = current_context()
+    return LOCAL_TOOLS if context is None else context.tooling
+
+
+def current_loop_limits(max_turns: int) -> LoopLimits:
+    """The limits of the run; those of the task's arguments where Inspect runs the task itself."""
+    context = current_context()
+    spec = None if context is None else context.spec
+    return LoopLimits(max_turns=max_turns) if spec is None or spec.loop is None else spec.loop
 
 
 def workspace_folder(task: str, epoch: int) -> Path:
     """The folder of one unit's workspace; a temporary one where no run holds it."""
-    base = _contexts[-1].files if _contexts else Path(tempfile.mkdtemp(prefix="gta-files-"))
+    context = current_context()
+    base = Path(tempfile.mkdtemp(prefix="gta-files-")) if context is None else context.files
     return unit_folder(base, task, epoch)
 
 
@@ -147,29 +214,31 @@ def unit_folder(base: Path, task: str, epoch: int) -> Path:
 
 def artefact_store() -> ArtefactStore:
     """Where deliverables are kept; a temporary folder where no run holds it."""
-    kept = _contexts[-1].artefacts if _contexts else None
+    context = current_context()
+    kept = None if context is None else context.artefacts
     return ArtefactStore(kept or _temporary_artefacts())
 
 
 def current_product() -> Product:
     """The product that the run measures."""
-    product = _contexts[-1].product if _contexts else None
-    if product is None:
+    context = current_context()
+    if context is None or context.product is None:
         raise UsageError("No product is named: `gta run workflow --product URL` does it.")
-    return product
+    return context.product
 
 
 def earlier_round() -> Earlier | None:
     """The round before, where this is a later one."""
-    return _contexts[-1].earlier if _contexts else None
+    context = current_context()
+    return None if context is None else context.earlier
 
 
 def current_harness() -> Harness:
     """The foreign system that is measured."""
-    harness = _contexts[-1].harness if _contexts else None
-    if harness is None:
+    context = current_context()
+    if context is None or context.harness is None:
         raise UsageError("A harness is run by `gta run … --harness`, not by `inspect eval` alone.")
-    return harness
+    return context.harness
 
 
 @cache

@@ -1,7 +1,8 @@
-"""What runs of both datasets share: which tasks, what held, and the engine's evaluation."""
+"""What runs of both datasets share: what held, and the engine's evaluation."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from importlib.metadata import version
 
 from inspect_ai import Task, eval_set, task_with
@@ -10,62 +11,19 @@ from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import Model
 
 from gta_bench.agents import prompts as agent_prompts
-from gta_bench.errors import RunError, UsageError, WorkFailed, few
+from gta_bench.errors import RunError, WorkFailed
 from gta_bench.harnesses import prompts as harness_prompts
-from gta_bench.harnesses.choice import Harness
 from gta_bench.records.progress import ShardProgress
-from gta_bench.records.run import Images, RunManifest, System
-from gta_bench.runs.logs import told_if_damaged
-from gta_bench.runs.plan import locked
+from gta_bench.runs.lock import locked
+from gta_bench.runs.log_layout import told_if_damaged
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import reaching
-from gta_bench.tasks.context import RunContext, run_context
-from gta_bench.tasks.limits import held, within_limits
-from gta_bench.tasks.models import ChosenModel
+from gta_bench.tasks.context import RunContext, Watcher, run_context
+from gta_bench.tasks.limits import limit_check, within_limits
 from gta_bench.tasks.shards import PATIENCE, Listener, Part
 from gta_bench.tools import prompts as tool_prompts
 
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
-
-
-def select_tasks(known: Iterable[str], selection: str | None) -> tuple[str, ...]:
-    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); all where None."""
-    ids = tuple(known)
-    if selection is None:
-        return ids
-    start, colon, stop = selection.partition(":")
-    if colon:
-        if not all(part == "" or part.isdecimal() for part in (start, stop)):
-            raise UsageError(f"--tasks {selection!r} is no range; write it as 0:10.")
-        chosen = ids[int(start or 0) : int(stop) if stop else None]
-    else:
-        chosen = tuple(part.strip() for part in selection.split(","))
-        unknown = [task for task in chosen if task not in ids]
-        if unknown:
-            raise UsageError(
-                f"--tasks names {unknown[0]!r}, which the dataset does not have. "
-                f"Its ids: {few(ids)}."
-            )
-    if not chosen:
-        raise UsageError(f"--tasks {selection!r} selects nothing: there are {len(ids)} tasks.")
-    return chosen
-
-
-def described_system(
-    model: ChosenModel, agent: str, images: Images, harness: Harness | None = None
-) -> System:
-    """The system as the manifest keeps it."""
-    settings = model.settings
-    return System(
-        model=model.name,
-        agent=agent if harness is None else "harness",
-        harness=None if harness is None else harness.target,
-        harness_version=None if harness is None else harness.version,
-        images=images,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        seed=settings.seed,
-    )
 
 
 def agent_digests() -> dict[str, str]:
@@ -88,10 +46,10 @@ def package_versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-@contextmanager
-def counted(part: Part, listener: Listener | None) -> Iterator[None]:
-    """Samples of the part are counted for everybody, and told to who listens in this process."""
-    from gta_bench.tasks.progress import Counter, sample_progress
+def part_counter(part: Part, listener: Listener | None) -> Watcher:
+    """Counts the part's samples in the run's progress, and tells the listener of this process."""
+    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    from gta_bench.tasks.progress import Counter
 
     def tell(progress: ShardProgress) -> None:
         write_progress(part.progress, progress)
@@ -99,32 +57,30 @@ def counted(part: Part, listener: Listener | None) -> Iterator[None]:
         if listener is not None and found is not None:
             listener(found)
 
-    with sample_progress(
-        Counter(read_shard_progress(part.progress, part.name, part.command), tell)
-    ):
-        yield
+    return Counter(read_shard_progress(part.progress, part.name, part.command), tell)
 
 
 def evaluate(
     task: Task,
-    manifest: RunManifest,
     part: Part,
     context: RunContext,
     *,
+    epochs: int,
     model: Model,
     listener: Listener | None = None,
 ) -> None:
     """Run what the part's logs do not hold yet."""
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import closed_afterwards
-
     with (
         # Another attempt of the same shard may be ending on another machine.
         locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
-        counted(part, listener),
-        closed_afterwards(model),
-        run_context(context),
-        held(part.limits, lambda: read_progress(part.progress)),
+        run_context(
+            replace(
+                context,
+                limit_reached=limit_check(part.limits, lambda: read_progress(part.progress)),
+                watcher=part_counter(part, listener),
+                models=(model,),
+            )
+        ),
         reaching(part.logs, writing=True),
     ):
         try:
@@ -133,7 +89,7 @@ def evaluate(
                 log_dir=str(part.logs),
                 model=model,
                 sample_id=list(part.tasks),
-                epochs=manifest.epochs,
+                epochs=epochs,
                 display="none",
                 log_buffer=1,
                 log_realtime=False,
@@ -151,7 +107,7 @@ def evaluate(
                 f"{part.logs} cannot be continued: its logs were made by another command "
                 "(another --data path, or another version); name another --out."
             ) from exc
-    _check_ended(logs, len(part.tasks) * manifest.epochs)
+    _check_ended(logs, len(part.tasks) * epochs)
 
 
 def _check_ended(logs: Sequence[EvalLog], units: int) -> None:

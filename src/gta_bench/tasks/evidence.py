@@ -10,7 +10,7 @@ from gta_bench.errors import GtaError
 from gta_bench.judging.evidence import make_evidence
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.records.evidence import Evidence
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings

@@ -17,6 +17,7 @@ from gta_bench.errors import RunError, UsageError
 from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.run import Feedback, FeedbackLevel, RunManifest
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
@@ -28,13 +29,12 @@ from gta_bench.runs.directory import (
     read_manifest,
     round_folder,
 )
-from gta_bench.runs.logs import read_stores, read_workflow_units
+from gta_bench.runs.logs import read_finished, read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import Earlier
 from gta_bench.tasks.shards import Listener
-from gta_bench.tasks.system_run import SystemRun
-from gta_bench.tasks.workflow_run import execute
+from gta_bench.tasks.system_run import Resources, execute
 
 SHARED = (ARTEFACTS, EVIDENCE)
 
@@ -55,8 +55,8 @@ Watching = Callable[[StorePath], AbstractContextManager[Listener]]
 
 
 def run_rounds(
-    run: SystemRun,
     planned: RunManifest,
+    resources: Resources,
     out: StorePath,
     watching: Watching,
     judging: Judging,
@@ -76,7 +76,15 @@ def run_rounds(
     for number in range(1, rounds + 2):
         folder = round_folder(out, number)
         with watching(folder) as listener:
-            execute(run, planned, folder, listener, model=model, earlier=earlier, backend=backend)
+            execute(
+                planned,
+                resources,
+                folder,
+                listener,
+                model=model,
+                earlier=earlier,
+                backend=backend,
+            )
         judged = judging(folder)
         yield folder, judged
         if number > rounds or not _complete(judged):
@@ -84,7 +92,7 @@ def run_rounds(
         assert isinstance(out, Path) and isinstance(folder, Path)
         earlier = look_back(folder, judged, level)
         back = Feedback(round=number + 1, level=level, judge=judged.judge)
-        planned = planned.model_copy(update={"feedback": back})
+        planned = planned.with_spec(feedback=back)
         _open_round(out, number + 1, planned)
         _carry_verdicts(folder, round_folder(out, number + 1), earlier, judged.judge)
 
@@ -92,7 +100,9 @@ def run_rounds(
 def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
     """What a finished round leaves to the next one."""
     manifest, verdicts = read_manifest(folder), read_verdicts(folder)
-    units = read_workflow_units(log_folder(folder), manifest.tasks, manifest.epochs).units
+    units = read_units(
+        log_folder(folder), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
+    ).units
     table = judged.scores.table(judged.judge)
     if table is None:
         raise RunError(f"{folder} has no verdict of {judged.judge!r} that could go back.")
@@ -105,7 +115,7 @@ def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
         )
         if said is not None:
             words[key] = said
-    return Earlier(files_folder(folder), read_stores(log_folder(folder)), words)
+    return Earlier(files_folder(folder), read_finished(log_folder(folder)), words)
 
 
 def feedback_words(

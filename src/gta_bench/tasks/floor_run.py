@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gta_bench.attacks.nulls import NULLS, write_null
+from gta_bench.metrics.table import JUDGED
 from gta_bench.records.floor import Floor, Floors
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import null_folder, read_floors, read_manifest, write_floors
@@ -37,11 +38,7 @@ def _floors(folder: StorePath, system: str, judges: Sequence[str], judging: Judg
         Floor(
             judge=table.judge,
             system=system,
-            root_score=table.strict.root_score,
-            root_sr=table.strict.root_sr,
-            leaf_sr=table.strict.leaf_sr,
-            n=table.strict.n,
-            n_units=table.strict.n_units,
+            **table.strict.model_dump(include={*JUDGED, "n", "n_units"}),
         )
         for table in tables
     ]

@@ -14,27 +14,19 @@ from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
+from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
 from gta_bench.records.steps import AnswerStep, MalformedStep
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    STEPS,
-    STRAYS,
-    TURNS,
-    dumped,
-    read_task,
-    read_workflow_task,
-)
-from gta_bench.similarity.catalog import DEFAULT as DEFAULT_SIMILARITY
+from gta_bench.runs.samples import UnitStore, dump_turns, read_task
 from gta_bench.tasks.atomic import open_workspace, shown_work
-from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset
+from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import artefact_store, current_harness
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
-from gta_bench.tasks.workflow import keep_inputs, loaded_workflow, workflow_samples
+from gta_bench.tasks.workflow import input_files, loaded_workflow, workflow_samples
 from gta_bench.tools.offering import own_tools
 
 
@@ -51,7 +43,7 @@ def workflow_harness(data: str) -> Task:
 
 
 @task
-def atomic_harness(data: str, similarity: str = DEFAULT_SIMILARITY) -> Task:
+def atomic_harness(data: str, similarity: str) -> Task:
     """GTA-Atomic end to end with the run's harness."""
     return Task(
         dataset=atomic_samples(data),
@@ -69,14 +61,15 @@ def deliver_by_harness(data: str) -> Solver:
     dataset, run_tools = loaded_workflow(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_workflow_task(state.metadata)
+        entry = read_task(state.metadata, WorkflowTask)
+        unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         own = own_tools(dataset, entry)
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
             work = Work([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
-            await _work(state, Assignment(entry, workspace, recorded, _asks_model()))
-        await asyncio.to_thread(_keep_files, state, workspace, artefact_store())
+            await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
+        await asyncio.to_thread(_keep_files, unit, entry, workspace, artefact_store())
         return state
 
     return solve
@@ -88,18 +81,19 @@ def answer_by_harness(data: str) -> Solver:
     dataset, run_tools = loaded_dataset(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata)
+        entry = read_task(state.metadata, AtomicTask)
+        unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
             work = Work([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
-            await _work(state, Assignment(entry, workspace, recorded, _asks_model()))
+            await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
         return state
 
     return solve
 
 
-async def _work(state: TaskState, given: Assignment) -> None:
+async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
     """The harness's work, kept in the form of any agent's."""
     harness, work = current_harness(), given.tools.work
     outcome = await _outcome(harness, given)
@@ -112,9 +106,9 @@ async def _work(state: TaskState, given: Assignment) -> None:
     if outcome.answer:
         work.steps.append(AnswerStep(content=outcome.answer))
         work.turns.append(AnswerTurn(content=outcome.answer))
-    state.store.set(STEPS, dumped(work.trace))
-    state.store.set(CALLS, dumped(work.calls))
-    state.store.set(TURNS, dumped(work.turns))
+    unit.steps = work.trace
+    unit.calls = tuple(work.calls)
+    unit.turns = dump_turns(work.turns)
     state.messages = shown_work(given.task.request, work.trace)
     if outcome.printed:
         state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{outcome.printed}"))
@@ -130,10 +124,12 @@ def _asks_model() -> bool:
     return str(get_model()) != NO_MODEL.name
 
 
-def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+def _keep_files(
+    unit: UnitStore, entry: WorkflowTask, workspace: Workspace, store: ArtefactStore
+) -> None:
     """Read when nothing of the harness runs any more, by the rules of finished results."""
     listing = list_files(workspace.root, OUTPUTS)
     kept = keep_files(store, listing.files)
-    state.store.set(DELIVERABLES, dumped(kept.deliverables))
-    state.store.set(STRAYS, [one.name for one in (*listing.left_out, *kept.left_out)])
-    keep_inputs(state, workspace, store)
+    unit.deliverables = kept.deliverables
+    unit.strays = tuple(one.name for one in (*listing.left_out, *kept.left_out))
+    unit.inputs = input_files(entry, workspace, store)

@@ -14,27 +14,29 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
 from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, pending_leaves
-from gta_bench.judging.options import JudgeOptions
-from gta_bench.judging.registry import judge_entry
+from gta_bench.judging.options import JudgeOptions, judge_name
+from gta_bench.judging.registry import asked_settings, judge_entry
+from gta_bench.packages import require_packages
 from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.judges import record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import JudgeSettings, Settings
 from gta_bench.tasks.cascade import cascade_name, take_over
-from gta_bench.tasks.context import RunContext, run_context, workspaces
-from gta_bench.tasks.evaluation import check_interrupt, counted
+from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
+from gta_bench.tasks.evaluation import check_interrupt, part_counter
 from gta_bench.tasks.evidence import MadeEvidence, RunEvidence
+from gta_bench.tasks.generation import generate_config
 from gta_bench.tasks.judging import (
     ROLE,
     judge_task,
     judgeable_units,
-    material,
     open_judge,
 )
 from gta_bench.tasks.limits import Limits
@@ -49,7 +51,8 @@ JUDGING = "judging"
 class Judging:
     """Which judges are asked, and how.
 
-    With a `cascade` the second is asked only where the first is so near to the threshold.
+    With a `cascade` the second is asked only where the first is so near to the threshold. With
+    `tasks` they are asked about those alone.
     """
 
     models: tuple[ChosenModel, ...]
@@ -57,6 +60,7 @@ class Judging:
     repeats: int
     settings: Settings
     cascade: float | None = None
+    tasks: tuple[str, ...] | None = None
 
 
 class JudgedBy(NamedTuple):
@@ -76,22 +80,27 @@ Watching = Callable[[str], AbstractContextManager[Listener]]
 
 
 def plan_judging(
-    names: Sequence[str], settings: Settings, *, cascade: float | None = None
+    names: Sequence[str],
+    settings: Settings,
+    *,
+    cascade: float | None = None,
+    tasks: tuple[str, ...] | None = None,
 ) -> Judging:
     """The judges of these names, asked as the settings say."""
     if cascade is not None and len(names) != 2:
         raise UsageError("--cascade needs two judges: the cheap one, then the strong one.")
+    require_packages("Judging", *EVIDENCE_PACKAGES, extra="workflow")
     models = tuple(choose_model(name, settings) for name in names)
     if len({model.name for model in models}) < len(models):
         raise UsageError("The same --judge is given twice.")
     options = judge_options(settings.judge)
-    return Judging(models, options, settings.judge.repeats, settings, cascade)
+    return Judging(models, options, settings.judge.repeats, settings, cascade, tasks)
 
 
-def check_judges(judging: Judging) -> None:
-    """Whether each judge could be asked from here, before anything else is done and paid for."""
-    for chosen in judging.models:
-        _opened(chosen, judging)
+def name_judge(model: ChosenModel, options: JudgeOptions) -> str:
+    """The name of the judge that a model becomes, without opening the model."""
+    asked = asked_settings(generate_config(model.settings), model.settings.args)
+    return judge_name(model.name, options, asked)
 
 
 def judge_options(settings: JudgeSettings) -> JudgeOptions:
@@ -119,20 +128,17 @@ def judge_run(
 
     `models` are asked instead of opening those that `judging` names; they stay in this process.
     """
-    units = judgeable_units(run)
-    opened = models or [_opened(one, judging) for one in judging.models]
+    units = judgeable_units(run, judging.tasks)
+    opened = models or [open_judge_model(one, judging) for one in judging.models]
     if backend is not INLINE:
         _render(run, units, judging.settings, backend)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
-    before_it: Judge | None = None
-    for chosen, model in zip(judging.models, opened, strict=True):
-        judge = open_judge(model, judging.options, repeats=judging.repeats)
-        if judging.cascade is not None and before_it is not None:
-            judge = replace(judge, name=cascade_name(before_it.name, judge.name, judging.cascade))
+    judges = open_judges(judging, opened)
+    for chosen, judge in zip(judging.models, judges, strict=True):
+        if judging.cascade is not None and judge is not judges[0]:
             threshold = judging.settings.judge.leaf_threshold
-            take_over(run, before_it.name, judge.name, threshold=threshold, band=judging.cascade)
-        before_it = judge
+            take_over(run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade)
         before = _open_leaves(run, units, evidence, judge)
         if before:
             asked_units = {name: units[name] for name in before}
@@ -143,6 +149,15 @@ def judge_run(
         wanted = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
+
+
+def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
+    """The judges in the order in which they are asked; the second of a cascade has its name."""
+    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+    if judging.cascade is None:
+        return judges
+    first, second = judges
+    return [first, replace(second, name=cascade_name(first.name, second.name, judging.cascade))]
 
 
 def _ask(
@@ -229,7 +244,7 @@ def _judge_part(
 ) -> None:
     """A part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
-    model = _opened(chosen, judging)
+    model = open_judge_model(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     spending = Spending(judging.settings.budget, part.command.started)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
@@ -242,7 +257,8 @@ def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
     return {name: found[name] for name in names}
 
 
-def _opened(chosen: ChosenModel, judging: Judging) -> Model:
+def open_judge_model(chosen: ChosenModel, judging: Judging) -> Model:
+    """A judge's model, ready to be asked, whose price is known where it must be."""
     model = open_model(chosen, judging.settings.budget)
     check_price(model, judging.settings.budget)
     if judging.options.batch:
@@ -286,15 +302,18 @@ def _judge(
     *,
     listener: Listener | None = None,
 ) -> None:
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
-    from gta_bench.tasks.progress import closed_afterwards
-
     with (
-        material(run, units, evidence),
-        counted(part, listener),
-        closed_afterwards(judge.model),
         workspaces(run) as files,
-        run_context(RunContext(files=files, settings=settings, spending=spending)),
+        run_context(
+            RunContext(
+                files=files,
+                settings=settings,
+                spending=spending,
+                watcher=part_counter(part, listener),
+                models=(judge.model,),
+                material=Material(run, units, evidence),
+            )
+        ),
         reaching(run, writing=True),
     ):
         logs = inspect_eval(

@@ -1,9 +1,7 @@
 """`gta_bench/judge`: the leaves of a stored Workflow run before a judge."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -14,46 +12,33 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.errors import GtaError, RunError
 from gta_bench.judging.judge import Judge, Known, judge_unit, without_evidence
 from gta_bench.judging.options import Defence, JudgeOptions, Visibility, judge_name
-from gta_bench.records.run import WorkflowUnit
-from gta_bench.records.verdicts import Scored, VerdictRow
+from gta_bench.judging.registry import asked_settings
+from gta_bench.records.progress import short_cause
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.tasks.context import current_settings, current_spending
+from gta_bench.tasks.context import (
+    UNSCORED,
+    current_context,
+    current_settings,
+    current_spending,
+)
 from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
 from gta_bench.tasks.spending import Spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
-
-
-class Material(NamedTuple):
-    """What of a run is before a judge: some of its units, and where their evidence comes from."""
-
-    units: dict[str, WorkflowUnit]
-    evidence: EvidenceSource
-
-
-_material: dict[StorePath, Material] = {}
-
-
-@contextmanager
-def material(
-    run: StorePath, units: dict[str, WorkflowUnit], source: EvidenceSource
-) -> Iterator[None]:
-    """What is judged of that run inside the block are these units with this evidence."""
-    _material[run] = Material(units, source)
-    try:
-        yield
-    finally:
-        del _material[run]
+# Faults of the provider, whose words are the same for all units.
+_PROVIDER: frozenset[Cause] = frozenset({"timeout", "rate_limited", "http_error", "model_error"})
 
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
     """The judge that a model is under these options, or under another name."""
-    config = model.config
-    name = name or judge_name(str(model), options, temperature=config.temperature, seed=config.seed)
+    asked = asked_settings(model.config, model.model_args)
+    name = name or judge_name(str(model), options, asked)
     return Judge(model, name, options, repeats)
 
 
@@ -65,10 +50,10 @@ def judgeable_units(
     `tasks` are the only ones that are read.
     """
     manifest = read_manifest(run)
-    if manifest.mode != "workflow":
+    if manifest.spec.mode != "workflow":
         raise RunError(f"{run} is a run of GTA-Atomic, which needs no judge.")
-    wanted = [task for task in manifest.tasks if tasks is None or task in tasks]
-    found = read_workflow_units(log_folder(run), wanted, manifest.epochs)
+    wanted = [task for task in manifest.spec.tasks if tasks is None or task in tasks]
+    found = read_units(log_folder(run), wanted, manifest.spec.epochs, WorkflowUnit)
     return {_sample_id(unit): unit for unit in found.units if unit.failure is None}
 
 
@@ -106,10 +91,7 @@ def judge_task(
         without=tuple(without),
     )
     folder = store_path(run)
-    if folder in _material:
-        units, source = _material[folder]
-    else:
-        units, source = judgeable_units(folder), RunEvidence(folder, current_settings())
+    units, source = _material(folder)
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
@@ -118,6 +100,15 @@ def judge_task(
         fail_on_error=True,
         continue_on_fail=True,
     )
+
+
+def _material(run: StorePath) -> tuple[dict[str, WorkflowUnit], EvidenceSource]:
+    """The units and evidence that the context gives, else all that the run has."""
+    context = current_context()
+    given = None if context is None else context.material
+    if given is not None and given.run == run:
+        return given.units, given.evidence
+    return judgeable_units(run), RunEvidence(run, current_settings())
 
 
 @solver
@@ -139,6 +130,7 @@ def judge_leaves(
         judge = open_judge(get_model(role=ROLE), options, repeats=repeats, name=name)
         rows = await judged(folder, unit, judge, source, known, spending)
         state.store.set(_ROWS, [row.model_dump(mode="json") for row in rows])
+        state.store.set(UNSCORED, _unscored_cause(rows))
         state.messages = [
             ChatMessageUser(content=unit.task.request),
             ChatMessageAssistant(content="\n".join(map(_line, rows)) or "Nothing was open."),
@@ -192,6 +184,16 @@ def share_scored() -> Scorer:
         )
 
     return score
+
+
+def _unscored_cause(rows: Sequence[VerdictRow]) -> str | None:
+    """Why the first leaf without a score has none; the words of a broken reply are its own."""
+    found = (row.verdict for row in rows if isinstance(row.verdict, Unscored))
+    first = next(found, None)
+    if first is None:
+        return None
+    detail = f": {first.detail}" if first.cause in _PROVIDER else ""
+    return short_cause(f"no score, {first.cause}{detail}")
 
 
 def _line(row: VerdictRow) -> str:

@@ -17,7 +17,7 @@ from gta_bench.metrics.labels import Place, disputed_leaves, given_labels
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.labels import Label, Labels
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.reports.pages import asset, render
 from gta_bench.runs.labels import (

@@ -1,13 +1,15 @@
 """The model that a run asks: by Inspect's name, or by a short name of gta.toml."""
 
+import inspect
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, Model, ModelCost, ModelInfo, get_model, set_model_info
 
-from gta_bench.errors import EnvironmentProblem, UsageError
+from gta_bench.errors import EnvironmentProblem, UsageError, near
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings, read_key
+from gta_bench.tasks.generation import RESERVED, check_generation, generate_config
 
 
 class ChosenModel(NamedTuple):
@@ -24,7 +26,8 @@ NO_MODEL = ChosenModel("none/none", ModelSettings(model="none/none"))
 def choose_model(name: str, settings: Settings) -> ChosenModel:
     """A short name of gta.toml, or Inspect's own `provider/model`."""
     if name in settings.models:
-        return ChosenModel(settings.models[name].model, settings.models[name])
+        held = check_generation(settings.models[name], f"[models.{name}] of gta.toml")
+        return ChosenModel(held.model, held)
     if "/" not in name:
         known = ", ".join(sorted(settings.models)) or "none"
         raise UsageError(
@@ -37,14 +40,11 @@ def choose_model(name: str, settings: Settings) -> ChosenModel:
 def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
     """The model, ready to be asked: bounded retries, bounded time, known price."""
     settings = chosen.settings
-    config = GenerateConfig(
-        max_connections=budget.max_connections,
-        max_retries=budget.max_retries,
-        attempt_timeout=budget.timeout,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        seed=settings.seed,
-    )
+    config = generate_config(settings)
+    config.max_connections = budget.max_connections
+    config.max_retries = budget.max_retries
+    config.attempt_timeout = budget.timeout
+    args: dict[str, Any] = dict(settings.args)
     if settings.input_price is not None and settings.output_price is not None:
         _set_price(chosen.name, settings.input_price, settings.output_price)
     try:
@@ -54,6 +54,7 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             base_url=settings.base_url,
             api_key=_key(settings),
             memoize=False,
+            **args,
         )
     except (PrerequisiteError, ImportError) as exc:
         raise EnvironmentProblem(
@@ -64,19 +65,46 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             f"Model {chosen.name!r}: {exc} Providers are openai, anthropic, google and others of "
             "Inspect; for a server of your own set [models.NAME] with `base_url` in gta.toml."
         ) from exc
+    except TypeError as exc:
+        if not settings.args:
+            raise
+        without = chosen._replace(settings=settings.model_copy(update={"args": {}}))
+        raise UsageError(_refused(chosen, open_model(without, budget), str(exc))) from exc
+
+
+def _refused(chosen: ChosenModel, model: Model, said: str) -> str:
+    """Which argument a provider does not take, and which it does."""
+    found = re.search(r"unexpected keyword argument '(\w+)'", said)
+    if found is None:
+        return f"Model {chosen.name!r}: the arguments of -M or `args` are refused: {said}."
+    name = found[1]
+    if name in GenerateConfig.model_fields:
+        return (
+            f"Model {chosen.name!r}: its provider takes no argument {name!r}. It is an option of "
+            "every request: put it into --generate-config FILE or `generate` of [models.NAME]."
+        )
+    # What the provider itself does not know goes to the client of its API.
+    makers = (type(model.api), type(getattr(model.api, "client", model.api)))
+    parameters = {one for maker in makers for one in inspect.signature(maker).parameters}
+    known = sorted(parameters - {"kwargs", "model_args", "model_name", "http_client", *RESERVED})
+    return (
+        f"Model {chosen.name!r}: its provider takes no argument {name!r}{near(name, known)} "
+        f"It takes {', '.join(known)}."
+    )
 
 
 def _reason(text: str) -> str:
     """The engine's words in one line, with the command that helps where a variable is missing."""
-    plain = re.sub(r"\[/?[a-z ]+\]|^ERROR: ", "", text)
-    reason = ". ".join(line.strip(" .") for line in plain.splitlines() if line.strip()) + "."
+    plain = re.sub(r"\[/?[a-z ]+\]", "", text).removeprefix("ERROR: ")
+    lines = [line.strip(" .") for line in plain.splitlines() if line.strip()]
+    reason = ". ".join(lines).replace(":. ", ": ") + "."
     variable = re.search(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)", reason)
     return f"{reason} export {variable[0]}=…" if variable else reason
 
 
 def _key(settings: ModelSettings) -> str | None:
     if settings.key_env is None:
-        return None
+        return _no_key(settings)
     key = read_key(settings.key_env)
     if key is None:
         raise EnvironmentProblem(
@@ -84,6 +112,15 @@ def _key(settings: ModelSettings) -> str | None:
             f"export {settings.key_env}=…"
         )
     return key
+
+
+def _no_key(settings: ModelSettings) -> str | None:
+    """A server of one's own wants no key, but the client of its protocol wants something."""
+    provider, _, rest = settings.model.partition("/")
+    if provider != "openai-api" or settings.base_url is None:
+        return None
+    service = rest.partition("/")[0].upper().replace("-", "_")
+    return None if read_key(f"{service}_API_KEY") else "none"
 
 
 def _set_price(name: str, input_price: float, output_price: float) -> None:

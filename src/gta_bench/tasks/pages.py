@@ -3,8 +3,9 @@
 from collections.abc import Collection, Sequence
 
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
+from gta_bench.packages import require_packages
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial
-from gta_bench.reports.needs import needs_report_extra
 from gta_bench.reports.panel import panel_report
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -15,14 +16,14 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_units, read_workflow_units
+from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 
 
 def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
     """The runs as one HTML file."""
-    needs_report_extra("scipy")
+    require_packages("An HTML page", "scipy", extra="report")
     from gta_bench.reports.page import report_page
 
     names = [run.resolve().name for run in runs]
@@ -39,15 +40,15 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
     """Everything of a run that a page shows, under its path or another name."""
     name = name or str(run)
     manifest = read_manifest(run)
-    if manifest.mode != "workflow":
-        found = read_units(log_folder(run), manifest.tasks, manifest.epochs)
+    if manifest.spec.mode != "workflow":
+        found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
         return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
     panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
     return JudgedRun(
         WorkflowSummary(name, manifest, scores, read_floors(run), panel),
-        read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs).units,
+        read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units,
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},
         picture=store.picture,

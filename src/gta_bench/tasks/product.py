@@ -14,18 +14,8 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DatasetName, System
 from gta_bench.records.steps import AnswerStep, StepError
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    INPUTS,
-    STEPS,
-    STRAYS,
-    TURNS,
-    USAGE,
-    dumped,
-)
 from gta_bench.tasks.atomic import shown_work
-from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset
+from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import artefact_store, current_product
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.workflow import loaded_workflow, workflow_samples
@@ -67,6 +57,7 @@ def ask_product(data: str, name: DatasetName = "workflow") -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
+        unit = unit_store(dataset, entry.id)
         store = artefact_store()
         inputs = await asyncio.to_thread(kept_inputs, dataset, entry, store)
         client = ProductClient(current_product())
@@ -79,13 +70,11 @@ def ask_product(data: str, name: DatasetName = "workflow") -> Solver:
         if ended.meta.duration is None:
             usage = usage.model_copy(update={"seconds": clock() - begun})
         kept, trace = keeping.result, _trace(ended)
-        state.store.set(STEPS, dumped(trace))
-        state.store.set(CALLS, [])
-        state.store.set(TURNS, [])
-        state.store.set(DELIVERABLES, dumped(kept.deliverables))
-        state.store.set(INPUTS, dumped(inputs))
-        state.store.set(STRAYS, [item.name for item in kept.left_out])
-        state.store.set(USAGE, usage.model_dump(mode="json"))
+        unit.steps = trace
+        unit.deliverables = kept.deliverables
+        unit.inputs = inputs
+        unit.strays = tuple(item.name for item in kept.left_out)
+        unit.usage = usage
         state.messages = shown_work(entry.request, trace)
         return state
 

@@ -1,35 +1,23 @@
 """Word of every sample that begins and ends, for whoever shows progress, and of a run's end."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter as Tally
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Protocol
 
+from inspect_ai.event import ModelEvent
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, SampleStart, hooks
 from inspect_ai.log import EvalSample
-from inspect_ai.model import Model
 
-from gta_bench.records.progress import ShardProgress
+from gta_bench.errors import was_stopped
+from gta_bench.records.cost import Cost, sum_costs
+from gta_bench.records.progress import ShardProgress, count_causes, short_cause
+from gta_bench.runs.logs import models_cost
+from gta_bench.tasks.context import UNSCORED, Ended, current_context
 
 Key = tuple[str, int]
 # Seconds between two words of samples that only began; those that ended are told at once.
 PAUSE = 0.5
-
-
-class Watcher(Protocol):
-    """Hears of samples."""
-
-    def began(self) -> None:
-        """A sample began."""
-
-    def ended(self, key: Key, cost_usd: float | None, *, well: bool) -> None:
-        """A sample ended."""
-
-
-# Inspect instantiates hooks once, at import, so who listens is kept here.
-_watchers: list[Watcher] = []
-_closing: list[Model] = []
 
 
 class Counter:
@@ -39,6 +27,8 @@ class Counter:
         self._progress = start
         self._tell = tell
         self._failed: set[Key] = set()
+        self._causes: dict[Key, str] = {}
+        self._counts: Tally[str] = Tally()
         self._told = 0.0
 
     def began(self) -> None:
@@ -47,23 +37,35 @@ class Counter:
         if time.monotonic() - self._told > PAUSE:
             self._say()
 
-    def ended(self, key: Key, cost_usd: float | None, *, well: bool) -> None:
+    def ended(self, key: Key, cost: Cost, how: Ended) -> None:
         """One less is running."""
-        if well:
-            self._failed.discard(key)
-        else:
+        self._failed.discard(key)
+        if how.failed:
             self._failed.add(key)
+        self._note(key, how.cause)
         before = self._progress
-        costs = [cost for cost in (before.cost_usd, cost_usd) if cost is not None]
+        spent = sum_costs((before.cost, cost))
         self._update(
-            done=before.done + well,
+            done=before.done + how.finished,
             failed=len(self._failed),
             running=max(0, before.running - 1),
-            cost_usd=sum(costs) if costs else None,
+            cost_usd=spent.known,
+            unpriced=spent.unknown,
+            causes=count_causes([self._counts]),
         )
         self._say()
 
-    def _update(self, **changes: float | None) -> None:
+    def _note(self, key: Key, cause: str | None) -> None:
+        """Count the cause of a unit in the place of its last one."""
+        before = self._causes.pop(key, None)
+        if before is not None:
+            self._counts[before] -= 1
+            self._counts += Tally()  # without those that are zero
+        if cause is not None:
+            self._causes[key] = cause
+            self._counts[cause] += 1
+
+    def _update(self, **changes: float | Mapping[str, int] | None) -> None:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
     def _say(self) -> None:
@@ -76,46 +78,39 @@ class SampleProgress(Hooks):
     """Passes on what begins, and whether it ended well."""
 
     def enabled(self) -> bool:
-        """Only while somebody listens."""
-        return bool(_watchers or _closing)
+        """Only during a run of ours."""
+        return current_context() is not None
 
     async def on_sample_start(self, data: SampleStart) -> None:
-        """Tell everybody who listens."""
-        for watcher in _watchers:
-            watcher.began()
+        """Tell the run's watcher."""
+        context = current_context()
+        if context is not None and context.watcher is not None:
+            context.watcher.began()
 
     async def on_sample_end(self, data: SampleEnd) -> None:
-        """Tell everybody who listens."""
-        sample = data.sample
-        for watcher in _watchers:
-            watcher.ended((str(sample.id), sample.epoch), _cost(sample), well=sample.error is None)
+        """Tell the run's watcher."""
+        context, sample = current_context(), data.sample
+        if context is not None and context.watcher is not None:
+            key = (str(sample.id), sample.epoch)
+            context.watcher.ended(key, _cost(sample), _ended(sample))
 
     async def on_run_end(self, data: RunEnd) -> None:
         """Close connections in the loop that opened them."""
-        for model in _closing:
+        context = current_context()
+        for model in () if context is None else context.models:
             await model.api.aclose()
 
 
-def _cost(sample: EvalSample) -> float | None:
-    costs = [one.total_cost for one in sample.model_usage.values() if one.total_cost is not None]
-    return sum(costs) if costs else None
+def _ended(sample: EvalSample) -> Ended:
+    """A unit that was stopped neither finished nor failed."""
+    if sample.error is None:
+        return Ended(finished=True, cause=sample.store.get(UNSCORED))
+    noted = sample.error.message
+    return Ended() if was_stopped(noted) else Ended(failed=True, cause=short_cause(noted))
 
 
-@contextmanager
-def sample_progress(watcher: Watcher) -> Iterator[None]:
-    """Hear of samples that begin and end inside the block."""
-    _watchers.append(watcher)
-    try:
-        yield
-    finally:
-        _watchers.remove(watcher)
-
-
-@contextmanager
-def closed_afterwards(model: Model) -> Iterator[None]:
-    """The model's connections end with the evaluation inside the block."""
-    _closing.append(model)
-    try:
-        yield
-    finally:
-        _closing.remove(model)
+def _cost(sample: EvalSample) -> Cost:
+    """What the sample's models cost; unknown if one of them replied without saying its usage."""
+    calls = [event for event in sample.events if isinstance(event, ModelEvent)]
+    silent = any(call.output.usage is None for call in calls if call.error is None)
+    return sum_costs([models_cost(sample.model_usage.values()), Cost(unknown=silent)])

@@ -99,5 +99,5 @@ async def check_tools(tools: str) -> None:
     """Fail now, in one line, if the tools of a run cannot be reached at all."""
     server = parse_tools(tools)
     if server is not None:
-        source = await connect_tools(server, Patience(attempts=2))
+        source = await connect_tools(server, Patience(attempts=2, connect_seconds=3, seconds=3))
         await source.aclose()

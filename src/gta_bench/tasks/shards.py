@@ -3,7 +3,7 @@
 A run that no command ever cut into shards is one part, whose logs lie in the run's own folder.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -11,16 +11,18 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from gta_bench.cluster.backend import Backend, Work, told_of_system
-from gta_bench.errors import GtaError, RunError, WorkFailed
-from gta_bench.records.plan import ShardPlan, make_plan
+from gta_bench.errors import INTERRUPTED, GtaError, RunError, WorkFailed
+from gta_bench.records.cost import Cost, sum_costs
+from gta_bench.records.plan import Shard, ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
-from gta_bench.records.run import RunManifest
+from gta_bench.records.run import RunManifest, RunSpec
 from gta_bench.runs.directory import log_folder
+from gta_bench.runs.lock import locked
+from gta_bench.runs.log_layout import Key
 from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files
 from gta_bench.runs.merge import merge_shards, write_begun
 from gta_bench.runs.plan import (
     SHARDS,
-    locked,
     merged_log,
     read_plan,
     shards_folder,
@@ -28,7 +30,6 @@ from gta_bench.runs.plan import (
 )
 from gta_bench.runs.progress import begin_progress, progress_folder, read_progress, spent_before
 from gta_bench.runs.store import StorePath, full_words
-from gta_bench.runs.stored_samples import Key
 from gta_bench.settings import Settings
 from gta_bench.tasks.limits import Limits, limits_from
 
@@ -51,20 +52,25 @@ class Part(NamedTuple):
 def run_units(
     work: Callable[[Settings], Work],
     manifest: RunManifest,
+    spec: RunSpec,
     out: StorePath,
     settings: Settings,
     listener: Listener,
     backend: Backend,
 ) -> None:
-    """Do the work on all units that no log holds yet; `work` is made for its share of limits."""
+    """Do the work on the units of `spec` that no log holds yet, which may be a part of the run.
+
+    `work` is made for its share of the limits.
+    """
     with locked(out):
         kept = kept_units(log_folder(out))
-        plan = _plan(out, manifest, kept, backend)
+        whole = _is_whole(out, spec, kept)
+        plan = _plan(out, spec, kept, backend, whole=whole)
         folder = progress_folder(out)
         command = _command(manifest, kept, backend, spent_before(folder))
         begin_progress(folder, command)
         limits = limits_from(settings.budget, command.started)
-        parts = _parts(out, manifest, plan, kept, command, limits)
+        parts = _parts(out, spec, plan, kept, command, limits, whole=whole)
         at_once = places_for(len(parts), settings, backend)
         tick = partial(tell_progress, folder, listener)
         tick()
@@ -74,8 +80,7 @@ def run_units(
                 _merge(out, manifest, plan)
         last = tick()
         if last.done < last.units:
-            stopped = limits.reached(last.cost_usd)
-            listener(last.model_copy(update={"stopped": stopped}))
+            listener(limits.explain(last))
 
 
 @contextmanager
@@ -84,7 +89,7 @@ def told_with(safe: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise WorkFailed(f"Interrupted. {safe()}") from None
+        raise WorkFailed(f"Interrupted. {safe()}", exit_code=INTERRUPTED) from None
     except OSError as exc:
         raise WorkFailed(f"{told_of_system(exc)} {safe()}", exit_code=3) from exc
     except WorkFailed as exc:
@@ -112,80 +117,96 @@ def shared(settings: Settings, at_once: int) -> Settings:
 
 
 def _command(
-    manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend, before: float | None
+    manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend, before: Cost
 ) -> Command:
     """What this command sets out to do; money of attempts that failed stays spent."""
-    costs = [one.cost_usd for one in kept.values() if one.cost_usd is not None]
-    spent = (sum(costs) if costs else None, before)
+    spent = (sum_costs(one.cost for one in kept.values()), before)
     return Command(
         started=datetime.now(UTC),
-        units=len(manifest.tasks) * manifest.epochs,
+        units=manifest.spec.units,
         finished=sum(one.finished for one in kept.values()),
-        spent_usd=max((one for one in spent if one is not None), default=None),
+        spent_usd=max((one.known for one in spent if one.known is not None), default=None),
+        unpriced=any(one.unknown for one in spent),
         backend=backend.name,
         places=backend.places,
     )
 
 
+def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[Key, Kept]) -> bool:
+    """Whether the engine can go on in the run's own log.
+
+    It drops from a log what it is not asked for. So what shards hold, and what a command for fewer
+    tasks or epochs leaves alone, must stay in other logs than those that it goes on with.
+    """
+    named = {*spec.tasks}
+    asked = all(task in named and epoch <= spec.epochs for task, epoch in kept)
+    return asked and not any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
+
+
 def _plan(
-    out: StorePath, manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend
+    out: StorePath, spec: RunSpec, kept: Mapping[Key, Kept], backend: Backend, *, whole: bool
 ) -> ShardPlan | None:
-    """The run's plan; a new one where a run of one part is continued by many."""
+    """The plan for what is open; None where nothing is, or where one part is enough for it."""
+    open_tasks = _open_tasks(spec.tasks, spec.epochs, kept)
     plan = read_plan(out)
-    open_tasks = [task for task in manifest.tasks if _open_epochs(task, manifest.epochs, kept)]
-    left_over = any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
-    if plan is None:
-        if backend.places == 1 and not left_over:
-            return None
-    # A log that was removed may have held tasks that were finished when the plan was made.
-    elif {task for shard in plan.shards for task in shard.tasks} >= {*open_tasks}:
-        return plan
-    if not open_tasks:
+    if plan is not None and plan.epochs == spec.epochs:
+        dealt = [task for shard in plan.shards for task in shard.tasks]
+        # A log that was removed may have held tasks that were finished when the plan was made.
+        if {*_open_tasks(dealt, plan.epochs, kept)} == {*open_tasks}:
+            return plan
+    if not open_tasks or (whole and backend.places == 1):
         return None
-    begun = [
-        task
-        for task in open_tasks
-        if len(_open_epochs(task, manifest.epochs, kept)) < manifest.epochs
-    ]
     created = datetime.now(UTC)
     stamp = f"{created:%Y-%m-%dT%H-%M-%S}-00-00"
-    name = "workflow" if manifest.mode == "workflow" else f"atomic-{manifest.mode}"
+    name = "workflow" if spec.mode == "workflow" else f"atomic-{spec.mode}"
     plan = make_plan(
-        [task for task in open_tasks if task not in {*begun}],
-        begun=begun,
-        epochs=manifest.epochs,
+        open_tasks,
+        epochs=spec.epochs,
         places=backend.places,
         log=f"{stamp}_{name}_{uuid4().hex[:22]}",
         created=created,
     )
-    if begun:
-        first = shards_folder(out, plan) / plan.shards[0].name
-        finished = {key: one.log for key, one in kept.items() if key[0] in begun and one.finished}
-        write_begun(finished, first / f"{plan.log}.eval")
+    for shard in plan.shards:
+        _write_begun(out, plan, shard, kept)
     write_plan(out, plan)
     return plan
 
 
-def _open_epochs(task: str, epochs: int, kept: Mapping[Key, Kept]) -> list[int]:
+def _write_begun(out: StorePath, plan: ShardPlan, shard: Shard, kept: Mapping[Key, Kept]) -> None:
+    """A shard whose tasks have finished epochs elsewhere begins with those."""
+    units = [(task, epoch) for task in shard.tasks for epoch in range(1, plan.epochs + 1)]
+    finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
+    if finished:
+        write_begun(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
+
+
+def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[Key, Kept]) -> list[str]:
+    """The tasks that have an epoch which is not finished."""
     return [
-        epoch
-        for epoch in range(1, epochs + 1)
-        if (task, epoch) not in kept or not kept[task, epoch].finished
+        task
+        for task in tasks
+        if any(
+            (task, epoch) not in kept or not kept[task, epoch].finished
+            for epoch in range(1, epochs + 1)
+        )
     ]
 
 
 def _parts(
     out: StorePath,
-    manifest: RunManifest,
+    spec: RunSpec,
     plan: ShardPlan | None,
     kept: Mapping[Key, Kept],
     command: Command,
     limits: Limits,
+    *,
+    whole: bool,
 ) -> list[Part]:
     """What is left, a part for each shard that has something left."""
     folder = progress_folder(out)
     if plan is None:
-        return [Part("", manifest.tasks, log_folder(out), folder, command, limits)]
+        part = Part("", spec.tasks, log_folder(out), folder, command, limits)
+        return [part] if whole else []
     return [
         Part(
             shard.name,
@@ -196,30 +217,34 @@ def _parts(
             limits,
         )
         for shard in plan.shards
-        if any(_open_epochs(task, manifest.epochs, kept) for task in shard.tasks)
+        if _open_tasks(shard.tasks, plan.epochs, kept)
     ]
 
 
 def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
-    """One log, once every unit is finished; until then the shards are continued."""
+    """One log, once every unit of the run is finished; until then the shards are continued."""
     kept = kept_units(log_folder(out))
-    wanted = [(task, epoch) for task in manifest.tasks for epoch in range(1, plan.epochs + 1)]
-    missing = [key for key in wanted if key not in kept]
+    dealt = [task for shard in plan.shards for task in shard.tasks]
+    missing = [key for key in _units(dealt, plan.epochs) if key not in kept]
     if missing:
         raise RunError(
             f"All shards were evaluated, and {log_folder(out)} has no log of {len(missing)} "
             "units: a run on several machines needs a folder that all of them share."
         )
+    wanted = _units(manifest.spec.tasks, manifest.spec.epochs)
     merged = not shards_folder(out, plan).is_dir()
-    if not merged and all(kept[key].finished for key in wanted):
-        merge_shards(
-            {key: kept[key].log for key in wanted}, merged_log(out, plan), shards_folder(out, plan)
-        )
+    if not merged and all(key in kept and kept[key].finished for key in wanted):
+        chosen = {key: kept[key].log for key in wanted}
+        merge_shards(chosen, merged_log(out, plan), shards_folder(out, plan))
+
+
+def _units(tasks: Iterable[str], epochs: int) -> list[Key]:
+    return [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
 
 
 def _safe(out: StorePath, manifest: RunManifest) -> str:
     """What is safe, and how to go on."""
-    total = len(manifest.tasks) * manifest.epochs
+    total = manifest.spec.units
     try:
         finished, full = finished_units(log_folder(out)), full_words(out)
     except (GtaError, OSError):

@@ -7,6 +7,7 @@ from time import monotonic
 from inspect_ai.model import Model, get_model_info
 
 from gta_bench.errors import UsageError
+from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.settings import BudgetSettings
 
@@ -25,7 +26,7 @@ class Spending:
 
     def add(self, rows: Sequence[VerdictRow]) -> None:
         """Count what these verdicts cost."""
-        self._dollars += sum(row.cost_usd or 0.0 for row in rows)
+        self._dollars += sum_costs(map(recorded_cost, rows)).known or 0.0
 
     def share(self, parts: int) -> BudgetSettings:
         """What each of so many may take of what is left."""

@@ -1,57 +1,316 @@
-"""What runs of both datasets are asked for: one system, a selection of tasks, its tools."""
+"""A run of one system on one dataset: its manifest, and the evaluation of what is not done yet."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gta_bench.agents.loop import MAX_TURNS
-from gta_bench.cluster.backend import INLINE, Backend
+from inspect_ai import Task
+from inspect_ai.model import Model
+
+from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
+from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.content.needs import EVIDENCE_PACKAGES
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
-from gta_bench.records.run import OWN_TOOLS, Images, Limits, System
+from gta_bench.packages import require_packages
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE
+from gta_bench.records.run import (
+    OWN_TOOLS,
+    DatasetName,
+    Generation,
+    Images,
+    Limits,
+    RunManifest,
+    RunSpec,
+    System,
+)
+from gta_bench.runs.artefacts import ARTEFACTS
+from gta_bench.runs.directory import open_run
+from gta_bench.runs.store import StorePath
+from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
 from gta_bench.settings import Settings
-from gta_bench.tasks.evaluation import described_system, package_versions
-from gta_bench.tasks.models import ChosenModel, open_model
-from gta_bench.tasks.tooling import PLAIN, Tooling
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.tape.controls import parse_controls
+from gta_bench.tasks.context import Earlier, RunContext, workspaces
+from gta_bench.tasks.evaluation import (
+    agent_digests,
+    evaluate,
+    harness_digests,
+    package_versions,
+    tool_digests,
+)
+from gta_bench.tasks.models import NO_MODEL, ChosenModel, open_model
+from gta_bench.tasks.shards import Listener, Part, run_units
+from gta_bench.tasks.tooling import note_recording, open_tooling
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemRun:
-    """What to run: one system on a selection of a dataset's tasks.
+class Resources:
+    """What a run uses of this machine: where its parts lie, and how they are reached.
 
-    The system is a model with an agent, a harness or a product.
+    None of it says what is measured, so none of it is in the manifest: a run that is continued
+    elsewhere is the same run.
     """
 
     data: Path
-    model: ChosenModel
-    agent: str
-    images: Images
-    tasks: str | None
-    epochs: int
     settings: Settings
-    max_turns: int = MAX_TURNS
-    tooling: Tooling = PLAIN
-    product: Product | None = None
+    model: ChosenModel = NO_MODEL
+    tape: StorePath | None = None
     harness: Harness | None = None
+    product: Product | None = None
 
     @property
-    def loops(self) -> bool:
-        """Whether an agent of ours decides turn by turn."""
-        return self.harness is None and self.product is None
+    def is_foreign(self) -> bool:
+        """Whether the system is somebody else's, and not a model with an agent of ours."""
+        return self.harness is not None or self.product is not None
 
 
-def manifest_fields(run: SystemRun) -> dict[str, Any]:
-    """What the manifest says of a run's system and tools, whatever the dataset."""
-    return {
-        "system": _system(run),
-        "epochs": run.epochs,
-        "packages": package_versions() | _drivers(run.harness),
-        "network": None if run.harness is None else run.harness.network,
-        "max_turns": run.max_turns if run.loops else None,
-        "limits": _limits(run),
-        **(run.tooling.planned() if run.product is None else {"tools": OWN_TOOLS}),
+def read_dataset(name: DatasetName, root: Path) -> Dataset:
+    """The dataset in that folder."""
+    return load_atomic(root) if name == "atomic" else load_workflow(root)
+
+
+def describe_system(resources: Resources, agent: str, images: Images) -> System:
+    """The system as the manifest names it; a product is asked for its name."""
+    if resources.product is not None:
+        # A replay needs no tool at all, so runs of our agents import nothing of foreign systems.
+        from gta_bench.tasks.product import product_system
+
+        return product_system(resources.product)
+    model, harness = resources.model, resources.harness
+    return System(
+        model=model.name,
+        agent=agent if harness is None else "harness",
+        harness=None if harness is None else harness.target,
+        harness_version=None if harness is None else harness.version,
+        harness_digest=None if harness is None else _files_digest(harness),
+        images=images,
+        **{name: getattr(model.settings, name) for name in Generation.model_fields},
+    )
+
+
+def _files_digest(harness: Harness) -> str | None:
+    from gta_bench.harnesses.files import files_digest
+
+    return files_digest(harness)
+
+
+def plan_run(spec: RunSpec, resources: Resources, dataset: Dataset) -> RunManifest:
+    """The manifest of a run that has not begun; refuses what cannot be run."""
+    _check_packages(spec, resources.harness)
+    if not resources.is_foreign:
+        _check_agent(spec)
+    parse_controls(spec.controls)
+    if resources.model.settings.args:
+        # Arguments that the provider does not take are told before anything is written.
+        open_model(resources.model, resources.settings.budget)
+    return RunManifest(
+        created=datetime.now(UTC),
+        spec=_applicable(spec, resources),
+        dataset_digest=dataset_digest(dataset),
+        dataset_tasks=len(dataset.tasks),
+        prompts=_prompts(spec, resources.harness),
+        packages=package_versions() | _drivers(resources.harness),
+        notes=_notes(spec, resources.harness),
+    )
+
+
+def execute(
+    planned: RunManifest,
+    resources: Resources,
+    out: StorePath,
+    listener: Listener,
+    *,
+    model: Model | None = None,
+    earlier: Earlier | None = None,
+    backend: Backend = INLINE,
+) -> None:
+    """Run what is not finished yet of what was planned; a run that has less of it is extended.
+
+    `model` is asked instead of opening the one that the run names; it stays in this process.
+    """
+    _check_backend(resources, backend)
+    manifest = open_run(out, planned)
+    # Another similarity is another scoring, so the logs keep the first one.
+    if planned.spec.dataset == "atomic":
+        load_similarity(manifest.spec.similarity)
+    spec = planned.spec.model_copy(update={"similarity": manifest.spec.similarity})
+
+    def work(settings: Settings) -> Work:
+        own = replace(resources, settings=settings)
+        if backend is INLINE:
+            return partial(_evaluate, spec, own, out, earlier, model=model, listener=listener)
+        return partial(_evaluate, spec, own, out, earlier)
+
+    run_units(work, manifest, spec, out, resources.settings, listener, backend)
+    note_recording(resources.tape, out, manifest)
+
+
+def _evaluate(
+    spec: RunSpec,
+    resources: Resources,
+    out: StorePath,
+    earlier: Earlier | None,
+    part: Part,
+    *,
+    model: Model | None = None,
+    listener: Listener | None = None,
+) -> None:
+    """Evaluate a part of the run in this process."""
+    _forget_dataset(spec)
+    task = _task(spec, str(resources.data), resources)
+    asked = model or open_model(resources.model, resources.settings.budget)
+    with _context(spec, resources, out, earlier) as context:
+        evaluate(task, part, context, epochs=spec.epochs, model=asked, listener=listener)
+
+
+def _forget_dataset(spec: RunSpec) -> None:
+    """Read the dataset again: its files may have changed since the last run in this process."""
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import loaded_workflow
+
+        loaded_workflow.cache_clear()
+    else:
+        from gta_bench.tasks.atomic_step import loaded_dataset
+
+        loaded_dataset.cache_clear()
+
+
+@contextmanager
+def _context(
+    spec: RunSpec, resources: Resources, out: StorePath, earlier: Earlier | None
+) -> Iterator[RunContext]:
+    corrupted = spec.dataset == "atomic" and spec.controls
+    references = load_atomic(resources.data).tasks.values() if corrupted else ()
+    with open_tooling(spec, resources.tape, references) as tooling, workspaces(out) as files:
+        yield RunContext(
+            files=files,
+            settings=resources.settings,
+            spec=spec,
+            tooling=tooling,
+            artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
+            earlier=earlier,
+            product=resources.product,
+            harness=resources.harness,
+        )
+
+
+def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
+    """The Inspect task; a run imports nothing that only other kinds of runs need."""
+    if spec.dataset == "workflow":
+        return _workflow_task(spec, data, resources)
+    if resources.product is not None:
+        from gta_bench.tasks.product import atomic_product
+
+        return atomic_product(data=data, similarity=spec.similarity)
+    if resources.harness is not None:
+        from gta_bench.tasks.harness import atomic_harness
+
+        return atomic_harness(data=data, similarity=spec.similarity)
+    named: dict[str, Any] = {
+        "data": data,
+        "agent": spec.system.agent,
+        "images": spec.system.images,
+        "similarity": spec.similarity,
     }
+    if spec.mode == "step":
+        from gta_bench.tasks.atomic_step import atomic_step
+
+        return atomic_step(**named)
+    from gta_bench.tasks.atomic import atomic
+
+    return atomic(**named, max_turns=_max_turns(spec))
+
+
+def _workflow_task(spec: RunSpec, data: str, resources: Resources) -> Task:
+    if resources.product is not None:
+        from gta_bench.tasks.product import workflow_product
+
+        return workflow_product(data=data)
+    if resources.harness is not None:
+        from gta_bench.tasks.harness import workflow_harness
+
+        return workflow_harness(data=data)
+    from gta_bench.tasks.workflow import workflow
+
+    return workflow(
+        data=data,
+        agent=spec.system.agent,
+        images=spec.system.images,
+        max_turns=_max_turns(spec),
+    )
+
+
+def _max_turns(spec: RunSpec) -> int:
+    """By its arguments the engine recognizes a task that it continues; solvers read the spec."""
+    assert spec.loop is not None
+    return spec.loop.max_turns
+
+
+def _check_agent(spec: RunSpec) -> None:
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import check_agent
+
+        check_agent(spec.system.agent)
+    load_agent(spec.system.agent)
+
+
+def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
+    """Name what is missing for the run, its judging and its scores, before anything is paid for."""
+    if harness is not None and harness.kind == "command":
+        require_packages("--harness", *SERVER_PACKAGES, extra="serve")
+    server = parse_tools(spec.tools)
+    if server is not None and server.protocol == "mcp":
+        require_packages("--tools mcp+http", *SERVER_PACKAGES, extra="serve")
+    if spec.judges:
+        require_packages("Judging", *EVIDENCE_PACKAGES, extra="workflow")
+    if spec.dataset == "atomic":
+        load_similarity(spec.similarity)
+
+
+def _check_backend(resources: Resources, backend: Backend) -> None:
+    """Fail now, in one line, where workers could not do the work."""
+    if backend is INLINE:
+        return
+    harness = resources.harness
+    if harness is not None and harness.kind == "named" and harness.network == "open":
+        raise UsageError(
+            "A named harness with --network open uses one port of its machine: leave out "
+            "--workers and --cluster."
+        )
+    open_model(resources.model, resources.settings.budget)
+
+
+def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
+    """The spec with what its system brings, and without what means nothing to it."""
+    own: dict[str, Any] = {"limits": _limits(resources)}
+    if resources.harness is not None:
+        own["network"] = resources.harness.network
+    if resources.product is not None:
+        own["tools"] = OWN_TOOLS
+    if resources.is_foreign or spec.mode == "step":
+        own["loop"] = None
+    return spec.model_copy(update=own)
+
+
+def _limits(resources: Resources) -> Limits | None:
+    if resources.product is not None:
+        return Limits(seconds=resources.product.seconds)
+    return None if resources.harness is None else resources.harness.bounds
+
+
+def _prompts(spec: RunSpec, harness: Harness | None) -> dict[str, str]:
+    own = agent_digests() if harness is None else harness_digests()
+    return own if spec.mode == "step" else own | tool_digests()
 
 
 def _drivers(harness: Harness | None) -> dict[str, str]:
@@ -63,28 +322,9 @@ def _drivers(harness: Harness | None) -> dict[str, str]:
     return {DRIVER: driver_version()}
 
 
-def _limits(run: SystemRun) -> Limits | None:
-    if run.product is not None:
-        return Limits(seconds=run.product.seconds)
-    return None if run.harness is None else run.harness.bounds
-
-
-def check_backend(run: SystemRun, backend: Backend) -> None:
-    """Fail now, in one line, where workers could not do the work."""
-    if backend is INLINE:
-        return
-    if run.harness is not None and run.harness.kind == "named" and run.harness.network == "open":
-        raise UsageError(
-            "A named harness with --network open uses one port of its machine: leave out "
-            "--workers and --cluster."
-        )
-    open_model(run.model, run.settings.budget)
-
-
-def _system(run: SystemRun) -> System:
-    if run.product is None:
-        return described_system(run.model, run.agent, run.images, run.harness)
-    # A replay needs no tool at all, so runs of our agents import nothing of foreign systems.
-    from gta_bench.tasks.product import product_system
-
-    return product_system(run.product)
+def _notes(spec: RunSpec, harness: Harness | None) -> tuple[str, ...]:
+    if harness is not None:
+        return harness.notes
+    if spec.mode == "end-to-end" and spec.system.agent in NEED_REFERENCES:
+        return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
+    return ()

@@ -13,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
 from gta_bench.agents.history import read_turns
-from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.agents.loop import Work, work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.installed import dataset_root
@@ -22,27 +22,16 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.run import DEFAULT_TURNS
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    INPUTS,
-    KEPT,
-    STEPS,
-    STRAYS,
-    TASK,
-    TURNS,
-    dumped,
-    read_calls,
-    read_steps,
-    read_workflow_task,
-)
+from gta_bench.runs.samples import TASK, UnitStore, dump_turns, read_task
 from gta_bench.tasks.atomic import open_workspace, shown_work
-from gta_bench.tasks.atomic_step import host_file
+from gta_bench.tasks.atomic_step import host_file, unit_store
 from gta_bench.tasks.context import (
     Earlier,
     artefact_store,
+    current_loop_limits,
     current_settings,
     earlier_round,
     unit_folder,
@@ -52,13 +41,16 @@ from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.offering import own_tools
 
+# What a unit that is not worked on again takes over from the round before.
+CARRIED = ("steps", "calls", "turns", "deliverables", "inputs", "strays")
+
 
 @task
 def workflow(
     data: str | None = None,
     agent: str = DEFAULT_AGENT,
     images: Images = "path",
-    max_turns: int = MAX_TURNS,
+    max_turns: int = DEFAULT_TURNS,
 ) -> Task:
     """GTA-Workflow: open-ended tasks whose result is files, scored by the model role `judge`.
 
@@ -77,7 +69,7 @@ def workflow(
 
 @solver
 def deliver(
-    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = MAX_TURNS
+    data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = DEFAULT_TURNS
 ) -> Solver:
     """Let the agent work until it answers; all that it wrote is kept."""
     check_agent(agent)
@@ -86,10 +78,11 @@ def deliver(
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_workflow_task(state.metadata)
+        entry = read_task(state.metadata, WorkflowTask)
+        unit = unit_store(dataset, entry.id)
         earlier = earlier_round()
         if earlier is not None and (entry.id, state.epoch) not in earlier.words:
-            return _carried_over(state, earlier)
+            return _carry_over(state, unit, entry, earlier)
         decide = factory(
             Setup(
                 model=get_model(),
@@ -106,13 +99,13 @@ def deliver(
                 tools.source,
                 workspace,
                 tools=tools.offered,
-                max_turns=max_turns,
+                limits=current_loop_limits(max_turns),
                 before=before,
             )
-        state.store.set(STEPS, dumped(work.trace))
-        state.store.set(CALLS, dumped(work.calls))
-        state.store.set(TURNS, dumped(work.turns))
-        await asyncio.to_thread(_keep_files, state, workspace, artefact_store())
+        unit.steps = work.trace
+        unit.calls = tuple(work.calls)
+        unit.turns = dump_turns(work.turns)
+        await asyncio.to_thread(_keep_files, unit, entry, workspace, artefact_store())
         state.messages = shown_work(entry.request, work.trace)
         return state
 
@@ -152,11 +145,11 @@ def _beginning(
     if earlier is None:
         return open_workspace(dataset, entry, epoch), None
     key = (entry.id, epoch)
-    store = earlier.stores[key]
+    kept = earlier.units[key]
     before = Work(
-        [*read_turns(store[TURNS]), UserTurn(content=earlier.words[key])],
-        list(read_steps(store[STEPS]) or ()),
-        list(read_calls(store[CALLS])),
+        [*read_turns(kept.turns), UserTurn(content=earlier.words[key])],
+        list(kept.steps or ()),
+        list(kept.calls),
     )
     return Workspace.create(_copied_workspace(earlier, *key), {}), before
 
@@ -169,30 +162,33 @@ def _copied_workspace(earlier: Earlier, task: str, epoch: int) -> Path:
     return Path(shutil.copytree(unit_folder(earlier.files, task, epoch), folder, symlinks=True))
 
 
-def _carried_over(state: TaskState, earlier: Earlier) -> TaskState:
-    """A unit with nothing to mend: what it kept is kept again."""
-    entry = read_workflow_task(state.metadata)
-    store = earlier.stores[entry.id, state.epoch]
-    for name in KEPT:
-        state.store.set(name, store[name])
+def _carry_over(
+    state: TaskState, unit: UnitStore, entry: WorkflowTask, earlier: Earlier
+) -> TaskState:
+    """Keep once more what a unit with nothing to fix left behind."""
+    kept = earlier.units[entry.id, state.epoch]
+    for name in CARRIED:
+        setattr(unit, name, getattr(kept, name))
     _copied_workspace(earlier, entry.id, state.epoch)
-    state.messages = shown_work(entry.request, read_steps(store[STEPS]) or ())
+    state.messages = shown_work(entry.request, kept.steps or ())
     return state
 
 
-def _keep_files(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+def _keep_files(
+    unit: UnitStore, entry: WorkflowTask, workspace: Workspace, store: ArtefactStore
+) -> None:
     """Everything that the system wrote, and what it was given, by name and content."""
     written = workspace.outputs()
-    paths = [file.path for file in written.files]
-    state.store.set(DELIVERABLES, dumped([kept_file(workspace, store, path) for path in paths]))
-    state.store.set(STRAYS, list(written.strays))
-    keep_inputs(state, workspace, store)
+    unit.deliverables = tuple(kept_file(workspace, store, file.path) for file in written.files)
+    unit.strays = tuple(written.strays)
+    unit.inputs = input_files(entry, workspace, store)
 
 
-def keep_inputs(state: TaskState, workspace: Workspace, store: ArtefactStore) -> None:
+def input_files(
+    entry: WorkflowTask, workspace: Workspace, store: ArtefactStore
+) -> tuple[Deliverable, ...]:
     """What the system was given, by name and content."""
-    paths = [item.path for item in read_workflow_task(state.metadata).attachments]
-    state.store.set(INPUTS, dumped([kept_file(workspace, store, path) for path in paths]))
+    return tuple(kept_file(workspace, store, item.path) for item in entry.attachments)
 
 
 def kept_file(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:

@@ -10,20 +10,13 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from gta_bench.metrics.strict.workflow import pool
+from gta_bench.metrics.table import JUDGED
 from gta_bench.metrics.workflow_scores import task_score
-from gta_bench.records.run import WorkflowUnit
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.records.workflow_scores import TaskScore
-from gta_bench.runs.samples import (
-    CALLS,
-    DELIVERABLES,
-    INPUTS,
-    STEPS,
-    read_calls,
-    read_deliverables,
-    read_steps,
-    read_workflow_task,
-)
+from gta_bench.runs.samples import read_task, read_unit_data
 from gta_bench.settings import JudgeSettings
 from gta_bench.tasks.context import artefact_store, current_settings, current_spending
 from gta_bench.tasks.evidence import RunEvidence
@@ -46,7 +39,7 @@ def workflow_rates() -> Metric:
             leaf_threshold=settings.leaf_threshold,
             root_threshold=settings.root_threshold,
         )
-        rates = {name: getattr(pooled, name) for name in ("root_score", "root_sr", "leaf_sr")}
+        rates = {name: getattr(pooled, name) for name in JUDGED}
         return {name: float("nan") if rate is None else rate for name, rate in rates.items()}
 
     return pool_scores
@@ -85,11 +78,12 @@ async def _judged(unit: WorkflowUnit, settings: JudgeSettings) -> list[VerdictRo
 
 
 def _unit(state: TaskState) -> WorkflowUnit:
+    data = read_unit_data(state.store.items())
     return WorkflowUnit(
-        task=read_workflow_task(state.metadata),
+        task=read_task(state.metadata, WorkflowTask),
         epoch=state.epoch,
-        trace=read_steps(state.store.get(STEPS)) or (),
-        calls=read_calls(state.store.get(CALLS)),
-        deliverables=read_deliverables(state.store.get(DELIVERABLES)),
-        inputs=read_deliverables(state.store.get(INPUTS)),
+        trace=data.steps or (),
+        calls=data.calls,
+        deliverables=data.deliverables,
+        inputs=data.inputs,
     )

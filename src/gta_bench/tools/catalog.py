@@ -1,6 +1,7 @@
 """Every tool by name; importing this table imports no tool."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, cast
@@ -68,6 +69,21 @@ def load_tool(name: str) -> type[Tool[Any]]:
         raise UsageError(f"Unknown tool {name!r}{near(name, known)} Known: {', '.join(known)}.")
     module, _, attribute = target.partition(":")
     return cast(type[Tool[Any]], getattr(import_module(module), attribute))
+
+
+@cache
+def own_category(name: str) -> str | None:
+    """The category of a tool that another package brings; None for ours and for unknown ones."""
+    if name in CATALOG or name not in _others():
+        return None
+    return load_tool(name).category
+
+
+def own_packages(names: Iterable[str]) -> dict[str, str]:
+    """The packages that bring those of the tools that are not ours, with their versions."""
+    wanted = {*names} - {*CATALOG}
+    found = [point.dist for point in entry_points(group=ENTRY_POINTS) if point.name in wanted]
+    return {dist.name: dist.version for dist in found if dist is not None}
 
 
 def _others() -> dict[str, str]:

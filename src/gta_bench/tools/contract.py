@@ -14,10 +14,10 @@ from pydantic.fields import FieldInfo
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.workspace import OutputFile, Workspace
 from gta_bench.errors import ToolUnavailable
-from gta_bench.records.scores import Category
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
 from gta_bench.settings import Settings, read_key
+from gta_bench.weights import weights_folder
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
@@ -75,7 +75,7 @@ class Equipment:
     settings: Settings
     jail: Jail | None = None
     no_jail: Unavailable = NO_JAIL_SOUGHT
-    weights: Path = field(default_factory=lambda: Path.home() / ".cache" / "gta-bench" / "weights")
+    weights: Path = field(default_factory=weights_folder)
     threads: Executor | None = None
     key: Callable[[str], str | None] = read_key
 
@@ -106,11 +106,12 @@ class Tool(ABC, Generic[Input]):
     """One tool. A subclass states its metadata and implements `check` and `apply`.
 
     Tools are made once and used for many calls at the same time, so they keep no state of a call.
+    `category` is perception, operation, logic, creativity, or one of your own; reports group by it.
     Failures an agent can act on are `ToolError`s; what is missing here is `ToolUnavailable`.
     """
 
     name: ClassVar[str]
-    category: ClassVar[Category]
+    category: ClassVar[str]
     description: ClassVar[str]
     version: ClassVar[str]
     input_type: ClassVar[type[ToolInput]]

@@ -2,11 +2,9 @@
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 
+from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.contract import Unavailable
-
-MEND = "pip install 'gta-bench[tools]'"
 
 
 @cache
@@ -20,9 +18,9 @@ def installed(distribution: str) -> str | None:
 
 def missing(distribution: str, module: str) -> Unavailable | None:
     """What to tell where a package is not here; None where it is. Nothing is imported."""
-    if installed(distribution) is not None and find_spec(module) is not None:
+    if installed(distribution) is not None and not missing_packages(module):
         return None
-    return Unavailable(f"The package {distribution} is not installed.", MEND)
+    return Unavailable(f"The package {distribution} is not installed.", install_command("tools"))
 
 
 def name_and_version(distribution: str) -> str:

@@ -16,13 +16,14 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.leaderboard import BundleManifest
-from gta_bench.records.run import RunManifest, RunMode, System, Unit, WorkflowUnit
+from gta_bench.records.run import RunManifest, RunMode, System
 from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.reports.leaderboard.bundle import listed, run_digest
 from gta_bench.reports.leaderboard.signing import sign
 from gta_bench.runs.directory import open_run, write_scores
-from gta_bench.runs.imported import write_imported, write_imported_workflow
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
@@ -59,7 +60,7 @@ def gold_run(data: Path, run: Path, *, mode: RunMode = "end-to-end", **changes: 
             name: tuple(step for step in trace if step.step != "reply")
             for name, trace in traces.items()
         }
-    units = [Unit(task=task, trace=traces[name]) for name, task in dataset.tasks.items()]
+    units = [AtomicUnit(task=task, trace=traces[name]) for name, task in dataset.tasks.items()]
     made = open_run(run, manifest(dataset, "atomic", mode, **changes))
     write_imported(run, made, units)
     write_scores(run, scored(units, mode, load_similarity(SIMILARITY)))
@@ -89,7 +90,7 @@ def workflow_run(data: Path, run: Path) -> Path:
         for task in dataset.tasks.values()
     ]
     made = open_run(run, manifest(dataset, "workflow", "workflow"))
-    write_imported_workflow(run, made, units)
+    write_imported(run, made, units)
     append_verdicts(
         run,
         [

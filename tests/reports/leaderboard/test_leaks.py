@@ -5,11 +5,11 @@ import pytest
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.leaderboard import CANARY
-from gta_bench.records.run import Unit
 from gta_bench.records.steps import AnswerStep, ReplyPart, ReplyStep
+from gta_bench.records.units import AtomicUnit
 from gta_bench.reports.leaderboard.leaks import unit_findings
 from gta_bench.runs.logs import Said, read_said
-from gta_bench.tasks.workflow_run import execute, plan
+from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.metrics.workflow_units import unit as workflow_unit
 from tests.tasks.workflow_runs import one_page, scripted, wanted, write_dataset
@@ -17,13 +17,13 @@ from tests.tasks.workflow_runs import one_page, scripted, wanted, write_dataset
 SECRET = "It costs seven dollars and fifty cents."
 
 
-def unit(tmp_path: Path, answer: Any, **changes: Any) -> Unit:
+def unit(tmp_path: Path, answer: Any, **changes: Any) -> AtomicUnit:
     dialogs = [
         {"role": "user", "content": "What does the beer cost?"},
         {"role": "assistant", "content": SECRET},
     ]
     data = write_atomic(tmp_path, {"0": atomic_task(gt_answer=answer, dialogs=dialogs)})
-    return Unit(task=load_atomic(data).tasks["0"], **changes)
+    return AtomicUnit(task=load_atomic(data).tasks["0"], **changes)
 
 
 def checks(one: Any, **changes: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_a_system_that_says_the_canary_was_trained_on_the_benchmark(tmp_path: Pa
 
 def test_what_a_system_was_told_and_said_is_read_from_its_logs(tmp_path: Path) -> None:
     run = wanted(write_dataset(tmp_path / "data"))
-    execute(run, plan(run), tmp_path / "run", lambda well: None, model=scripted(one_page("quokka")))
+    execute(*run, tmp_path / "run", lambda well: None, model=scripted(one_page("quokka")))
     found = {one.task: one for one in read_said(tmp_path / "run" / "logs")}
     assert sorted(found) == ["1", "2"]
     first = found["1"]

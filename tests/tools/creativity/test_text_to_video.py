@@ -8,6 +8,7 @@ from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
 from gta_bench.tools.contract import Available, Equipment, Unavailable
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 from tests.tools.media_files import call, make_stereo, make_video, streams, workspace_of
 from tests.tools.media_server import Script, said, serving
 
@@ -36,6 +37,7 @@ def script(content: bytes) -> Script:
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize(
     ("name", "options"),
     [("made.mp4", ("-c:v", "libx264")), ("made.webm", ("-c:v", "libvpx"))],
@@ -60,6 +62,7 @@ def test_the_video_of_the_endpoint_is_kept_as_it_is(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_what_is_no_video_is_not_kept(loopback: None, jail: Jail, tmp_path: Path) -> None:
     sound = make_stereo(tmp_path / "a.mp3", seconds=0.5).read_bytes()
     for content, told in ((b"<html>busy</html>", "cannot be read"), (sound, "no MP4 or WebM")):

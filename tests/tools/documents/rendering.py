@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pypdfium2
-import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from gta_bench.content.libreoffice import convert, office_program
+from gta_bench.content.libreoffice import convert
+from tests.needs import require_programs
 from tests.tools.documents.making import jail
 
 PAGE_WIDTH = 420
@@ -22,8 +22,7 @@ BLOCK = 12
 def pages(document: bytes, suffix: str) -> list[Image.Image]:
     """The pages of a document, as LibreOffice shows it; a PDF is drawn as it is."""
     if suffix != "pdf":
-        if office_program() is None:
-            pytest.skip("no LibreOffice here: apt install libreoffice-writer-nogui and others")
+        require_programs("bwrap", "soffice")
         document = asyncio.run(convert(jail(), f"made.{suffix}", document, to="pdf"))
     pdf = pypdfium2.PdfDocument(document)
     drawn = [page.render(scale=1.5).to_pil().convert("RGB") for page in pdf]
@@ -33,9 +32,8 @@ def pages(document: bytes, suffix: str) -> list[Image.Image]:
 
 def screenshot(page: Path) -> Image.Image:
     """A page as Chromium shows it, without network."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("no Chromium here: apt install chromium")
+    require_programs("chromium")
+    program = shutil.which("chromium") or "chromium-browser"
     picture = page.with_suffix(".png")
     command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     command += [f"--user-data-dir={page.parent / 'profile'}", "--window-size=1000,900"]

@@ -13,6 +13,7 @@ import pytest
 from gta_bench.content.libreoffice import convert, office_program
 from gta_bench.tools.documents.pandoc import READER, pandoc_program
 from gta_bench.tools.documents.reference import reference_docx
+from tests.needs import needs
 from tests.tools.documents.making import Bench, as_json, bench, jail
 from tests.tools.documents.sample import MARKDOWN, SHEETS, SLIDES, tall_picture, wide_picture
 
@@ -108,9 +109,8 @@ def test_pdf_costs_little_more_than_pandoc_and_typst(desk: Bench, tmp_path: Path
 
 
 @pytest.mark.measure
+@needs("bwrap", "soffice")
 def test_xlsx_costs_little_more_than_libreoffice(desk: Bench, tmp_path: Path) -> None:
-    if office_program() is None:
-        pytest.skip("no LibreOffice here")
     data = desk.make("XlsxFileGenerator", data_str=as_json(SHEETS))
     book = tmp_path / "in.xlsx"
     book.write_bytes(data)
@@ -158,8 +158,7 @@ def test_the_other_tools_are_fast(desk: Bench) -> None:
 
 
 @pytest.mark.slow
+@needs("bwrap", "soffice")
 def test_libreoffice_in_the_jail_converts_and_says_when_it_cannot() -> None:
-    if office_program() is None:
-        pytest.skip("no LibreOffice here")
     made = asyncio.run(convert(jail(), "a.csv", b"a,b\n1,2\n", to="pdf"))
     assert made.startswith(b"%PDF")

@@ -10,6 +10,7 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import CallTurn, ReplyTurn
 from gta_bench.tools.contract import Available, Equipment, Unavailable
 from gta_bench.tools.logic.solver import Solver
+from tests.needs import needs
 from tests.tools.calling import PLAIN, call, error
 
 CUBIC = """
@@ -67,11 +68,10 @@ def test_a_long_answer_is_cut_and_says_so(equipment: Equipment, workspace: Works
     assert result.text.endswith("[The first 20000 of 50000 characters.]")
 
 
+@needs("bwrap")  # in the other jail, names of files can be seen (and nothing in them)
 def test_host_files_and_keys_are_out_of_reach(
     equipment: Equipment, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if equipment.jail is None or equipment.jail.kind != "bubblewrap":
-        pytest.skip("without bubblewrap, names of files can be seen (and nothing in them)")
     secret = workspace.root / "secret.txt"
     secret.write_text("secret", encoding="utf-8")
     monkeypatch.setenv("SERPER_API_KEY", "sk-outside")

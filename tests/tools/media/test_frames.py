@@ -14,6 +14,7 @@ from gta_bench.errors import ToolError
 from gta_bench.tools.media.frame_lines import MOST_TEXT, report
 from gta_bench.tools.media.frames import Frame, Sample, choose, sample
 from gta_bench.tools.media.probing import Media, Source, open_media
+from tests.needs import needs
 from tests.tools.media_files import ffmpeg, make_video, pictures, workspace_of
 
 
@@ -40,6 +41,7 @@ def numbered_video(file: Path, *, frames: int, rate: str, options: tuple[str, ..
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize(
     ("rate", "options"),
     [
@@ -64,6 +66,7 @@ def test_a_frame_is_the_one_that_its_number_and_time_say(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_frames_that_a_cut_hides_are_not_counted(jail: Jail, tmp_path: Path) -> None:
     """Copied without encoding from 1.3 s on: the file holds frames from the last key frame."""
     whole = numbered_video(tmp_path / "w.mp4", frames=200, rate="25")
@@ -77,6 +80,7 @@ def test_frames_that_a_cut_hides_are_not_counted(jail: Jail, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_the_two_videos_of_the_dataset_are_sampled_at_even_times(
     jail: Jail, tmp_path: Path, workflow_dir: Path
 ) -> None:
@@ -99,6 +103,7 @@ def test_the_two_videos_of_the_dataset_are_sampled_at_even_times(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize(
     ("name", "seconds", "options", "count"),
     [
@@ -121,6 +126,7 @@ def test_one_frame_a_second_at_least_four_at_most_sixteen(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_large_frames_are_made_smaller_where_that_is_asked_for(jail: Jail, tmp_path: Path) -> None:
     file = make_video(tmp_path / "wide.mp4", seconds=0.2, size="1920x800", sound=False)
     found = look(jail, file, tmp_path, longest=1024)

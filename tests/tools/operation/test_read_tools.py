@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
 from gta_bench.confine.workspace import Workspace
-from gta_bench.content import needs
+from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.results import ToolResult
 from gta_bench.settings import Settings
@@ -142,7 +143,8 @@ def test_a_csv_file_is_read_without_a_jail(workspace: Workspace) -> None:
 def test_without_its_package_a_tool_names_the_extra(
     name: str, toolbox: Toolbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(needs, "find_spec", lambda module: None)
+    for module in EVIDENCE_PACKAGES:
+        monkeypatch.setitem(sys.modules, module, None)
     state = toolbox.availability(name)
     assert isinstance(state, Unavailable)
     assert "gta-bench[documents]" in state.mend

@@ -12,6 +12,7 @@ from gta_bench.errors import ToolError
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 from tests.tools.documents.making import Bench, as_json, bench, parts
 from tests.tools.documents.sample import SHEETS
 
@@ -58,9 +59,8 @@ def test_several_sheets_have_names_that_a_workbook_allows(desk: Bench) -> None:
 
 
 @pytest.mark.slow
+@needs("bwrap", "soffice")
 def test_formulas_are_kept_and_have_values(desk: Bench) -> None:
-    if office_program() is None:
-        pytest.skip("no LibreOffice here")
     data = desk.make(TOOL, data_str=as_json(SHEETS))
     formulas, values = (load_workbook(io.BytesIO(data), data_only=only) for only in (False, True))
     assert formulas["销售 Sales"]["B4"].value == "=SUM(B2:B3)"
@@ -71,9 +71,8 @@ def test_formulas_are_kept_and_have_values(desk: Bench) -> None:
 
 
 @pytest.mark.slow
+@needs("bwrap", "soffice")
 def test_formulas_of_every_kind_have_values(desk: Bench) -> None:
-    if office_program() is None:
-        pytest.skip("no LibreOffice here")
     row = [
         '=CONCATENATE("a","<b>")',
         "=1/0",
@@ -195,6 +194,7 @@ def test_a_full_sheet_is_written(without_jail: Bench) -> None:
 
 
 @pytest.mark.slow
+@needs("bwrap", "soffice")
 def test_formulas_that_never_end_are_kept_without_values_in_time(desk: Bench) -> None:
     rows = [[f"=SUMPRODUCT((ROW(1:1048576)>{n})*(ROW(1:1048576)<9))" for n in range(40)]] * 40
     start = time.monotonic()

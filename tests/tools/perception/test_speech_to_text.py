@@ -11,6 +11,7 @@ from gta_bench.errors import FetchError, ToolError, ToolUnavailable
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
 from gta_bench.tools.contract import Available, Equipment, Unavailable
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 from tests.tools.media_files import call, ffmpeg, make_stereo, workspace_of
 from tests.tools.media_server import Script, said, serving
 from tests.tools.media_weights import fetch_moonshine, fetch_speech
@@ -63,6 +64,7 @@ def speech(weights: Path) -> Path:
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_human_speech_is_understood(box: Toolbox, tmp_path: Path, weights: Path) -> None:
     result = call(box, workspace_of(tmp_path, speech(weights)), "SpeechToText", audio="beckett.wav")
     assert word_error_rate(result.text, BECKETT) <= 0.1
@@ -70,6 +72,7 @@ def test_human_speech_is_understood(box: Toolbox, tmp_path: Path, weights: Path)
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_stereo_at_another_rate_in_another_format_is_understood(
     box: Toolbox, tmp_path: Path, weights: Path
 ) -> None:
@@ -81,6 +84,7 @@ def test_stereo_at_another_rate_in_another_format_is_understood(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize("pause", [0.0, 0.5, 2.0])
 def test_three_minutes_are_heard_to_the_end(
     box: Toolbox, tmp_path: Path, weights: Path, pause: float
@@ -98,18 +102,17 @@ def test_three_minutes_are_heard_to_the_end(
 
 
 @pytest.mark.slow
+@needs("ffmpeg", "flite")
 def test_a_machine_voice_is_understood(box: Toolbox, tmp_path: Path) -> None:
     text = "Our meeting begins at nine and ends at noon. It was the best of times."
     file = tmp_path / "voice.wav"
-    try:
-        subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", str(file)], check=True)
-    except OSError:
-        pytest.skip("flite is not installed: apt install flite")
+    subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", str(file)], check=True)
     result = call(box, workspace_of(tmp_path, file), "SpeechToText", audio="voice.wav")
     assert word_error_rate(result.text, text) <= 0.1
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize(
     "source",
     ["anullsrc=d=5", "sine=440:d=5", "anoisesrc=d=5:a=0.1:seed=1", "anullsrc=d=0.02"],
@@ -147,6 +150,7 @@ def test_long_sound_is_cut_where_it_is_quietest() -> None:
     assert [round(part.size / RATE) for part in parts] == [11, 12, 12, 12, 13]
 
 
+@needs("ffmpeg")
 def test_without_weights_it_says_how_to_get_them(jail: Jail, tmp_path: Path) -> None:
     box = Toolbox(Equipment(Settings(), jail=jail, weights=tmp_path))
     state = box.availability("SpeechToText")
@@ -166,6 +170,7 @@ def endpoint_box(jail: Jail, url: str, *, key: str | None = "k-1") -> Toolbox:
     return Toolbox(Equipment(settings, jail=jail, key={"SPEECH_KEY": key}.get))
 
 
+@needs("ffmpeg")
 def test_an_endpoint_gets_the_sound_as_mono_wav_and_its_key(
     loopback: None, jail: Jail, tmp_path: Path
 ) -> None:
@@ -190,6 +195,7 @@ def test_an_endpoint_gets_the_sound_as_mono_wav_and_its_key(
         (said({"words": []}), "gave a malformed reply: text: missing"),
     ],
 )
+@needs("ffmpeg")
 def test_an_endpoint_that_fails_is_an_error_and_no_transcript(
     loopback: None, jail: Jail, tmp_path: Path, reply: tuple[int, bytes], told: str
 ) -> None:

@@ -20,6 +20,7 @@ from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.perception.video_object_detection import Detector, Found, detect_in_frames
 from gta_bench.tools.perception.video_ocr import Reader, read_frames
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 from tests.tools.media_files import call, ffmpeg, make_video, workspace_of
 from tests.tools.media_server import Script, said, serving
 
@@ -73,6 +74,7 @@ def titles(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_text_is_told_at_the_frame_where_it_changes(
     jail: Jail, tmp_path: Path, titles: Path, rapid: Reader
 ) -> None:
@@ -87,6 +89,7 @@ def test_text_is_told_at_the_frame_where_it_changes(
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize("name", REAL)
 def test_text_in_the_datasets_videos_is_bounded(
     jail: Jail, tmp_path: Path, workflow_dir: Path, rapid: Reader, name: str
@@ -128,6 +131,7 @@ async def find_dark(png: bytes) -> Sequence[Found]:
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_things_are_told_frame_by_frame_in_pixels_of_the_video(jail: Jail, tmp_path: Path) -> None:
     file = tmp_path / "moving.mp4"
     box = "drawbox=x=40:y=30:w=20:h=10:color=black:t=fill:enable='lt(t,2)'"
@@ -146,6 +150,7 @@ def test_things_are_told_frame_by_frame_in_pixels_of_the_video(jail: Jail, tmp_p
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 @pytest.mark.parametrize("name", REAL)
 def test_detections_in_the_datasets_videos_are_bounded_and_have_true_times(
     jail: Jail, tmp_path: Path, workflow_dir: Path, name: str
@@ -172,6 +177,7 @@ def vision_box(jail: Jail, url: str) -> Toolbox:
 
 
 @pytest.mark.slow
+@needs("ffmpeg")
 def test_each_frame_is_described_by_the_endpoint(
     loopback: None, jail: Jail, tmp_path: Path
 ) -> None:

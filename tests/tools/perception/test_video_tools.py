@@ -11,8 +11,9 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("ffmpeg")]
 LOOKED = re.compile(r"Looked at (\d+) of (\d+) frames of the ([\d.]+) s, at (.*?) s\.")
 FILMS = {"video/90-2.mp4": (29, 3.48), "reddit_data/133/video.mp4": (None, 12.0)}
 

@@ -17,7 +17,7 @@ from opencompass.utils.prompt import PromptList
 from gta_bench.agents.contract import Decision
 from gta_bench.agents.gold import reference_step
 from gta_bench.agents.history import History, dataset_files, step_histories
-from gta_bench.agents.loop import MAX_TURNS, Work, work_on
+from gta_bench.agents.loop import Work, work_on
 from gta_bench.agents.react_parser import parse_upstream, upstream_thought
 from gta_bench.agents.upstream_chat import upstream_chat
 from gta_bench.confine.workspace import Workspace
@@ -25,6 +25,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.convert import load_toolmeta
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.upstream import write_step, write_trace
 from gta_bench.records.workflow import WorkflowTask
@@ -56,7 +57,7 @@ class GTAInferencer(BaseInferencer):
         tools: str | None = None,
         tape: str | None = None,
         files: str | None = None,
-        max_turn: int = MAX_TURNS,
+        max_turn: int = DEFAULT_TURNS,
         max_out_len: int = 512,
         **kwargs: Any,
     ) -> None:
@@ -145,7 +146,12 @@ class GTAInferencer(BaseInferencer):
             own = task.offered if isinstance(task, AtomicTask) else dict.fromkeys(known)
             offered = [spec for name in own if (spec := known.get(name) or own[name]) is not None]
             work = await work_on(
-                task, self._decide, source, workspace, tools=offered, max_turns=self.max_turn
+                task,
+                self._decide,
+                source,
+                workspace,
+                tools=offered,
+                limits=LoopLimits(max_turns=self.max_turn),
             )
             return work, self._kept(task.id, workspace)
 

@@ -7,14 +7,12 @@ from pydantic import JsonValue
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.table import END_TO_END, compat_values
 from gta_bench.records.atomic import Answer
 from gta_bench.records.scores import Category, CategoryCounts, EndToEndCounts, EndToEndScores
 from gta_bench.records.steps import Trace
-
-# Upstream adds this to two denominators of F1, so that its best value is 99.9995.
-EPSILON = 1e-5
 
 
 def count_task(
@@ -37,21 +35,8 @@ def count_task(
 def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
     """Upstream's percentages; AnsAcc is 0 without answers, AnsAcc+I None without tasks."""
     tasks = list(counts)
-    answers = total(task.answer_sum for task in tasks)
-    images = total(task.image_sum for task in tasks)
-    f1 = {category: _f1([task.categories[category] for task in tasks]) for category in CATEGORIES}
-    return EndToEndScores(
-        ans_acc=percent(answers, sum(task.answer_total for task in tasks)) or 0.0,
-        ans_acc_i=percent(answers + images, sum(task.answer_i_total for task in tasks)),
-        p_f1=f1["perception"],
-        o_f1=f1["operation"],
-        l_f1=f1["logic"],
-        c_f1=f1["creativity"],
-        tool_call=sum(task.tool_call for task in tasks),
-        tool_call_error=sum(task.tool_call_error for task in tasks),
-        n=len(tasks),
-        n_tasks=len(tasks),
-    )
+    pooled = compat_values(END_TO_END, add_counts(EndToEndCounts, tasks))
+    return EndToEndScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
 
 
 def _calls(trace: Trace) -> list[StepView]:
@@ -94,13 +79,3 @@ def _count(
         # Kept for parity: one call is a hit for every repetition in the reference.
         hits=sum(name in called for name in gold),
     )
-
-
-def _f1(counts: Sequence[CategoryCounts]) -> float:
-    gold = sum(count.gold for count in counts)
-    if not gold:
-        return 0.0
-    hits = sum(count.hits for count in counts)
-    precision = hits / (sum(count.predicted for count in counts) + EPSILON)
-    recall = hits / gold
-    return 2 * precision * recall / (precision + recall + EPSILON) * 100

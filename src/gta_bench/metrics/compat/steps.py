@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.counts import add_counts
+from gta_bench.metrics.pooling import total
 from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.table import STEP, compat_values
 from gta_bench.records.atomic import Answer
 from gta_bench.records.scores import StepCounts, StepScores
 from gta_bench.records.steps import Trace
@@ -40,21 +42,8 @@ def count_task(
 def pool(counts: Iterable[StepCounts]) -> StepScores:
     """Upstream's percentages; None where upstream divides by zero."""
     tasks = list(counts)
-    calls = sum(task.call_total for task in tasks)
-    return StepScores(
-        inst_acc=percent(
-            sum(task.inst_hits for task in tasks), sum(task.inst_total for task in tasks)
-        ),
-        tool_acc=percent(sum(task.tool_hits for task in tasks), calls),
-        arg_acc=percent(sum(task.arg_hits for task in tasks), calls),
-        summ_acc=percent(
-            total(task.answer_sum for task in tasks), sum(task.answer_total for task in tasks)
-        ),
-        tool_call=sum(task.tool_call for task in tasks),
-        tool_call_error=sum(task.tool_call_error for task in tasks),
-        n=len(tasks),
-        n_tasks=len(tasks),
-    )
+    pooled = compat_values(STEP, add_counts(StepCounts, tasks))
+    return StepScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
 
 
 def _same_tool(left: StepView, right: StepView) -> bool:

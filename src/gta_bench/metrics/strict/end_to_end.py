@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.counts import add_counts
+from gta_bench.metrics.pooling import total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import Similarity, bounded
 from gta_bench.metrics.strict.arguments import score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
+from gta_bench.metrics.table import STRICT_END_TO_END, strict_values
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.scores import (
     Category,
@@ -59,22 +61,9 @@ def count_task(
 def pool(counts: Iterable[StrictEndToEndCounts]) -> StrictEndToEndScores:
     """Percentages over all tasks; None where there is nothing to measure."""
     tasks = list(counts)
-    answers = total(task.answer_sum for task in tasks)
-    images = total(task.image_sum for task in tasks)
-    f1 = {category: _f1([task.categories[category] for task in tasks]) for category in CATEGORIES}
-    return StrictEndToEndScores(
-        ans_acc=percent(answers, sum(task.answer_total for task in tasks)),
-        ans_acc_i=percent(total((answers, images)), sum(task.answer_i_total for task in tasks)),
-        p_f1=f1["perception"],
-        o_f1=f1["operation"],
-        l_f1=f1["logic"],
-        c_f1=f1["creativity"],
-        tool_call=sum(task.tool_call for task in tasks),
-        tool_call_error=sum(task.tool_call_error for task in tasks),
-        malformed=sum(task.malformed for task in tasks),
-        n=sum(task.predicted for task in tasks),
-        n_tasks=len(tasks),
-    )
+    pooled = strict_values(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, tasks))
+    n = sum(task.predicted for task in tasks)
+    return StrictEndToEndScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
 
 
 def _count(
@@ -91,12 +80,6 @@ def _count(
 
 def _names(category: Category, calls: Iterable[CallStep]) -> Counter[str]:
     return Counter(call.name for call in calls if TOOL_CATEGORY.get(call.name) == category)
-
-
-def _f1(counts: Sequence[CategoryCounts]) -> float | None:
-    """Twice the hits among all calls of both sides: the harmonic mean without its detour."""
-    calls = sum(count.gold + count.predicted for count in counts)
-    return percent(2 * sum(count.hits for count in counts), calls)
 
 
 def _image_score(

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from gta_bench.metrics.pooling import percent, total
+from gta_bench.metrics.counts import add_counts
+from gta_bench.metrics.pooling import total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import Similarity, bounded
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
+from gta_bench.metrics.table import STRICT_STEP, strict_values
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.scores import StrictStepCounts, StrictStepScores
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, Trace
@@ -58,23 +60,9 @@ def count_task(
 def pool(counts: Iterable[StrictStepCounts]) -> StrictStepScores:
     """Percentages over all tasks; None where there is nothing to measure."""
     tasks = list(counts)
-    calls = sum(task.call_total for task in tasks)
-    return StrictStepScores(
-        inst_acc=percent(
-            sum(task.inst_hits for task in tasks), sum(task.inst_total for task in tasks)
-        ),
-        tool_acc=percent(sum(task.tool_hits for task in tasks), calls),
-        arg_acc=percent(sum(task.arg_hits for task in tasks), calls),
-        arg_typed=percent(total(task.arg_typed_sum for task in tasks), calls),
-        summ_acc=percent(
-            total(task.answer_sum for task in tasks), sum(task.answer_total for task in tasks)
-        ),
-        tool_call=sum(task.tool_call for task in tasks),
-        tool_call_error=sum(task.tool_call_error for task in tasks),
-        malformed=sum(task.malformed for task in tasks),
-        n=sum(task.predicted for task in tasks),
-        n_tasks=len(tasks),
-    )
+    pooled = strict_values(STRICT_STEP, add_counts(StrictStepCounts, tasks))
+    n = sum(task.predicted for task in tasks)
+    return StrictStepScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
 
 
 def _pairs(steps: Trace, gold: tuple[CallStep | AnswerStep, ...]) -> Iterator[Pair]:

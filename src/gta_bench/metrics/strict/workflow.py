@@ -1,8 +1,10 @@
 """GTA-Workflow, strict: a leaf without a score leaves its task without one, never a zero."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from gta_bench.metrics.pooling import percent, running_sum, total
+from gta_bench.metrics.counts import JudgedCounts
+from gta_bench.metrics.pooling import running_sum, total
+from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SR, strict_values
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 
@@ -39,6 +41,22 @@ def succeeds(score: float, threshold: float) -> bool:
     return score >= threshold - ROUNDING
 
 
+def count_judged(
+    tasks: Iterable[TaskScore], *, leaf_threshold: float, root_threshold: float
+) -> JudgedCounts:
+    """Count the scores that one or more units have, and those that reach the threshold."""
+    units = list(tasks)
+    roots = [task.root for task in units if task.root is not None]
+    leaves = [leaf.value for task in units for leaf in task.leaves if leaf.value is not None]
+    return JudgedCounts(
+        roots=len(roots),
+        root_sum=total(roots),
+        roots_passed=sum(succeeds(root, root_threshold) for root in roots),
+        leaves=len(leaves),
+        leaves_passed=sum(succeeds(leaf, leaf_threshold) for leaf in leaves),
+    )
+
+
 def pool(
     name: str,
     tasks: Sequence[TaskScore],
@@ -51,37 +69,37 @@ def pool(
 
     `missing` units belong to the set and were not run yet.
     """
-    roots, leaves = _roots(tasks), _leaves(tasks)
-    return GroupScores(
-        name=name,
-        root_score=total(roots) / len(roots) if roots else None,
-        root_sr=_rate(roots, root_threshold),
-        leaf_sr=_rate(leaves, leaf_threshold),
-        n=len(roots),
-        n_units=len(tasks) + missing,
-        leaves=len(leaves),
-        n_leaves=sum(len(task.leaves) for task in tasks),
+    counts = count_judged(tasks, leaf_threshold=leaf_threshold, root_threshold=root_threshold)
+    n_leaves = sum(len(task.leaves) for task in tasks)
+    return group_scores(name, counts, n_units=len(tasks) + missing, n_leaves=n_leaves)
+
+
+def group_scores(name: str, counts: JudgedCounts, *, n_units: int, n_leaves: int) -> GroupScores:
+    """The scores of a set of units from what was counted in it."""
+    return GroupScores.model_validate(
+        {
+            "name": name,
+            **strict_values(JUDGED, counts),
+            "n": counts.roots,
+            "n_units": n_units,
+            "leaves": counts.leaves,
+            "n_leaves": n_leaves,
+        }
     )
 
 
 def threshold_curve(tasks: Sequence[TaskScore]) -> tuple[CurvePoint, ...]:
     """Both success rates at every whole threshold from 0 to 10."""
-    roots, leaves = _roots(tasks), _leaves(tasks)
     return tuple(
-        CurvePoint(
-            threshold=threshold, leaf_sr=_rate(leaves, threshold), root_sr=_rate(roots, threshold)
+        curve_point(
+            threshold, count_judged(tasks, leaf_threshold=threshold, root_threshold=threshold)
         )
         for threshold in THRESHOLDS
     )
 
 
-def _rate(scores: Sequence[float], threshold: float) -> float | None:
-    return percent(sum(succeeds(score, threshold) for score in scores), len(scores))
-
-
-def _roots(tasks: Sequence[TaskScore]) -> list[float]:
-    return [task.root for task in tasks if task.root is not None]
-
-
-def _leaves(tasks: Sequence[TaskScore]) -> list[float]:
-    return [leaf.value for task in tasks for leaf in task.leaves if leaf.value is not None]
+def curve_point(threshold: float, counts: JudgedCounts) -> CurvePoint:
+    """Both success rates, from what was counted at the threshold."""
+    return CurvePoint(
+        threshold=threshold, leaf_sr=LEAF_SR.value(counts), root_sr=ROOT_SR.value(counts)
+    )

@@ -98,7 +98,7 @@ def write_bundle(
     (folder / ENTRY).write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
     files = listed(folder)
     bundle = BundleManifest(
-        dataset=manifest.dataset,
+        dataset=manifest.spec.dataset,
         dataset_digest=manifest.dataset_digest,
         run_digest=run_digest(files),
         files=files,

@@ -6,8 +6,8 @@ from typing import Final
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, ReplyTurn
 from gta_bench.records.leaderboard import CANARY, BundleFinding
-from gta_bench.records.run import Unit, WorkflowUnit
 from gta_bench.records.steps import AnswerStep, ReplyStep
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.logs import Said
 
 # Shorter answers ("7", "red wine") stand in any prompt by chance.
@@ -15,7 +15,7 @@ SHORTEST: Final = 20
 _GUID: Final = CANARY.rpartition(" ")[2]
 
 
-def unit_findings(unit: Unit | WorkflowUnit, said: Said | None) -> Iterator[BundleFinding]:
+def unit_findings(unit: AtomicUnit | WorkflowUnit, said: Said | None) -> Iterator[BundleFinding]:
     """What is wrong with a unit's trace: at most one leak, and the canary.
 
     A leak is a reference answer, or a leaf's requirement, in a system or user message, although
@@ -41,7 +41,7 @@ def unit_findings(unit: Unit | WorkflowUnit, said: Said | None) -> Iterator[Bund
             return
 
 
-def _secrets(unit: Unit | WorkflowUnit) -> Iterator[str]:
+def _secrets(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
     """What a system must not be told."""
     if isinstance(unit, WorkflowUnit):
         yield from (leaf.requirements or "" for leaf in unit.task.leaves())
@@ -55,13 +55,13 @@ def _secrets(unit: Unit | WorkflowUnit) -> Iterator[str]:
         yield task.dialogue[-1].content
 
 
-def _allowed(unit: Unit | WorkflowUnit) -> Iterator[str]:
+def _allowed(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
     """What a system may know: the request, and what tools replied to it or to the reference."""
     yield unit.task.request
     for step in unit.trace or ():
         if isinstance(step, ReplyStep):
             yield from (part.content for part in step.parts)
-    if isinstance(unit, Unit):
+    if isinstance(unit, AtomicUnit):
         for turn in unit.task.dialogue:
             if isinstance(turn, ReplyTurn):
                 yield turn.content

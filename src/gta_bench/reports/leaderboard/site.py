@@ -1,14 +1,15 @@
 """The leaderboard as a folder of plain HTML: no server, nothing loaded from elsewhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gta_bench.metrics.consistency import LABELS
-from gta_bench.records.leaderboard import Board, Entry, MetricName
+from gta_bench.metrics.table import label, metric
+from gta_bench.records.leaderboard import Board, Entry
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.leaderboard.history import careers
 from gta_bench.reports.leaderboard.tables import (
+    BOARD_METRICS,
     BOARDS,
     NESTED,
     Cell,
@@ -20,26 +21,6 @@ from gta_bench.reports.leaderboard.tables import (
 from gta_bench.reports.pages import asset, render
 
 ASSETS: Final = ("style.css", "site.js")
-MEANINGS: Final[Mapping[MetricName, str]] = {
-    "inst_acc": "turns of the right kind",
-    "tool_acc": "calls of the right tool",
-    "arg_acc": "calls with the right arguments",
-    "summ_acc": "right answers, step by step",
-    "p_f1": "perception tools, F1",
-    "o_f1": "operation tools, F1",
-    "l_f1": "logic tools, F1",
-    "c_f1": "creativity tools, F1",
-    "ans_acc": "right final answers",
-    "ans_acc_i": "the same with image tasks",
-    "tool_sr": "successful tool calls",
-    "p_sr": "passed tasks with perception tools",
-    "o_sr": "passed tasks with operation tools",
-    "l_sr": "passed tasks with logic tools",
-    "c_sr": "passed tasks with creativity tools",
-    "root_score": "mean score of tasks, 0 to 10",
-    "leaf_sr": "passed leaves",
-    "root_sr": "passed tasks",
-}
 
 
 class Plot(NamedTuple):
@@ -95,8 +76,8 @@ def _common(boards: Iterable[Board]) -> dict[str, object]:
     """What every template may use."""
     return {
         "boards": {board: BOARDS[board] for board in boards},
-        "labels": LABELS,
-        "meanings": MEANINGS,
+        "labels": {name: label(name) for name in BOARD_METRICS},
+        "meanings": {name: metric(name).meaning for name in BOARD_METRICS},
         "nested": NESTED,
         "span": span,
         "plot": plot,
@@ -162,7 +143,7 @@ def _compare_data(made: Sequence[Table]) -> dict[str, object]:
 
 def _shown(row: Row) -> dict[str, object]:
     costs = row.entry.costs
-    scores = [[LABELS[cell.metric], cell.text, span(cell.interval)] for cell in row.cells if cell]
+    scores = [[label(cell.metric), cell.text, span(cell.interval)] for cell in row.cells if cell]
     if costs.usd is not None:
         scores.append(["Cost", f"${costs.usd:.2f}", ""])
     if costs.minutes is not None:
@@ -176,7 +157,7 @@ def _shown(row: Row) -> dict[str, object]:
 
 
 def _sentence(table: Table, one: Comparison) -> str:
-    headline = LABELS[BOARDS[table.board].headline]
+    headline = label(BOARDS[table.board].headline)
     return (
         f"{one.first.system} and {one.second.system}: {verdict(one)}. {headline} differs by "
         f"{points(one.difference.estimate)} points, 95 % interval {points(one.difference.low)} to "

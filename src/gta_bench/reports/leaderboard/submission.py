@@ -2,24 +2,38 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from gta_bench.errors import UsageError
-from gta_bench.metrics.consistency import LABELS, TASKS
+from gta_bench.errors import UsageError, counted
+from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.pooling import total
-from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.metrics.strict.workflow import count_judged
+from gta_bench.metrics.table import (
+    JUDGED,
+    STRICT_END_TO_END,
+    STRICT_STEP,
+    TOOL_SR,
+    Metric,
+)
+from gta_bench.metrics.table import label as label_of
+from gta_bench.records.cost import paid_cost, sum_costs
 from gta_bench.records.floor import Floors
 from gta_bench.records.leaderboard import Board, Costs, Entry, MetricName, Score
 from gta_bench.records.run import RunManifest
-from gta_bench.records.scores import RunScores, StrictEndToEndScores, StrictStepCounts
+from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
-from gta_bench.reports.leaderboard.tables import BOARDS
+from gta_bench.reports.badges import RELEASED_TASKS
+from gta_bench.reports.leaderboard.tables import BOARD_METRICS, BOARDS
 from gta_bench.reports.summary import RunSummary, remarks, system_name
-from gta_bench.reports.workflow_summary import RELEASED_TASKS, WorkflowSummary
+from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 
-SIZES: Final[Mapping[Board, int]] = {"atomic": TASKS, "workflow": RELEASED_TASKS}
+SIZES: Final[Mapping[Board, int]] = {
+    "atomic": RELEASED_TASKS["atomic"],
+    "workflow": RELEASED_TASKS["workflow"],
+}
 SOURCE: Final = "submitted bundle"
+Counts = TypeVar("Counts")
 
 
 class ScoredRun(NamedTuple):
@@ -44,7 +58,7 @@ def entry_of(
     """The entry of one system; a step and an end-to-end run of GTA-Atomic make one together."""
     _check_together(runs)
     manifest = runs[0].manifest
-    board: Board = "atomic" if manifest.dataset == "atomic" else "workflow"
+    board: Board = "atomic" if manifest.spec.dataset == "atomic" else "workflow"
     chosen = None
     scores: dict[MetricName, Score] = {}
     for run in runs:
@@ -57,7 +71,7 @@ def entry_of(
     headline = BOARDS[board].headline
     if headline not in scores:
         raise UsageError(
-            f"{LABELS[headline]}, by which the board is ordered, comes from an end-to-end run: "
+            f"{label_of(headline)}, by which the board is ordered, comes from an end-to-end run: "
             "name that run of the same system too."
         )
     system = label.system or system_name(manifest)
@@ -68,8 +82,8 @@ def entry_of(
         release=release,
         group=label.group,
         system=system,
-        model=manifest.system.model,
-        harness=manifest.system.harness or manifest.system.agent,
+        model=manifest.spec.system.model,
+        harness=manifest.spec.system.harness or manifest.spec.system.agent,
         dataset_digest=manifest.dataset_digest,
         scoring="strict",
         scoring_version=runs[0].scores.scoring_version,
@@ -87,29 +101,30 @@ def _check_together(runs: Sequence[ScoredRun]) -> None:
     """Several runs are one entry only where they are one system on one dataset, a mode each."""
     first = runs[0].manifest
     for run in runs[1:]:
-        if run.manifest.system != first.system:
+        if run.manifest.spec.system != first.spec.system:
             raise UsageError(f"{run.name} and {runs[0].name} are runs of different systems.")
         if run.manifest.dataset_digest != first.dataset_digest:
             raise UsageError(f"{run.name} and {runs[0].name} are runs on different datasets.")
-    if len({run.manifest.mode for run in runs}) < len(runs):
+    if len({run.manifest.spec.mode for run in runs}) < len(runs):
         raise UsageError("Two runs of one mode are two entries: submit them apart.")
 
 
 def _check_run(run: ScoredRun, board: Board) -> None:
     manifest, scores = run.manifest, run.scores
     size = SIZES[board]
-    if len(manifest.tasks) != size:
+    if len(manifest.spec.tasks) != size:
         raise UsageError(
-            f"{run.name} has {len(manifest.tasks)} tasks; the board has {size}. Run all of them."
+            f"{run.name} has {counted(len(manifest.spec.tasks), 'task')}; the board has {size}. "
+            "Run all of them."
         )
-    if manifest.epochs != 1:
-        raise UsageError(f"{run.name} has {manifest.epochs} epochs; an entry is one of them.")
-    if manifest.controls:
-        raise UsageError(f"{run.name} ran under controls ({', '.join(manifest.controls)}).")
+    if manifest.spec.epochs != 1:
+        raise UsageError(f"{run.name} has {manifest.spec.epochs} epochs; an entry is one of them.")
+    if manifest.spec.controls:
+        raise UsageError(f"{run.name} ran under controls ({', '.join(manifest.spec.controls)}).")
     if scores.n != scores.n_units:
         raise UsageError(
-            f"{run.name}: {scores.n} of {scores.n_units} units have a score; complete it by the "
-            "same `gta run` command."
+            f"{run.name}: a score for {scores.n} of {counted(scores.n_units, 'unit')}; "
+            "complete it by the same `gta run` command."
         )
 
 
@@ -123,60 +138,50 @@ def _judge(run: ScoredRun, scores: WorkflowScores, name: str | None) -> JudgeSco
         raise UsageError(f"{run.name} has no judge {name!r}; it has {', '.join(names) or 'none'}.")
     if chosen.strict.n != chosen.strict.n_units:
         raise UsageError(
-            f"{run.name}: {chosen.judge} gave {chosen.strict.n} of {chosen.strict.n_units} tasks "
-            f"a root; `gta score {run.name} --judge MODEL` asks for what is missing."
+            f"{run.name}: {chosen.judge} gave a root to {chosen.strict.n} of "
+            f"{counted(chosen.strict.n_units, 'task')}; "
+            f"`gta score {run.name} --judge MODEL` asks for what is missing."
         )
     return chosen
 
 
 def _workflow_scores(scores: WorkflowScores, judge: JudgeScores) -> dict[MetricName, Score]:
-    roots = [task.root for task in judge.tasks if task.root is not None]
-    leaves = [leaf.value for task in judge.tasks for leaf in task.leaves if leaf.value is not None]
-    passed = sum(succeeds(root, scores.root_threshold) for root in roots)
-    good = sum(succeeds(leaf, scores.leaf_threshold) for leaf in leaves)
-    made: dict[MetricName, Score] = {
-        "root_score": Score(value=round(total(roots) / len(roots), 2)),
-        "root_sr": _share(passed, len(roots)),
-        "leaf_sr": _share(good, len(leaves)),
-    }
-    if scores.tool_sr is not None:
-        made["tool_sr"] = Score(value=round(scores.tool_sr, 2))
-    return made
+    counts = count_judged(
+        judge.tasks, leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
+    )
+    return _stated(JUDGED, counts) | _stated({TOOL_SR.name: TOOL_SR}, scores.tools)
 
 
 def _atomic_scores(scores: RunScores) -> dict[MetricName, Score]:
-    pooled = scores.strict
-    if isinstance(pooled, StrictEndToEndScores):
-        names: tuple[MetricName, ...] = ("ans_acc", "ans_acc_i", "p_f1", "o_f1", "l_f1", "c_f1")
-        values = {name: getattr(pooled, name) for name in names}
-        return {
-            name: Score(value=round(value, 2))
-            for name, value in values.items()
-            if value is not None
-        }
-    counts = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictStepCounts)]
-    calls = sum(one.call_total for one in counts)
-    return {
-        "inst_acc": _share(
-            sum(one.inst_hits for one in counts), sum(one.inst_total for one in counts)
-        ),
-        "tool_acc": _share(sum(one.tool_hits for one in counts), calls),
-        "arg_acc": _share(sum(one.arg_hits for one in counts), calls),
-        "summ_acc": Score(value=round(pooled.summ_acc or 0.0, 2)),
-    }
+    if scores.mode == "step":
+        steps = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictStepCounts)]
+        return _stated(STRICT_STEP, add_counts(StrictStepCounts, steps))
+    ends = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictEndToEndCounts)]
+    return _stated(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
 
 
-def _share(k: int, n: int) -> Score:
-    return Score(value=round(100 * k / n, 2), k=k, n=n)
+def _stated(metrics: Mapping[str, Metric[Counts]], counts: Counts) -> dict[MetricName, Score]:
+    """Each metric that a board has, rounded, with the count behind it where it is one."""
+    found: dict[MetricName, Score] = {}
+    for name, row in metrics.items():
+        value = row.value(counts)
+        if name not in BOARD_METRICS or value is None:
+            continue
+        score = Score(value=round(value, 2))
+        if row.is_count:
+            k, n = map(int, row.part(counts))
+            score = Score(value=round(100 * k / n, 2), k=k, n=n)
+        found[name] = score
+    return found
 
 
 def _costs(runs: Sequence[ScoredRun]) -> Costs:
     """What the system took in all runs; not known where a part is not known."""
     used = [run.scores.usage for run in runs]
-    known = [one.cost_usd for one in used if one.cost_usd is not None]
+    cost = sum_costs(paid_cost(one.cost_usd) for one in used).total
     seconds = total(one.seconds for one in used)
     return Costs(
-        usd=round(total(known), 4) if len(known) == len(used) else None,
+        usd=None if cost is None else round(cost, 4),
         minutes=round(seconds / 60, 2) if seconds else None,
     )
 

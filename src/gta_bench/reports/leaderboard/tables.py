@@ -6,11 +6,13 @@ Published rows have no results by task, so their comparisons are unpaired, which
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast, get_args
 
 from gta_bench.errors import UsageError
-from gta_bench.metrics.consistency import ANSWERS, LABELS, TASKS, check_entry, denominator
+from gta_bench.metrics import table as metric_table
+from gta_bench.metrics.consistency import check_entry, released_size
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
+from gta_bench.records.run import RunMode
 from gta_bench.records.statistics import Interval, Standing
 from gta_bench.statistics.paired import holm
 from gta_bench.statistics.proportions import newcombe, two_proportions, wilson
@@ -18,48 +20,52 @@ from gta_bench.statistics.ranks import standings
 
 
 class BoardText(NamedTuple):
-    """What a reader is told of a board, and the metric that it is ordered by."""
+    """What a reader is told of a board; it is ordered by the primary metric of `mode`."""
 
     title: str
     page: str
     about: str
-    headline: MetricName
+    mode: RunMode
+
+    @property
+    def headline(self) -> MetricName:
+        """The metric that the board is ordered by."""
+        return cast(MetricName, metric_table.primary(self.mode).name)
 
 
 BOARDS: Final[Mapping[Board, BoardText]] = {
     "workflow": BoardText(
         "GTA-Workflow, models",
         "workflow.html",
-        "132 long, open-ended tasks with 1,156 leaves. Ordered by Root SR, the share of tasks "
-        "whose checkpoint tree passes.",
-        "root_sr",
+        "132 long, open-ended tasks with 1,156 leaves. Ordered by "
+        f"{metric_table.ROOT_SR.label}, the share of tasks whose checkpoint tree passes.",
+        "workflow",
     ),
     "workflow-30": BoardText(
         "GTA-Workflow, harnesses",
         "harnesses.html",
-        "30 of the 132 tasks with 276 leaves. Ordered by Root SR. In the published code the judge "
-        "is shown the Office and CSV files of OpenClaw and Manus, but not those of Lagent.",
-        "root_sr",
+        f"30 of the 132 tasks with 276 leaves. Ordered by {metric_table.ROOT_SR.label}. In the "
+        "published code the judge is shown the Office and CSV files of OpenClaw and Manus, but not "
+        "those of Lagent.",
+        "workflow",
     ),
     "atomic": BoardText(
         "GTA-Atomic",
         "atomic.html",
-        "229 short tool-use tasks. Ordered by AnsAcc, the right final answers of the 172 tasks "
-        "that have one.",
-        "ans_acc",
+        f"229 short tool-use tasks. Ordered by {metric_table.ANS_ACC.label}, the right final "
+        "answers of the 172 tasks that have one.",
+        "end-to-end",
     ),
 }
 # The best of a table that are set against each other: pairs grow by the square of the rows, and
 # nobody reads 100,000 of them.
 COMPARED: Final = 40
+# What an entry may state, in the order of the columns.
+BOARD_METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)
 # Leaves and calls of a task hang together, so Wilson's interval of their share is too narrow.
-NESTED: Final = frozenset({"leaf_sr", "inst_acc", "tool_acc", "arg_acc"})
-# Means of values from 0 to 1, one a task: Wilson's interval is never too narrow for them.
-MEANS: Final[Mapping[MetricName, int]] = {
-    "ans_acc": ANSWERS,
-    "ans_acc_i": TASKS,
-    "summ_acc": ANSWERS,
-}
+NESTED: Final = frozenset(
+    name for name in BOARD_METRICS if metric_table.metric(name).interval == "clustered share"
+)
 
 
 class Cell(NamedTuple):
@@ -127,7 +133,7 @@ def tables(entries: Sequence[Entry]) -> tuple[Table, ...]:
 def interval(entry: Entry, metric: MetricName) -> Interval | None:
     """Wilson's interval of a score that is a share, or a mean of values from 0 to 1."""
     score = entry.scores[metric]
-    n = score.n or MEANS.get(metric) or denominator(entry, metric)
+    n = score.n or released_size(entry, metric)
     if n is None or not 0 <= score.value <= 100:
         return None
     return wilson(_successes(score, n), n)
@@ -140,7 +146,7 @@ def _table(board: Board, release: str, entries: Sequence[Entry]) -> Table:
     ranked = sorted(
         entries, key=lambda entry: (-entry.scores[headline].value, entry.system.lower())
     )
-    metrics = tuple(name for name in LABELS if any(name in entry.scores for entry in ranked))
+    metrics = tuple(name for name in BOARD_METRICS if any(name in one.scores for one in ranked))
     comparisons, p_values = _compare(ranked, headline)
     placed = standings([entry.scores[headline].value for entry in ranked], p_values)
     rows = tuple(_row(*pair, metrics, headline) for pair in zip(ranked, placed, strict=True))
@@ -192,8 +198,8 @@ def _size(entry: Entry, headline: MetricName) -> int:
     found = interval(entry, headline) if headline in entry.scores else None
     if found is None:
         raise UsageError(
-            f"Entry {entry.id!r} has no {LABELS[headline]} between 0 and 100, by which its board "
-            "is ordered. Mend it; `gta leaderboard check` says more."
+            f"Entry {entry.id!r} has no {metric_table.label(headline)} between 0 and 100, by "
+            "which its board is ordered. Fix it; `gta leaderboard check` says more."
         )
     return found.n
 

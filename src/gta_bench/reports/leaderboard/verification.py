@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import GtaError, UsageError
-from gta_bench.metrics.consistency import LABELS
 from gta_bench.metrics.run_scores import score_run
+from gta_bench.metrics.table import label as label_of
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.leaderboard import BundleFinding, Entry
-from gta_bench.records.run import DatasetName, RunManifest, Unit, WorkflowUnit
+from gta_bench.records.run import DatasetName, RunManifest
 from gta_bench.records.scores import RunScores
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.leaderboard.bundle import OpenBundle, Refused, open_bundle
 from gta_bench.reports.leaderboard.leaks import unit_findings
@@ -24,14 +25,14 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_said, read_units, read_workflow_units
+from gta_bench.runs.logs import read_said, read_units
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.similarity.catalog import MODELS, load_similarity
 
 # Similarities are sums of floats, which another machine may add up a little differently.
 TOLERANCE: Final = 0.01
 LoadDataset = Callable[[DatasetName], Dataset]
-Units = Sequence[Unit] | Sequence[WorkflowUnit]
+Units = Sequence[AtomicUnit] | Sequence[WorkflowUnit]
 
 
 class Checked(NamedTuple):
@@ -94,8 +95,8 @@ def _findings(
 
 def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
     """Score a run of the bundle from its logs and verdicts."""
-    if manifest.mode == "workflow":
-        found = read_workflow_units(log_folder(run), manifest.tasks, manifest.epochs)
+    if manifest.spec.mode == "workflow":
+        found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
         scores = score_workflow(
             found.units,
             read_verdicts(run).values(),
@@ -103,7 +104,7 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
             not_run=found.not_run,
         )
         return _Again(ScoredRun(f"run {run.name}", manifest, scores), found.units)
-    atomic = read_units(log_folder(run), manifest.tasks, manifest.epochs)
+    atomic = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
     stated = read_scores(run).similarity
     name = next((name for name in MODELS if stated.startswith(name)), None)
     if name is None:
@@ -111,7 +112,7 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
     similar = load_similarity(name)
     rescored = score_run(
         atomic.units,
-        manifest.mode,
+        manifest.spec.mode,
         similarity=similar.measure,
         similarity_name=similar.name,
         comparable=similar.comparable,
@@ -122,7 +123,7 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
 
 def _task_findings(one: _Again, dataset: Dataset) -> Iterator[BundleFinding]:
     """The tasks are all of the dataset's, and as the dataset has them."""
-    missing = sorted({*dataset.tasks} ^ {*one.run.manifest.tasks})
+    missing = sorted({*dataset.tasks} ^ {*one.run.manifest.spec.tasks})
     if missing:
         yield BundleFinding(
             check="tasks", message=f"task {missing[0]} is not both in the run and in the dataset"
@@ -146,11 +147,11 @@ def _score_findings(bundle: OpenBundle, again: Sequence[_Again]) -> Iterator[Bun
         stated, true = entry.scores.get(metric), rebuilt.scores.get(metric)
         if stated is None or true is None:
             said = "is missing" if stated is None else "does not come from these runs"
-            yield BundleFinding(check="scores", message=f"{LABELS[metric]} {said}")
+            yield BundleFinding(check="scores", message=f"{label_of(metric)} {said}")
         elif (stated.k, stated.n) != (true.k, true.n) or abs(stated.value - true.value) > TOLERANCE:
             yield BundleFinding(
                 check="scores",
-                message=f"{LABELS[metric]} is {stated.value:.2f} in the entry and "
+                message=f"{label_of(metric)} is {stated.value:.2f} in the entry and "
                 f"{true.value:.2f} by the logs",
             )
     for field in sorted(Entry.model_fields.keys() - {"scores", "notes", "id", "release"}):

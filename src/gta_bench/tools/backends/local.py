@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
 from gta_bench.errors import ToolUnavailable
+from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.backends.boxes import Box
-from gta_bench.tools.backends.weights import KNOWN, Weights, present
 from gta_bench.tools.backends.workers import shared_workers
 from gta_bench.tools.contract import Availability, Available, Equipment, Unavailable
+from gta_bench.weights import KNOWN, Weights, present
 
-EXTRA = "pip install 'gta-bench[tools]'"
 DETECTOR = KNOWN["ssd-mobilenet-v3"]
 PAINTER = KNOWN["magenta-26-styles"]
 
@@ -88,8 +87,10 @@ def _model(equipment: Equipment, weights: Weights, module: str, distribution: st
 
 def lacking(*modules: str) -> Unavailable | None:
     """What is missing of these modules, none of which is imported."""
-    absent = [module for module in modules if find_spec(module) is None]
-    return Unavailable(f"not installed: {', '.join(absent)}.", EXTRA) if absent else None
+    absent = missing_packages(*modules)
+    if not absent:
+        return None
+    return Unavailable(f"not installed: {', '.join(absent)}.", install_command("tools"))
 
 
 @cache

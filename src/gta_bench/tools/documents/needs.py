@@ -1,12 +1,12 @@
 """What a document tool needs here, told apart cheaply and without importing anything heavy."""
 
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Final
 
+from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.contract import Equipment, Unavailable
 
-INSTALL: Final = "pip install 'gta-bench[documents]'"
+INSTALL: Final = install_command("documents")
 
 
 def first_missing(*found: Unavailable | None) -> Unavailable | None:
@@ -21,7 +21,7 @@ def jail(equipment: Equipment) -> Unavailable | None:
 
 def packages(**modules: str) -> Unavailable | None:
     """Packages by the module that each brings, such as `openpyxl="openpyxl"`."""
-    missing = [package for package, module in modules.items() if find_spec(module) is None]
+    missing = [package for package, module in modules.items() if missing_packages(module)]
     if not missing:
         return None
     return Unavailable(f"{_package(missing[0])} is not installed.", INSTALL)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gta_bench.tools.backends.weights import KNOWN, present
+from gta_bench.weights import KNOWN, present
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,20 +1,18 @@
 """Python packages of the extra `media`: whether they are here, and which versions ran."""
 
 from importlib.metadata import version
-from importlib.util import find_spec
 
+from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.contract import Unavailable
-
-MEND = "pip install 'gta-bench[media]'"
 
 
 def missing(*modules: str) -> Unavailable | None:
     """Packages that are not installed, found without importing any."""
-    absent = [module for module in modules if find_spec(module) is None]
+    absent = missing_packages(*modules)
     if not absent:
         return None
     verb = "is" if len(absent) == 1 else "are"
-    return Unavailable(f"{' and '.join(absent)} {verb} not installed.", MEND)
+    return Unavailable(f"{' and '.join(absent)} {verb} not installed.", install_command("media"))
 
 
 def named(*packages: str) -> str:

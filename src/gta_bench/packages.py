@@ -1,0 +1,33 @@
+"""Optional packages: which are missing here, and the command that installs them."""
+
+from importlib.util import find_spec
+
+from gta_bench.errors import EnvironmentProblem
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra.
+
+    >>> install_command("tools")
+    "pip install 'gta-bench[tools]'"
+    """
+    return f"pip install 'gta-bench[{extra}]'"
+
+
+def missing_packages(*modules: str) -> list[str]:
+    """Those of the top-level modules that are not installed; none is imported."""
+    return [module for module in modules if find_spec(module) is None]
+
+
+def require_packages(user: str, *modules: str, extra: str) -> None:
+    """Raise EnvironmentProblem if a module is missing; `user` is the command that needs them.
+
+    Call it before anything is written or paid for.
+    """
+    missing = missing_packages(*modules)
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise EnvironmentProblem(
+            f"{user} needs {', '.join(missing)}, which {verb} not installed: "
+            f"{install_command(extra)}"
+        )

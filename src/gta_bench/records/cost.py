@@ -1,0 +1,55 @@
+"""What was paid, in US dollars, and the one way to add it up."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gta_bench.records.units import Usage
+from gta_bench.records.verdicts import Scored, VerdictRow
+
+
+class Cost(NamedTuple):
+    """A cost of which a part may be unknown; `Cost()` is that of something that asked no model.
+
+    `known` is a lower bound: budgets are held to it. It is None while no amount is known.
+    `unknown` says that something was paid for at a price that nobody knows.
+    """
+
+    known: float | None = None
+    unknown: bool = False
+
+    @property
+    def total(self) -> float | None:
+        """The cost to show: None if any part of it is unknown, or if no amount was recorded.
+
+        Results of foreign systems that state nothing look like those that asked no model, so
+        a sum without a single amount is None and not 0.
+        """
+        return None if self.unknown else self.known
+
+
+def sum_costs(parts: Iterable[Cost]) -> Cost:
+    """Add up costs; the sum is unknown as soon as one part is."""
+    found = list(parts)
+    amounts = [part.known for part in found if part.known is not None]
+    return Cost(
+        known=math.fsum(amounts) if amounts else None,
+        unknown=any(part.unknown for part in found),
+    )
+
+
+def paid_cost(amount: float | None) -> Cost:
+    """The cost of something that was paid for; None means that nobody knows the price."""
+    return Cost(unknown=True) if amount is None else Cost(known=amount)
+
+
+def recorded_cost(record: Usage | VerdictRow) -> Cost:
+    """What a unit or a verdict cost. Without an amount it was free if nothing was asked.
+
+    A unit asked nothing if it has neither model calls nor tokens; a verdict, if it has no tokens
+    and no score, such as one whose call failed.
+    """
+    asked = record.input_tokens + record.output_tokens > 0 or (
+        record.model_calls > 0 if isinstance(record, Usage) else isinstance(record.verdict, Scored)
+    )
+    return paid_cost(record.cost_usd) if asked or record.cost_usd is not None else Cost()

@@ -1,0 +1,56 @@
+"""What stands beside a run's number, because the number alone would be taken for more than it is.
+
+A badge is a few words: fewer tasks than the dataset has, a scripted model or judge, and which
+similarity compared free text.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gta_bench.errors import counted
+from gta_bench.records.run import DatasetName, RunManifest
+from gta_bench.records.scores import RunScores
+
+# Tasks of the datasets as released.
+RELEASED_TASKS: Final[Mapping[DatasetName, int]] = {"atomic": 229, "workflow": 132}
+# Providers that answer from a script, as in the demo and in tests.
+SCRIPTED: Final = ("mockllm", "scripted")
+# Agents of ours that ask no model.
+SCRIPTED_AGENTS: Final = ("gold", "silent")
+
+
+def run_badges(manifest: RunManifest) -> tuple[str, ...]:
+    """What a run's number is not: one of the whole dataset, or one of a real model."""
+    return (*_task_badges(manifest), *_model_badges(manifest))
+
+
+def similarity_badge(scores: RunScores) -> str:
+    """Which model compared free text."""
+    return f"similarity {scores.similarity}"
+
+
+def judge_badges(judge: str) -> tuple[str, ...]:
+    """What a judge's number is not: one of a real model."""
+    return ("scripted judge",) if _is_scripted(judge) else ()
+
+
+def _task_badges(manifest: RunManifest) -> list[str]:
+    chosen, released = len(manifest.spec.tasks), RELEASED_TASKS[manifest.spec.dataset]
+    every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
+    badges = []
+    if chosen < every:
+        badges.append(f"subset: {chosen:,} of {counted(every, 'task')}")
+    if every != released:
+        badges.append(f"dataset of {counted(every, 'task')}, not the released {released}")
+    return badges
+
+
+def _model_badges(manifest: RunManifest) -> list[str]:
+    system = manifest.spec.system
+    if system.agent in SCRIPTED_AGENTS:
+        return [f"scripted agent ({system.agent})"]
+    return ["scripted model"] if _is_scripted(system.model) else []
+
+
+def _is_scripted(model: str) -> bool:
+    return model.partition("/")[0] in SCRIPTED

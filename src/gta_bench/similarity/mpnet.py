@@ -1,0 +1,133 @@
+"""all-mpnet-base-v2 in numpy: the published similarity without torch.
+
+The model's own file is read, and its arithmetic is done here in the same precision. Embeddings
+differ from those of sentence-transformers by less than 1e-6 (docs/decisions/0020-installation.md).
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from gta_bench.similarity.model import Similarity
+from gta_bench.weights import MPNET, check_files
+
+Array = npt.NDArray[np.float32]
+
+# Longer texts are cut here, as sentence-transformers does by the model's settings.
+LONGEST = 384
+# Positions are counted from the number after that of padding.
+FIRST_POSITION = 2
+NORM_EPSILON = np.float32(1e-5)
+FARTHEST = 128
+
+
+def load(folder: Path) -> Similarity:
+    """The model in that folder, after a check that it is the published one."""
+    check_files(MPNET, folder)
+    encode = cache(Encoder(folder).encode)
+
+    def measure(first: str, second: str) -> float:
+        # Kept for parity: each text is encoded alone and a negative cosine counts as 0.
+        return min(max(float(encode(first) @ encode(second)), 0.0), 1.0)
+
+    name = f"{MPNET.name} (sha256 {MPNET.files[0].sha256[:12]})"
+    return Similarity(name, comparable=True, measure=measure)
+
+
+class Encoder:
+    """MPNet with mean pooling, by the weights and the vocabulary in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        self._tensors: Mapping[str, Array] = tensors
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(LONGEST)
+        self._bias = tensors["encoder.relative_attention_bias.weight"]
+        layers = {name.split(".")[2] for name in tensors if name.startswith("encoder.layer.")}
+        self._layers = len(layers)
+
+    def encode(self, text: str) -> Array:
+        """The text's embedding, of length 1."""
+        ids = self._tokenizer.encode(text).ids
+        words = self._tensors["embeddings.word_embeddings.weight"][ids]
+        places = np.arange(len(ids)) + FIRST_POSITION
+        states = words + self._tensors["embeddings.position_embeddings.weight"][places]
+        states = self._norm("embeddings.LayerNorm", states)
+        bias = self._bias[distance_buckets(len(ids), len(self._bias))].transpose(2, 0, 1)
+        for number in range(self._layers):
+            states = self._layer(f"encoder.layer.{number}", states, bias)
+        pooled: Array = states.mean(axis=0)
+        embedding: Array = pooled / np.float32(max(float(np.linalg.norm(pooled)), 1e-12))
+        return embedding
+
+    def _layer(self, name: str, states: Array, bias: Array) -> Array:
+        attended = self._attend(f"{name}.attention.attn", states, bias)
+        states = self._norm(f"{name}.attention.LayerNorm", states + attended)
+        inner = gelu(self._dense(f"{name}.intermediate.dense", states))
+        outer = self._dense(f"{name}.output.dense", inner)
+        return self._norm(f"{name}.output.LayerNorm", states + outer)
+
+    def _attend(self, name: str, states: Array, bias: Array) -> Array:
+        heads = partial(self._heads, states=states, count=len(bias))
+        queries, keys, values = (heads(f"{name}.{part}") for part in "qkv")
+        scale = np.float32(1 / math.sqrt(queries.shape[-1]))
+        scores = queries @ keys.transpose(0, 2, 1) * scale + bias
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        mixed = (shares @ values).transpose(1, 0, 2).reshape(states.shape)
+        return self._dense(f"{name}.o", mixed)
+
+    def _heads(self, name: str, states: Array, count: int) -> Array:
+        """The states by attention head: head, position, value."""
+        whole = self._dense(name, states)
+        return whole.reshape(len(states), count, -1).transpose(1, 0, 2)
+
+    def _dense(self, name: str, states: Array) -> Array:
+        return states @ self._tensors[f"{name}.weight"].T + self._tensors[f"{name}.bias"]
+
+    def _norm(self, name: str, states: Array) -> Array:
+        centered = states - states.mean(axis=-1, keepdims=True)
+        variance = (centered * centered).mean(axis=-1, keepdims=True)
+        scaled = centered / np.sqrt(variance + NORM_EPSILON)
+        normed: Array = scaled * self._tensors[f"{name}.weight"] + self._tensors[f"{name}.bias"]
+        return normed
+
+
+def distance_buckets(length: int, buckets: int) -> npt.NDArray[np.int64]:
+    """For every pair of positions the bucket of their distance: exact when near, then by logarithm.
+
+    Half of the buckets are for what stands before a position, half for what stands after it.
+    """
+    places = np.arange(length)
+    ahead = places[None, :] - places[:, None]
+    distance, half = np.abs(ahead), buckets // 2
+    near = half // 2
+    # In single precision as in the original: a double would put some distances elsewhere.
+    ratio = np.maximum(distance, 1).astype(np.float32) / np.float32(near)
+    steps = np.log(ratio) / np.float32(math.log(FARTHEST / near)) * np.float32(half - near)
+    far = np.minimum(near + steps.astype(np.int64), half - 1)
+    found: npt.NDArray[np.int64] = np.where(distance < near, distance, far)
+    return found + half * (ahead > 0)
+
+
+def gelu(values: Array) -> Array:
+    """The Gaussian error linear unit.
+
+    numpy has no error function; this one is off by 1.5e-7 at most (Abramowitz, Stegun, 7.1.26).
+    """
+    scaled = values * np.float32(math.sqrt(0.5))
+    size = np.abs(scaled)
+    term = 1 / (1 + np.float32(0.3275911) * size)
+    sum_ = np.float32(1.061405429)
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        sum_ = sum_ * term + np.float32(factor)
+    error = np.copysign(1 - sum_ * term * np.exp(-size * size), scaled)
+    shaped: Array = values * np.float32(0.5) * (1 + error)
+    return shaped

@@ -1,0 +1,200 @@
+"""Every command of the first tutorials, as a newcomer gives them.
+
+From the built wheel, with only what the page installs, in an empty folder, as an ordinary user, in
+the order of the page. A small real model is the model and the judge. Three things are replaced:
+data is found through GTA_DATA instead of being fetched, the addresses of the page's gta.toml are
+those of real servers here, and what the reader brings (results, a product) lies there already.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gta_bench.harnesses.choice import free_port
+from tests.confine.users import NOBODY, as_nobody
+from tests.conftest import REPOSITORY
+from tests.docs.blocks import ALL
+from tests.docs.test_console_blocks import pattern, write_files, write_results
+from tests.llm_server import llm_server
+from tests.needs import needs
+from tests.packaging.releases import built_release
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback"), needs("bwrap")]
+
+TUTORIALS = REPOSITORY / "docs" / "tutorials"
+PAGES = [TUTORIALS / f"{name}.md" for name in ("first-model", "first-harness")]
+# Servers that a page names, and what stands there in its commands.
+MODELS = re.compile(r"http://localhost:800[01]/v1")
+PRODUCT = "http://localhost:8010"
+
+
+class Command(NamedTuple):
+    """A command line of a page, with the output lines that the page shows below it."""
+
+    line: str
+    shown: list[str]
+
+
+def commands(page: Path) -> Iterator[Command]:
+    """Every command line of the page, whatever its program is."""
+    for block in ALL:
+        if block.page != page or block.language not in ("console", "sh"):
+            continue
+        text = block.text.replace("\\\n", " ")
+        if block.language == "console":
+            for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+                line, *shown = part.rstrip("\n").split("\n")
+                yield Command(line, shown)
+        else:
+            lines = (line.partition("  #")[0].strip() for line in text.splitlines())
+            yield from (Command(line, []) for line in lines if line and not line.startswith("#"))
+
+
+class Newcomer:
+    """An ordinary user with a home, an environment and nothing of the repository."""
+
+    def __init__(self, folder: Path, wheel: Path, data: Path, model: str, product: str) -> None:
+        self.home, self.environment = folder / "home", folder / "venv"
+        self.home.mkdir()
+        os.chown(self.home, NOBODY, NOBODY)
+        self._wheel, self._model, self._product = wheel, model, product
+        self._variables = {
+            "HOME": str(self.home),
+            "PATH": f"{self.environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "GTA_DATA": str(data),
+            "PRODUCT_KEY": "secret",
+        }
+        uv("venv", "--quiet", "--python", _python(), self.environment)
+
+    def brings(self, page: Path) -> None:
+        """The files that the page tells to make, and finished results of the first tasks."""
+        write_files(page, self.home)
+        write_results(self.home)
+        if not (self.home / "my_agent.py").exists():
+            write_files(TUTORIALS / "first-harness.md", self.home)
+            write_files(page, self.home)
+        settings = self.home / "gta.toml"
+        if settings.exists():
+            settings.write_text(MODELS.sub(self._model, settings.read_text("utf-8")), "utf-8")
+        for path in (self.home, *self.home.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+
+    def installs(self, what: list[str]) -> None:
+        wheel = [f"{self._wheel}{one.removeprefix('gta-bench')}" for one in what]
+        uv("pip", "install", "--quiet", "--python", self.environment, *wheel)
+
+    def runs(self, words: list[str]) -> tuple[int, str]:
+        own = [word.replace(PRODUCT, self._product) for word in words]
+        done = subprocess.run(
+            as_nobody(own), cwd=self.home, env=self._variables, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def looks(self, words: list[str]) -> str:
+        """A viewer, until it says where it is; then Ctrl-C."""
+        process = subprocess.Popen(
+            as_nobody(words),
+            cwd=self.home,
+            env=self._variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "http://" in line:
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+        process.stdout.close()
+        return said
+
+
+def uv(*arguments: str | Path) -> None:
+    command = [Path(sys.executable).parent / "uv", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def _python() -> Path:
+    """An interpreter that an ordinary user can start: ours may lie in root's home."""
+    of_system = Path(f"/usr/bin/python3.{sys.version_info.minor}")
+    return of_system if of_system.exists() else Path(sys.executable)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return next(built_release(tmp_path_factory.mktemp("dist")).glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    # It has little to say and does not know when to stop.
+    with llm_server(longest_reply=96) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def product() -> Iterator[str]:
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "product_service:app", "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--log-level", "error"],
+        cwd=REPOSITORY / "examples",
+        env={**os.environ, "PRODUCT_KEY": "secret"},
+    )
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_the_page_works(
+    page: Path, wheel: Path, data_dir: Path, model: str, product: str
+) -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gta-first-")))
+        folder.chmod(0o755)
+        reader = Newcomer(folder, wheel, _readable(data_dir, folder), model, product)
+        reader.brings(page)
+        for command in commands(page):
+            words = shlex.split(command.line)
+            began = time.monotonic()
+            if words[:2] == ["pip", "install"]:
+                reader.installs(words[2:])
+            elif words[:3] == ["gta", "data", "fetch"]:
+                continue
+            elif words[:2] == ["gta", "view"]:
+                assert "http://" in reader.looks(words), command.line
+            else:
+                code, said = reader.runs(words)
+                assert code == 0, f"{page.name}: {command.line}\n{said[-3000:]}"
+                for line in command.shown:
+                    assert re.search(pattern(line), said), (
+                        f"{command.line}: {line!r} not in\n{said}"
+                    )
+            print(f"{time.monotonic() - began:6.1f} s  {command.line}")
+
+
+def _readable(data: Path, folder: Path) -> Path:
+    """The released data where an ordinary user can read them."""
+    copied = folder / "data"
+    for name in ("gta_atomic", "gta_workflow"):
+        shutil.copytree(data / name, copied / name)
+    return copied
