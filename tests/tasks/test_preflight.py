@@ -113,10 +113,20 @@ def test_a_server_that_gives_no_reply_is_named(
 ) -> None:
     monkeypatch.setattr(preflight, "PAUSE", 0.0)
     if behaviour == "hang":
-        monkeypatch.setattr(preflight, "SECONDS", 0.5)
+        monkeypatch.setattr(preflight, "LONGEST", 0.5)
     server.preflight = behaviour
     words = refused(step("--model", "good"))
     assert words.startswith(f"Model 'openai-api/local/good' at {server.url} {said}"), words
+
+
+def test_a_slow_server_is_named_and_waited_for(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "SECONDS", 0.0)
+    result = step("--model", "good")
+    assert result.exit_code == 0
+    slow = f"Model 'openai-api/local/good' at {server.url} gave no answer within 0 s; waiting up to"
+    assert slow in result.stderr
 
 
 def test_a_server_that_is_busy_is_asked_by_the_run(server: ChatServer) -> None:

@@ -64,7 +64,7 @@ def atomic_command(
             say_estimate(run, estimate_run(run.manifest, run.resources, run.out))
         return
     similar = load_similarity(chosen_similarity(settings.scoring))
-    check_start(planned.runs, ask=preflight, watching=unit_bar)
+    check_start(planned.runs, ask=preflight, watching=unit_bar, say=say)
     with planned.backend() as backend:
         complete = [_run(run, backend, similar) for run in planned.runs]
     write_reports([run.out for run in planned.runs])

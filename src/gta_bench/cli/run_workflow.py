@@ -94,7 +94,7 @@ def workflow_command(
             own = estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
             say_estimate(run, [*own, *_estimate_judges(run, judging, rounds)])
         return
-    check_start(planned.runs, judging, ask=preflight, watching=unit_bar)
+    check_start(planned.runs, judging, ask=preflight, watching=unit_bar, say=say)
     folders: list[StorePath] = []
     complete = True
     with planned.backend() as backend:

@@ -170,7 +170,7 @@ def _judge(
 
     judging = plan_judging(judges, settings, cascade=cascade)
     if preflight:
-        check_judges(judging, run)
+        check_judges(judging, run, say)
     return any(one.stopped for one in judge_with_bar(run, judging, backend))
 
 

@@ -57,8 +57,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# With what a command needs to begin, less than ten seconds until a problem is named.
+# With what a command needs to begin, less than ten seconds until a problem is named. A server that
+# took the request may be slow or still starting: that is said, and it gets a minute.
 SECONDS = 6.0
+LONGEST = 60.0
 PAUSE = 1.0
 REQUEST = "Reply with the word: ready"
 REPLY_TOKENS = 16
@@ -73,6 +75,8 @@ LEAST_BYTES = 2**20  # on the disk of a run that begins
 Start = tuple[StorePath, RunManifest, Resources]
 # Opens a bar for what is done under that name.
 Watching = Callable[[str], AbstractContextManager[Listener]]
+# Says a line to whoever waits.
+Say = Callable[[str], None]
 
 
 class Asked(NamedTuple):
@@ -101,6 +105,7 @@ def check_start(
     ask: bool = True,
     model: Model | None = None,
     watching: Watching = lambda _: nullcontext(lambda _: None),
+    say: Say = logger.warning,
 ) -> None:
     """Raise what would keep the runs from starting; a run with nothing left to do asks nobody.
 
@@ -120,13 +125,13 @@ def check_start(
     if judging is not None:
         asked += _open_judges(judging, [out for out, *_ in runs])
     if ask:
-        asyncio.run(_ask_all(asked))
+        asyncio.run(_ask_all(asked, say))
         _try_harnesses(left, watching)
 
 
-def check_judges(judging: "Judging", run: StorePath) -> None:
+def check_judges(judging: "Judging", run: StorePath, say: Say) -> None:
     """Ask each judge once that has not scored all of the run yet."""
-    asyncio.run(_ask_all(_open_judges(judging, [run])))
+    asyncio.run(_ask_all(_open_judges(judging, [run]), say))
 
 
 def check_place(out: StorePath) -> None:
@@ -179,7 +184,7 @@ def _is_judged(run: StorePath, judge: "Judge") -> bool:
     return table is not None and table.repeats >= judge.repeats and table.strict.n == units
 
 
-async def _ask_all(asked: Sequence[Asked]) -> None:
+async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
     """Ask all at once; the first one in order that gives no answer is named."""
     different = [
         one
@@ -187,22 +192,25 @@ async def _ask_all(asked: Sequence[Asked]) -> None:
         if one.chosen.name.partition("/")[0] not in SCRIPTED
         and (one.role, one.chosen) not in [(other.role, other.chosen) for other in asked[:number]]
     ]
-    for refusal in await asyncio.gather(*map(_refusal, different)):
+    for refusal in await asyncio.gather(*(_refusal(one, say) for one in different)):
         if refusal is not None:
             raise EnvironmentProblem(refusal)
 
 
-async def _refusal(asked: Asked) -> str | None:
+async def _refusal(asked: Asked, say: Say) -> str | None:
     """Why the model cannot be used; None where it answers."""
+    slow = f"{asked} gave no answer within {SECONDS:g} s; waiting up to {LONGEST:g} s ({SKIP})."
+    notice = asyncio.get_running_loop().call_later(SECONDS, say, slow)
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(LONGEST):
             return await _tried(asked)
     except TimeoutError:
         return (
-            f"{asked} gave no answer within {SECONDS:g} s. Wait until the server is ready, correct "
+            f"{asked} gave no answer within {LONGEST:g} s. Wait until the server is ready, correct "
             f"`base_url` of [models] in gta.toml, or {SKIP}."
         )
     finally:
+        notice.cancel()
         await asked.model.api.aclose()
 
 
