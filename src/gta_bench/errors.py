@@ -4,6 +4,7 @@ GtaError                 told to the user in one line: what, where, what next
 ├── UsageError           exit 2: the command cannot mean anything
 ├── ConfigError          exit 2: gta.toml has a wrong key, type or name
 ├── EnvironmentProblem   exit 3: something this machine lacks
+│   └── RequestRefused   exit 3: a request of ours that a model's provider does not take
 ├── DatasetError         exit 3: benchmark files that cannot become records
 ├── FetchError           exit 3: a download or an archive that must not be used
 ├── RunError             exit 2: a run directory that is not what the command needs
@@ -63,6 +64,20 @@ def fault_words(raised: BaseException) -> str:
     return f"{type(told).__name__}: {lines[0][:_SHOWN]}"
 
 
+def fault_status(raised: BaseException) -> int | None:
+    """The HTTP status of an exception or of what caused it; None where no server gave one."""
+    found = map(_status, raised_chain(raised))
+    return next((status for status in found if status is not None), None)
+
+
+def _status(exc: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        value = getattr(exc, name, None)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None
+
+
 def was_stopped(noted: str) -> bool:
     """Whether a unit did not begin or was interrupted; neither is a failure."""
     return noted.endswith(NOT_BEGUN) or noted.startswith(_CANCELLED)
@@ -101,6 +116,10 @@ class EnvironmentProblem(GtaError):
     """This machine lacks something; the message says how to mend it."""
 
     exit_code = 3
+
+
+class RequestRefused(EnvironmentProblem):
+    """A model's provider refuses what we sent: a wrong option, or a bug of ours; never a score."""
 
 
 class DatasetError(GtaError):

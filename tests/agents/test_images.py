@@ -53,7 +53,7 @@ def test_attached_images_stand_beside_the_request_as_data(name: str, tmp_path: P
     assert image.startswith("data:image/")
     request = next(m for m in listening.messages[0] if pictures([m]))
     assert isinstance(request.content[0], ContentText)
-    assert request.text == "What does the bière cost?"
+    assert request.text.endswith("What does the bière cost?")
     assert str(tmp_path) not in "".join(m.model_dump_json() for m in listening.messages[0])
 
 
@@ -71,7 +71,7 @@ def test_only_the_first_request_carries_the_images() -> None:
             ),
         )
         shown = [m.text for m in listening.messages[0] if pictures([m])]
-        assert shown == ["One?"]
+        assert [text.rpartition("\n")[2] for text in shown] == ["One?"]
 
 
 def test_files_that_are_no_images_are_not_attached() -> None:

@@ -9,7 +9,9 @@ from gta_bench.agents.contract import AgentFactory, Setup
 from gta_bench.agents.history import History, RefusedTurn, dataset_files, step_histories
 from gta_bench.agents.messages import chosen_model
 from gta_bench.agents.react import react, react_messages, react_upstream, upstream_messages
+from gta_bench.agents.toolcalling import toolcalling
 from gta_bench.datasets.model import AtomicDataset
+from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
@@ -58,8 +60,7 @@ def test_our_history_is_written_as_the_prompt_asks_with_results_from_the_user() 
     messages = react_messages(HISTORIES[-1], TOOLS)
     assert messages[0].role == "system"
     assert shown(messages[1:]) == [
-        ("user", FILES),
-        ("user", QUESTION),
+        ("user", f"{FILES}\n\n{QUESTION}"),
         ("assistant", 'Action: OCR\nAction Input: {"image": "inputs/menu.jpg"}'),
         ("user", "Response: (0, 0, 9, 9) Bière 7"),
         (
@@ -105,8 +106,7 @@ def test_upstream_shows_its_own_turns_with_markers_and_a_word_before_the_last() 
 
 def test_our_own_turns_look_like_the_references() -> None:
     assert shown(react_messages(OWN, TOOLS)[1:]) == [
-        ("user", FILES),
-        ("user", QUESTION),
+        ("user", f"{FILES}\n\n{QUESTION}"),
         ("assistant", "Hm."),
         ("user", "Response: Please follow the format"),
         ("assistant", OWN_WORDS),
@@ -137,7 +137,7 @@ CALL = 'Thought: t\nAction: OCR\nAction Input: {"image": "inputs/menu.jpg"}'
 def test_a_call_is_decided(agent: AgentFactory) -> None:
     decision = decide(agent, HISTORIES[0], setup=Setup(model=model_saying(CALL)))
     assert decision.step == CallStep(name="OCR", arguments={"image": "inputs/menu.jpg"})
-    assert decision.calls == 1
+    assert decision.calls == (decision.step,)
     assert decision.output is not None
     assert decision.output.completion == CALL
 
@@ -148,7 +148,7 @@ def test_an_answer_is_decided(agent: AgentFactory) -> None:
     decision = decide(agent, HISTORIES[-1], setup=setup)
     assert isinstance(decision.step, AnswerStep)
     assert decision.step.content.strip() == "7"
-    assert decision.calls == 0
+    assert decision.calls == ()
 
 
 def test_an_empty_reply_is_malformed_for_us_and_no_action_for_upstream() -> None:
@@ -159,9 +159,31 @@ def test_an_empty_reply_is_malformed_for_us_and_no_action_for_upstream() -> None
     assert theirs.step.name == "NoAction"
 
 
-def test_an_output_without_choices_is_an_empty_reply() -> None:
+@pytest.mark.parametrize("agent", [react, react_upstream, toolcalling])
+def test_an_output_without_choices_is_no_reply_at_all(agent: AgentFactory) -> None:
     setup = Setup(model=model_saying(ModelOutput(model="mockllm")))
-    assert isinstance(decide(react, HISTORIES[0], setup=setup).step, MalformedStep)
+    with pytest.raises(EnvironmentProblem, match="has no choices"):
+        decide(agent, HISTORIES[0], setup=setup)
+
+
+@pytest.mark.parametrize("agent", [react, react_upstream])
+def test_the_engines_words_about_an_overflow_are_no_answer(agent: AgentFactory) -> None:
+    """Inspect puts the provider's error into the place of the reply."""
+    full = ModelOutput.from_content("m", "Final Answer: too long", stop_reason="model_length")
+    decision = decide(agent, HISTORIES[0], setup=Setup(model=model_saying(full)))
+    assert isinstance(decision.step, MalformedStep)
+    assert (decision.stop, decision.step.content) == ("context", "")
+
+
+def test_an_answer_that_was_cut_off_is_none_but_a_whole_call_is_one() -> None:
+    cut = ModelOutput.from_content("m", "Final Answer: It costs", stop_reason="max_tokens")
+    decision = decide(react, HISTORIES[0], setup=Setup(model=model_saying(cut)))
+    assert isinstance(decision.step, MalformedStep)
+    assert decision.stop == "cut off"
+    call = ModelOutput.from_content("m", CALL, stop_reason="max_tokens")
+    decision = decide(react, HISTORIES[0], setup=Setup(model=model_saying(call)))
+    assert isinstance(decision.step, CallStep)
+    assert decision.stop == "cut off"
 
 
 def test_upstreams_client_strips_a_reply_before_it_is_read() -> None:

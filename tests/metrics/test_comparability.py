@@ -63,7 +63,7 @@ def rescored(**changes: object) -> ComparedRun:
         (judged(manifest=manifest(tasks=("9",))), "the runs have no task in common"),
         (
             rescored(scoring_version=1),
-            "the scoring versions differ (2 and 1); run `gta score` on both",
+            "the scoring versions differ (3 and 1); run `gta score` on both",
         ),
         (
             rescored(leaf_threshold=6),
@@ -92,7 +92,7 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
         ({}, None),
         ({"tools": "http://a"}, "tools: local and http://a"),
         ({"network": "open"}, "network: none and open"),
-        ({"max_turns": 20}, "max_turns: none and 20"),
+        ({"max_turns": 20}, "max_turns: none and 20; max_calls: none and 32"),
         ({"control_seed": 7}, "control_seed: 0 and 7"),
         (
             {"limits": Limits(seconds=1800, cost_usd=0.5)},
@@ -112,7 +112,7 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
 )
 def test_what_must_be_told(changes: dict[str, object], caution: str | None) -> None:
     other = judged(manifest=manifest(**changes))
-    assert cautions(judged(), other) == ([] if caution is None else [caution])
+    assert "; ".join(cautions(judged(), other)) == (caution or "")
 
 
 def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> None:

@@ -125,6 +125,11 @@ def test_a_task_end_to_end_has_one_cause(trace: Trace | None, cause: FailureCaus
     assert atomic(trace, "end-to-end") == expected
 
 
+@pytest.mark.parametrize("trace", [(), (OCR, ReplyStep())])
+def test_a_dialogue_that_outgrew_the_window_did_not_use_up_its_turns(trace: Trace) -> None:
+    assert atomic(trace, "end-to-end", stops=("context",)) == (("task", "context"),)
+
+
 def test_an_image_that_was_asked_for_otherwise() -> None:
     draw = CallStep(name="DrawBox", arguments={"bbox": "(1, 2, 3, 4)"})
     task = make_task(draw, SAID).model_copy(update={"answer": None})
@@ -194,6 +199,7 @@ def leaf(
         ({"trace": (CRASH,)}, 2.0, "infrastructure"),
         ({"trace": (EMPTY,), "deliverables": (FILE,)}, 2.0, "wrong content"),
         ({"trace": (OCR,), "deliverables": (FILE,)}, 2.0, "turn limit"),
+        ({"trace": (OCR,), "stops": ("context",)}, 2.0, "context"),
         ({"trace": (failed(OCR, "TOOL_ERROR"), SAID)}, 2.0, "tool error"),
         ({"trace": (failed(ELSE, "API_ERROR"), SAID)}, 2.0, "wrong tool"),
         (

@@ -52,6 +52,13 @@ def test_an_end_to_end_run_of_the_reference_has_its_maximum_too(
     assert scores.strict.model_dump()["p_f1"] == 100
 
 
+def test_replies_that_did_not_end_in_the_ordinary_way_are_counted_by_kind() -> None:
+    first = unit("a", stops=("call as text", "cut off"))
+    scores = scored([first, unit("b", stops=("cut off", "context"))])
+    assert scores.stops == {"cut off": 2, "context": 1, "call as text": 1}
+    assert scored([unit("a")]).stops == {}
+
+
 def test_a_failure_that_is_not_the_systems_is_unscored_and_not_zero() -> None:
     scores = scored([unit("a"), unit("b", trace=None, failure="HTTP 500")])
     assert (scores.n, scores.n_units) == (1, 2)

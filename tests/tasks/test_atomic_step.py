@@ -12,7 +12,7 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
@@ -95,6 +95,20 @@ def test_an_empty_reply_is_malformed_and_scores_nothing(tmp_path: Path) -> None:
     evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", lambda *_: said(" "))
     unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]
     assert all(isinstance(step, MalformedStep) for step in unit.trace or ())
+
+
+def test_the_first_of_several_calls_is_the_step_and_the_others_are_counted(tmp_path: Path) -> None:
+    def eager(*_: Any) -> ModelOutput:
+        output = native_call("OCR", {"image": "inputs/menu.jpg"})
+        calls = output.message.tool_calls or []
+        output.message.tool_calls = [*calls, ToolCall(id="b", function="OCR", arguments={})]
+        return output
+
+    evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", eager)
+    unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]
+    assert (
+        unit.trace == (CallStep(name="OCR", arguments={"image": "inputs/menu.jpg"}, others=1),) * 2
+    )
 
 
 def test_a_model_that_fails_leaves_the_sample_unscored(tmp_path: Path) -> None:

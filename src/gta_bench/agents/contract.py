@@ -9,6 +9,7 @@ from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import Step
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.units import StopKind
 
 if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model, ModelOutput
@@ -19,19 +20,26 @@ DecidedStep = CallStep | AnswerStep | MalformedStep
 
 @dataclass(frozen=True)
 class Decision:
-    """One step, and the model's reply that it was read from (None where no model was asked).
+    """One reply: its first step, and the model's output it was read from (None without a model).
 
-    `calls` counts the calls in the reply, of which only the first is the step.
+    `more` are the further calls of the reply, in declared order. `stop` says how the reply ended
+    where it is not an ordinary one; after `context` and `refused` the agent is asked no more.
     """
 
     step: DecidedStep
     output: "ModelOutput | None" = None
-    calls: int = 0
+    more: tuple[CallStep, ...] = ()
     thought: str = ""
+    stop: StopKind | None = None
+
+    @property
+    def calls(self) -> tuple[CallStep, ...]:
+        """All calls of the reply, in declared order."""
+        return (self.step, *self.more) if isinstance(self.step, CallStep) else ()
 
 
 class Decide(Protocol):
-    """Asks the model at most once; what a model says wrong is a step, never an exception."""
+    """Asks the model for one reply; what a model says wrong is a step, never an exception."""
 
     async def __call__(self, history: History, tools: Sequence[ToolSpec]) -> Decision: ...
 

@@ -1,15 +1,22 @@
 """What an agent knows when it decides: the files of a task and the turns so far."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Turn, UserTurn
+from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import FILE_TYPES
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage
+else:
+    # Parsers and scripted agents are had without the engine, which takes a second to import.
+    ChatMessage = Any
 
 Mode = Literal["step", "end-to-end"]
 
@@ -28,19 +35,19 @@ HistoryTurn = Annotated[
 ]
 
 
-_TURNS = TypeAdapter[list[HistoryTurn]](list[HistoryTurn])
-
-
 class History(Record):
     """The turns before a decision; `last` marks the last decision that a task allows.
 
     In step mode the turns are the reference's, and `last` is its last assistant turn. In
     end-to-end mode they are the agent's own, and a call's `content` is its reply as it came.
+    `messages` are the agent's own dialogue as the provider gave it, from the request on; where
+    nobody kept them, as in step mode, there are none. The turns tell the same.
     """
 
     task: str
     attachments: tuple[Attachment, ...] = ()
     turns: tuple[HistoryTurn, ...] = ()
+    messages: tuple[ChatMessage, ...] = ()
     mode: Mode = "step"
     last: bool = False
 
@@ -56,13 +63,10 @@ class History(Record):
 
     @property
     def position(self) -> int:
-        """How many decisions came before this one."""
+        """How many replies came before this one, however many calls they had."""
+        if self.messages:
+            return sum(message.role == "assistant" for message in self.messages)
         return sum(isinstance(turn, CallTurn | AnswerTurn | RefusedTurn) for turn in self.turns)
-
-
-def read_turns(turns: Iterable[Any]) -> list[HistoryTurn]:
-    """Turns in the form in which a sample keeps them."""
-    return _TURNS.validate_python(list(turns))
 
 
 def step_histories(task: AtomicTask) -> tuple[History, ...]:
@@ -105,7 +109,7 @@ def merge_replies(history: History) -> list[Said]:
     return merged
 
 
-def reply_text(replies: tuple[ReplyTurn, ...]) -> str:
+def reply_text(replies: Sequence[ReplyTurn | ReplyPart]) -> str:
     """A tool's result as text: files as `[image](path)`, several parts one per line."""
     return "\n".join(
         f"[{reply.type}]({reply.content})" if reply.type in FILE_TYPES else reply.content

@@ -1,4 +1,4 @@
-"""What the agents' chats have in common: the model, the file message, attached images."""
+"""What the agents' chats have in common: the model, the opening message, attached images."""
 
 from collections.abc import Sequence
 from mimetypes import guess_type
@@ -18,9 +18,21 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import materialize_media
 
 from gta_bench.agents.contract import Setup
+from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History
-from gta_bench.errors import EnvironmentProblem, UsageError, fault_words
+from gta_bench.agents.provider import is_template_error, watch_provider
+from gta_bench.agents.stops import broken_reply, is_broken
+from gta_bench.errors import (
+    EnvironmentProblem,
+    RequestRefused,
+    UsageError,
+    fault_status,
+    fault_words,
+)
 from gta_bench.records.attachment import Attachment
+
+# Statuses by which a provider refuses what is in a request.
+_REFUSED = (400, 413, 422)
 
 
 def chosen_model(setup: Setup) -> Model:
@@ -31,15 +43,56 @@ def chosen_model(setup: Setup) -> Model:
 async def ask_model(
     setup: Setup, messages: list[ChatMessage], tools: Sequence[ToolInfo] = ()
 ) -> ModelOutput:
-    """The model's output; after the engine's retries, what failed last is told with its place."""
-    model = chosen_model(setup)
+    """The model's output; one that the provider broke off is asked for once more.
+
+    A dialogue that outgrew the window is an output, too; what gives no output at all is told with
+    its place, and the unit has no score.
+    """
+    model, config = chosen_model(setup), chosen_config(setup)
+    output = await _generate(model, messages, tools, config)
+    if is_broken(output):
+        output = await _generate(model, messages, tools, config)
+    if is_broken(output):
+        raise broken_reply(output)
+    return output
+
+
+async def _generate(
+    model: Model, messages: list[ChatMessage], tools: Sequence[ToolInfo], config: GenerateConfig
+) -> ModelOutput:
+    watch_provider(model.api)
+    where = model.api.base_url or model.name
     try:
-        return await model.generate(messages, tools=list(tools), config=chosen_config(setup))
+        output = await model.generate(messages, tools=list(tools), config=config)
     except Exception as exc:
-        if type(exc).__name__ != "RetryError":  # which names nothing itself
+        told = _explain(exc, where)
+        if told is None:
             raise
-        where = model.api.base_url or model.name
-        raise EnvironmentProblem(f"The model did not reply: {fault_words(exc)} ({where})") from exc
+        raise told from exc
+    if output.empty:
+        raise EnvironmentProblem(
+            f"A reply of the model has no choices ({where}). The same command runs this unit again."
+        )
+    return output
+
+
+def _explain(raised: Exception, where: str) -> EnvironmentProblem | None:
+    """What is told of a request that failed; None where the exception says it all."""
+    words = fault_words(raised)
+    if is_template_error(words):
+        return RequestRefused(
+            f"The server's chat template refuses the dialogue: {words} ({where}). Start the "
+            "server with the model's own template for tools, or use --agent react."
+        )
+    if fault_status(raised) in _REFUSED:
+        return RequestRefused(
+            f"The provider refused a request that our agent composed: {words} ({where}). "
+            "Correct the model's options if it names one; otherwise this is a bug of "
+            "gta-bench, to be reported with the log."
+        )
+    if type(raised).__name__ == "RetryError":  # which names nothing itself
+        return EnvironmentProblem(f"The model did not reply: {words} ({where})")
+    return None
 
 
 def chosen_config(setup: Setup) -> GenerateConfig:
@@ -51,6 +104,14 @@ def user_message(text: str, images: Sequence[ContentImage]) -> ChatMessageUser:
     """What the user says, with the pictures where the model is to see them."""
     content: list[Content] = [ContentText(text=text), *images]
     return ChatMessageUser(content=content if images else text)
+
+
+def opening_message(
+    history: History, request: str, images: Sequence[ContentImage]
+) -> ChatMessageUser:
+    """Files and request in one message: two in a row break templates that alternate roles."""
+    said = (files_text(history.attachments), request)
+    return user_message("\n\n".join(filter(None, said)), images)
 
 
 async def attached_images(history: History, setup: Setup) -> list[ContentImage]:

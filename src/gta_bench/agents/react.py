@@ -11,9 +11,13 @@ from inspect_ai.model import (
 )
 
 from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History, Said, merge_replies
-from gta_bench.agents.messages import ask_model, attached_images, user_message
+from gta_bench.agents.messages import (
+    ask_model,
+    attached_images,
+    opening_message,
+    user_message,
+)
 from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
 from gta_bench.agents.react_text import (
     answer_text,
@@ -22,9 +26,10 @@ from gta_bench.agents.react_text import (
     system_prompt,
 )
 from gta_bench.agents.react_tolerant import parse_tolerant
+from gta_bench.agents.stops import FINAL, read_stop, stopped
 from gta_bench.agents.upstream_chat import upstream_chat
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
-from gta_bench.records.steps import CallStep
+from gta_bench.records.steps import AnswerStep
 from gta_bench.records.tools import ToolSpec
 
 ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
@@ -36,8 +41,10 @@ def react(setup: Setup) -> Decide:
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         messages = react_messages(history, tools, await attached_images(history, setup))
         output = await ask_model(setup, messages)
-        step = parse_tolerant(output.completion, tools)
-        return Decision(step=step, output=output, calls=int(isinstance(step, CallStep)))
+        stop, step = read_stop(output), parse_tolerant(output.completion, tools)
+        if stop in FINAL or (stop is not None and isinstance(step, AnswerStep)):
+            return stopped(output, stop)
+        return Decision(step, output, stop=stop)
 
     return decide
 
@@ -48,12 +55,14 @@ def react_upstream(setup: Setup) -> Decide:
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         messages = upstream_messages(history, tools, await attached_images(history, setup))
         output = await ask_model(setup, messages)
+        stop = read_stop(output)
+        if stop == "context":  # the engine's words about it are no reply
+            return stopped(output, stop)
         # Upstream's model client strips what the parser gets.
         reply = output.completion.strip()
         files = history.files | setup.known_files
         step = parse_upstream(reply, tools, files.__contains__)
-        calls = int(isinstance(step, CallStep))
-        return Decision(step=step, output=output, calls=calls, thought=upstream_thought(reply))
+        return Decision(step, output, thought=upstream_thought(reply), stop=stop)
 
     return decide
 
@@ -61,17 +70,17 @@ def react_upstream(setup: Setup) -> Decide:
 def react_messages(
     history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
 ) -> list[ChatMessage]:
-    """System prompt, files, then the turns; results come from the user, behind `Response:`.
+    """System prompt, files and request, then the turns.
 
-    Not as system messages: several providers move those to the top of the chat.
+    Results come from the user, behind `Response:`. Not as system messages: several providers move
+    those to the top of the chat.
     """
     messages: list[ChatMessage] = [ChatMessageSystem(content=system_prompt(tools))]
-    files = files_text(history.attachments)
-    if files is not None:
-        messages.append(ChatMessageUser(content=files))
-    for said in merge_replies(history):
-        messages += _react_turn(said, images)
-        images = () if isinstance(said, UserTurn) else images
+    request, *told = merge_replies(history)
+    assert isinstance(request, UserTurn), "a dialogue begins with what the user asks"
+    messages.append(opening_message(history, request.content, images))
+    for said in told:
+        messages += _react_turn(said)
     return messages
 
 
@@ -89,11 +98,11 @@ def upstream_messages(
     return messages
 
 
-def _react_turn(said: Said, images: Sequence[ContentImage]) -> list[ChatMessage]:
+def _react_turn(said: Said) -> list[ChatMessage]:
     if isinstance(said, tuple):
         return [ChatMessageUser(content=response_text(said))]
     if isinstance(said, UserTurn):
-        return [user_message(said.content, images)]
+        return [ChatMessageUser(content=said.content)]
     if isinstance(said, CallTurn):
         return [ChatMessageAssistant(content=said.content or call_text(said))]
     if isinstance(said, AnswerTurn):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from inspect_ai.model import (
     ChatMessage,
@@ -9,7 +10,9 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
+    Content,
     ContentImage,
+    ContentText,
     ModelOutput,
 )
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParam, ToolParams
@@ -17,13 +20,21 @@ from inspect_ai.util import JSONType
 
 from gta_bench.agents.arguments import ARGS_ERROR, checked_call, distinct_tools, failed_call
 from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.files import files_text
-from gta_bench.agents.history import History, RefusedTurn, merge_replies, reply_text
-from gta_bench.agents.messages import ask_model, attached_images, user_message
+from gta_bench.agents.dialogue import call_id
+from gta_bench.agents.history import History, merge_replies, reply_text
+from gta_bench.agents.messages import (
+    ask_model,
+    attached_images,
+    chosen_config,
+    chosen_model,
+    opening_message,
+)
+from gta_bench.agents.prefix import Prefix, not_thinking, prefix_for
 from gta_bench.agents.prompts import render
-from gta_bench.agents.replies import clean_text, without_thinking
+from gta_bench.agents.stops import TOLD, read_stop, reply_words, stopped
+from gta_bench.agents.text_calls import holds_call
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
+from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
 
 JSON_TYPES: Mapping[ParameterType, JSONType] = {
@@ -44,29 +55,38 @@ _PARSE_ERROR = re.compile(
 
 
 def toolcalling(setup: Setup) -> Decide:
-    """Offers the tools natively; the first call of a reply is the step."""
+    """Offers the tools natively; all calls of a reply are its decision."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        messages = toolcalling_messages(history, await attached_images(history, setup))
+        model = chosen_model(setup)
+        config = model.config.merge(chosen_config(setup))
+        prefix = None if history.messages else prefix_for(str(model), config)
+        images = await attached_images(history, setup)
+        messages = toolcalling_messages(history, images, prefix)
+        if prefix is not None and prefix.thinking_off and _has_calls(messages):
+            model = not_thinking(model)
         infos = [tool_info(tool) for tool in distinct_tools(tools)]
-        output = await ask_model(setup, messages, infos)
+        output = await ask_model(replace(setup, model=model), messages, infos)
         return read_output(output, tools)
 
     return decide
 
 
 def read_output(output: ModelOutput, tools: Sequence[ToolSpec]) -> Decision:
-    """The step of a reply: its first call, else its text; neither is malformed."""
-    calls = [] if output.empty else output.message.tool_calls or []
+    """What a reply comes to: its calls whatever it ended with, else its text."""
+    stop, calls = read_stop(output), output.message.tool_calls or []
+    if stop in ("context", "refused", "malformed call") or (stop is not None and not calls):
+        return stopped(output, stop)
     if calls:
-        return Decision(step=_call_step(calls[0], tools), output=output, calls=len(calls))
-    text = without_thinking(clean_text(output.completion)).strip()
-    if not text:
-        return Decision(
-            step=MalformedStep(content=clean_text(output.completion), reason="the reply is empty"),
-            output=output,
-        )
-    return Decision(step=AnswerStep(content=text), output=output)
+        steps = [_call_step(call, tools) for call in calls]
+        if stop == "cut off":  # the last call may be half of one
+            last = steps[-1]
+            steps[-1] = failed_call(last.name, last.arguments, ARGS_ERROR, TOLD[stop])
+        return Decision(steps[0], output, more=tuple(steps[1:]), stop=stop)
+    text = reply_words(output)
+    if holds_call(text, tools):
+        return stopped(output, "call as text")
+    return Decision(AnswerStep(content=text), output)
 
 
 def tool_info(tool: ToolSpec) -> ToolInfo:
@@ -83,28 +103,52 @@ def tool_info(tool: ToolSpec) -> ToolInfo:
 
 
 def toolcalling_messages(
-    history: History, images: Sequence[ContentImage] = ()
+    history: History, images: Sequence[ContentImage] = (), prefix: Prefix | None = None
 ) -> list[ChatMessage]:
-    """System prompt, files, then the turns, each result tied to its call by an id."""
-    messages: list[ChatMessage] = [ChatMessageSystem(content=render("toolcalling.md"))]
-    files = files_text(history.attachments)
-    if files is not None:
-        messages.append(ChatMessageUser(content=files))
+    """System prompt, files and request, then the dialogue as the provider gave it.
+
+    Where nobody kept its messages, as in step mode, they are made from the turns.
+    """
+    told = list(history.messages) or turn_messages(history, prefix)
+    system = ChatMessageSystem(content=render("toolcalling.md"))
+    request, *rest = told
+    return [system, opening_message(history, request.text, images), *rest]
+
+
+def turn_messages(history: History, prefix: Prefix | None = None) -> list[ChatMessage]:
+    """The turns of a history as native messages, each result tied to its call by an id."""
+    messages: list[ChatMessage] = []
     calls = 0
     for said in merge_replies(history):
         if isinstance(said, tuple):
-            messages.append(_tool_message(reply_text(said), tool=said[0].tool, call=calls))
+            text, tool = reply_text(said), said[0].tool
+            result = ChatMessageTool(content=text, tool_call_id=call_id(calls), function=tool)
+            messages.append(result)
         elif isinstance(said, UserTurn):
-            messages.append(user_message(said.content, images))
-            images = ()
+            messages.append(ChatMessageUser(content=said.content))
         elif isinstance(said, CallTurn):
             calls += 1
-            messages.append(_call_message(said, call=calls))
+            messages.append(_call_message(said, call_id(calls), prefix))
         elif isinstance(said, AnswerTurn):
             messages.append(ChatMessageAssistant(content=said.content))
         else:
-            messages += _refused_messages(said)
+            messages.append(ChatMessageAssistant(content=said.reply))
+            messages.append(ChatMessageUser(content=said.told))
     return messages
+
+
+def _call_message(turn: CallTurn, id: str, prefix: Prefix | None) -> ChatMessageAssistant:
+    """No text is not an empty text, which some providers are shown as words."""
+    words = turn.content or turn.thought
+    content: list[Content] = [ContentText(text=words)] if words else []
+    if prefix is not None and prefix.reasoning is not None:
+        content.insert(0, prefix.reasoning)
+    made = ToolCall(id=id, function=turn.call.name, arguments=dict(turn.call.arguments))
+    return ChatMessageAssistant(content=content, tool_calls=[made])
+
+
+def _has_calls(messages: Sequence[ChatMessage]) -> bool:
+    return any(isinstance(message, ChatMessageTool) for message in messages)
 
 
 def _call_step(call: ToolCall, tools: Sequence[ToolSpec]) -> CallStep:
@@ -136,20 +180,3 @@ def _description(parameter: Parameter) -> str:
         default = "" if parameter.default is None else f", by default {parameter.default!r}"
         parts.append(f"Optional{default}")
     return ". ".join(parts) + "." if parts else parameter.name or ""
-
-
-def _call_id(call: int) -> str:
-    return f"call_{call}"
-
-
-def _call_message(turn: CallTurn, *, call: int) -> ChatMessageAssistant:
-    made = ToolCall(id=_call_id(call), function=turn.call.name, arguments=dict(turn.call.arguments))
-    return ChatMessageAssistant(content=turn.content or turn.thought or "", tool_calls=[made])
-
-
-def _tool_message(text: str, *, tool: str, call: int) -> ChatMessageTool:
-    return ChatMessageTool(content=text, tool_call_id=_call_id(call), function=tool)
-
-
-def _refused_messages(turn: RefusedTurn) -> list[ChatMessage]:
-    return [ChatMessageAssistant(content=turn.reply), ChatMessageUser(content=turn.told)]

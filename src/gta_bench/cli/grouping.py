@@ -7,7 +7,7 @@ import click
 
 # The options of `gta run` by what one wants to say; an option that a command lacks is passed over.
 RUN_GROUPS: Mapping[str, Sequence[str]] = {
-    "System": ("--model", "--agent", "--images", "--max-turns"),
+    "System": ("--model", "--agent", "--images", "--max-turns", "--max-calls"),
     "Tasks": (
         *("--mode", "--data", "--tasks", "--task", "--limit", "--sample", "--sample-seed"),
         "--epochs",

@@ -29,6 +29,7 @@ from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.plan import worthwhile_places
 from gta_bench.records.run import (
+    DEFAULT_CALLS,
     DEFAULT_TURNS,
     DatasetName,
     Images,
@@ -84,7 +85,14 @@ OPTIONS = (
         type=click.IntRange(1),
         default=DEFAULT_TURNS,
         show_default=True,
-        help="Decisions in a task, and in each round of feedback.",
+        help="Replies of the model in a task, and in each round of feedback.",
+    ),
+    click.option(
+        "--max-calls",
+        type=click.IntRange(1),
+        default=DEFAULT_CALLS,
+        show_default=True,
+        help="Tool calls of one reply that are made; further ones are answered with an error.",
     ),
     click.option(
         "--max-connections",
@@ -214,6 +222,7 @@ def plan_runs(
     epochs: int,
     images: Images,
     max_turns: int,
+    max_calls: int,
     tools: str,
     tape: StorePath | None,
     tape_mode: TapeMode | Literal["live"] | None,
@@ -266,7 +275,7 @@ def plan_runs(
             tasks=chosen,
             epochs=epochs,
             tools=tools,
-            loop=LoopLimits(max_turns=max_turns),
+            loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
             tape=use,
             controls=controls,
             control_seed=control_seed,

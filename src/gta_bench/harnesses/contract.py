@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from gta_bench.agents.arguments import checked_call
+from gta_bench.agents.calling import Work, call_tool
 from gta_bench.agents.files import files_text
-from gta_bench.agents.loop import Work, call_tool
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.harnesses.prompts import render

@@ -5,7 +5,7 @@ import logging
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 from inspect_ai.util import LimitExceededError
 
-from gta_bench.errors import fault_words, raised_chain
+from gta_bench.errors import fault_status, fault_words, raised_chain
 from gta_bench.records.verdicts import Cause, Unscored
 
 logger = logging.getLogger(__name__)
@@ -43,17 +43,3 @@ def fault_cause(raised: BaseException) -> Cause:
     if status is not None or "Connect" in names:
         return "http_error"
     return "model_error"
-
-
-def fault_status(raised: BaseException) -> int | None:
-    """The HTTP status of an exception or of what caused it; None where no server gave one."""
-    found = map(_status, raised_chain(raised))
-    return next((status for status in found if status is not None), None)
-
-
-def _status(exc: BaseException) -> int | None:
-    for name in ("status_code", "code"):
-        value = getattr(exc, name, None)
-        if isinstance(value, int) and 400 <= value < 600:
-            return value
-    return None

@@ -52,6 +52,7 @@ BY_STATUS: Final[Mapping[CallStatus, FailureCause]] = {
     "unavailable": "tool unavailable",
 }
 SHOWN: Final = 120
+WINDOW_FULL: Final = "the dialogue outgrew the model's context window"
 
 Named = tuple[FailureCause, str]
 
@@ -151,6 +152,8 @@ def _task_cause(unit: AtomicUnit) -> Named:
     """End to end: how it ended, then the tools that the reference needs, then the content."""
     trace = unit.trace or ()
     ending = _ending(trace)
+    if "context" in unit.stops:
+        return "context", WINDOW_FULL
     if ending is None:
         return "format", "there is no prediction"
     if outcome(ending) not in ("call", "failed_call", "answer"):
@@ -175,6 +178,8 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
     if leaf.value is None:
         ours = BEFORE_THE_JUDGE & set(leaf.causes)
         return "infrastructure" if ours else "judge unscored", ", ".join(leaf.causes)
+    if "context" in unit.stops:
+        return "context", WINDOW_FULL
     ending = _ending(unit.trace)
     nothing = not unit.deliverables
     if nothing and ending is not None and outcome(ending) in ("malformed", "crash"):

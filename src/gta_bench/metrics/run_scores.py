@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
@@ -29,10 +30,10 @@ from gta_bench.records.scores import (
     UnitScore,
     UnscoredUnit,
 )
-from gta_bench.records.units import AtomicUnit, Usage
+from gta_bench.records.units import AtomicUnit, StopKind, Usage, WorkflowUnit
 
 # Raised whenever a change moves scores; written into every score file.
-SCORING_VERSION = 2
+SCORING_VERSION = 3
 NOT_RUN = "not run yet"
 
 
@@ -69,6 +70,7 @@ def score_run(
             for call in unit.calls
             if call.taped == "missing"
         ),
+        stops=count_stops(units),
         units=tuple(scored),
         unscored=(
             *(
@@ -137,6 +139,12 @@ def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
             )
         )
     return tuple(uses)
+
+
+def count_stops(units: Sequence[AtomicUnit | WorkflowUnit]) -> dict[StopKind, int]:
+    """How often replies of the model ended in each way that is not the ordinary one."""
+    counts = Counter(stop for unit in units for stop in unit.stops)
+    return {kind: counts[kind] for kind in get_args(StopKind) if counts[kind]}
 
 
 def total_usage(used: Sequence[Usage]) -> Usage:

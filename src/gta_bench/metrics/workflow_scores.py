@@ -8,7 +8,13 @@ from gta_bench.metrics.compat import workflow as compat
 from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.failures import leaf_failures
 from gta_bench.metrics.pooling import total
-from gta_bench.metrics.run_scores import NOT_RUN, SCORING_VERSION, tool_uses, total_usage
+from gta_bench.metrics.run_scores import (
+    NOT_RUN,
+    SCORING_VERSION,
+    count_stops,
+    tool_uses,
+    total_usage,
+)
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
 from gta_bench.records.cost import recorded_cost, sum_costs
@@ -58,6 +64,7 @@ def score_workflow(
         tools=tools,
         usage=total_usage([unit.usage for unit in units]),
         models=tuple(sorted({name for unit in units for name in unit.models})),
+        stops=count_stops(units),
         judges=tuple(
             _judge_scores(judge, units, by_judge[judge], thresholds, missing=len(not_run))
             for judge in sorted(by_judge)

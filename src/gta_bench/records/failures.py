@@ -13,6 +13,7 @@ FailureCause = Literal[
     "arguments",
     "tool unavailable",
     "tool error",
+    "context",
     "turn limit",
     "missing deliverable",
     "wrong content",

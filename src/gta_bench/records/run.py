@@ -23,6 +23,8 @@ Network = Literal["none", "tools", "open"]
 # The tools of a system that was not run here, or that brings its own.
 OWN_TOOLS = "own"
 DEFAULT_TURNS: Final = 10
+# Far above what a reply needs; a reply that repeats itself ends there.
+DEFAULT_CALLS: Final = 32
 
 
 class Generation(Record):
@@ -60,9 +62,13 @@ class System(Generation):
 
 
 class LoopLimits(Record):
-    """What bounds an agent of ours on one task, and in each round of feedback."""
+    """What bounds an agent of ours on one task, and in each round of feedback.
+
+    `max_turns` counts replies of the model, `max_calls` the calls of one reply that are made.
+    """
 
     max_turns: int = DEFAULT_TURNS
+    max_calls: int = DEFAULT_CALLS
 
 
 class Limits(Record):
@@ -94,7 +100,7 @@ _REPLACEABLE: Final = frozenset({"judges", "similarity"})
 # Fields in which a run grows: more of them extend it.
 _GROWING: Final = frozenset({"tasks", "epochs"})
 # Fields that the first manifests did not record; None there says nothing.
-_UNRECORDED: Final = frozenset({"max_turns", "limits", "harness_digest"})
+_UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest"})
 
 
 class Difference(NamedTuple):

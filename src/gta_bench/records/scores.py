@@ -11,7 +11,7 @@ from typing import Literal
 from gta_bench.records.base import Record
 from gta_bench.records.controls import Disturbance
 from gta_bench.records.failures import Failure
-from gta_bench.records.units import Usage
+from gta_bench.records.units import StopKind, Usage
 
 Category = Literal["perception", "operation", "logic", "creativity"]
 
@@ -150,7 +150,8 @@ class RunScores(Record):
 
     `models` are the names by which the provider answered. `not_on_tape` has a line for every call
     that a replayed tape had no reply to, with the nearest recorded call. `failures` has the first
-    cause of every step (end to end: of every task) that failed.
+    cause of every step (end to end: of every task) that failed. `stops` counts the replies of the
+    model that did not end in the ordinary way, by how they ended.
     """
 
     scoring_version: int
@@ -165,6 +166,7 @@ class RunScores(Record):
     models: tuple[str, ...]
     tools: tuple[ToolUse, ...] = ()
     not_on_tape: tuple[str, ...] = ()
+    stops: Mapping[StopKind, int] = {}
     units: tuple[UnitScore, ...]
     unscored: tuple[UnscoredUnit, ...]
     failures: tuple[Failure, ...] = ()

@@ -19,12 +19,15 @@ class CallStep(Record):
     """A tool call; `arguments` is the raw text where it could not be read as an object.
 
     Arguments that are null have no key in a log, because Inspect writes records without nulls.
+    `others` counts the further calls of the same reply where only the first one is a step, as in
+    step mode; no metric reads it.
     """
 
     step: Literal["call"] = "call"
     name: str
     arguments: JsonValue = None
     error: StepError | None = None
+    others: int = 0
 
 
 class AnswerStep(Record):

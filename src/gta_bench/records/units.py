@@ -1,6 +1,6 @@
 """What a run has of one task in one epoch: what the system did, delivered and took."""
 
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
@@ -11,6 +11,8 @@ from gta_bench.records.steps import AnswerStep, Trace
 from gta_bench.records.workflow import WorkflowTask
 
 TaskT = TypeVar("TaskT", AtomicTask, WorkflowTask)
+# How a model's reply ended where it is not an ordinary one (docs/concepts/stops.md).
+StopKind = Literal["cut off", "refused", "context", "empty", "malformed call", "call as text"]
 
 
 class Usage(Record):
@@ -39,6 +41,7 @@ class Unit(Record, Generic[TaskT]):
     deliverable is judged like any other. `strays` are names in the workspace that are no readable
     files. `upstream` is set for predictions that were imported from upstream's files. `digests`
     say what was asked and how it is scored; units that were read from a run always have them.
+    `stops` has an entry for every reply of the model that did not end in the ordinary way.
     """
 
     task: TaskT
@@ -53,6 +56,7 @@ class Unit(Record, Generic[TaskT]):
     calls: tuple[CallRecord, ...] = ()
     models: tuple[str, ...] = ()
     digests: TaskDigests | None = None
+    stops: tuple[StopKind, ...] = ()
 
     @property
     def answer(self) -> str:

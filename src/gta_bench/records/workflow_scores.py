@@ -4,12 +4,13 @@ Scores are 0 to 10, rates 0 to 100, neither is rounded. None means that nothing 
 every figure stands beside `n` of how many it is made from.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from gta_bench.records.base import Record
 from gta_bench.records.failures import Failure
 from gta_bench.records.scores import ToolUse, UnscoredUnit
-from gta_bench.records.units import Usage
+from gta_bench.records.units import StopKind, Usage
 
 
 class LeafScore(Record):
@@ -94,7 +95,8 @@ class WorkflowScores(Record):
     """`scores.json` of a Workflow run: what was called, and a table for each judge.
 
     `n` of `n_units` units were run to their end; rankable only where that is all of them and the
-    judge gave all of them a root.
+    judge gave all of them a root. `stops` counts the replies of the model that did not end in the
+    ordinary way, by how they ended.
     """
 
     scoring_version: int
@@ -107,6 +109,7 @@ class WorkflowScores(Record):
     tools: tuple[ToolUse, ...]
     usage: Usage
     models: tuple[str, ...]
+    stops: Mapping[StopKind, int] = {}
     judges: tuple[JudgeScores, ...]
     unscored: tuple[UnscoredUnit, ...]
 

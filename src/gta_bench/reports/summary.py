@@ -9,6 +9,7 @@ from gta_bench.records.run import Mode, RunManifest, System
 from gta_bench.records.scores import Measured, RunScores, ToolUse
 from gta_bench.records.units import Usage
 from gta_bench.reports.badges import run_badges, similarity_badge
+from gta_bench.reports.stops import stop_remarks
 from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]
@@ -114,6 +115,7 @@ def remarks(run: RunSummary) -> list[str]:
             f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
             f"rankable ({cause}); the same `gta run` command completes it."
         )
+    said += stop_remarks(scores.stops, scores.usage)
     if scores.comparable:
         said.append(f"free-text similarity by {scores.similarity}, as published.")
     else:

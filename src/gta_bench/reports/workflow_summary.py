@@ -11,6 +11,7 @@ from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
+from gta_bench.reports.stops import stop_remarks
 from gta_bench.reports.summary import system_name, usage_text
 from gta_bench.reports.tables import Table, dollars, shown
 
@@ -77,6 +78,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
         back = run.manifest.spec.feedback
         said.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")
     said += _missing(run)
+    said += stop_remarks(scores.stops, scores.usage)
     said.append(
         f"a leaf succeeds from {scores.leaf_threshold:g}, a task from {scores.root_threshold:g}; "
         "these thresholds, Tool SR and P/O/L/C-SR are our definitions: the published ones are "

@@ -188,6 +188,7 @@ def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
         "calls": data.calls,
         "models": _models(calls),
         "digests": tasks.digests(task, data),
+        "stops": data.stops,
     }
     if data.steps is not None and (sample.failure is None or kind is WorkflowUnit):
         values["trace"] = data.steps

@@ -1,6 +1,6 @@
 """What an Inspect sample keeps of a unit: the task in its metadata, all else in its store."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inspect_ai.util import Store, StoreModel
@@ -10,7 +10,7 @@ from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.steps import Trace
-from gta_bench.records.units import TaskT, UpstreamPair, Usage
+from gta_bench.records.units import StopKind, TaskT, UpstreamPair, Usage
 
 # Keys of a sample's metadata.
 TASK = "gta_task"
@@ -20,10 +20,11 @@ UPSTREAM = "gta_upstream"
 class UnitData(BaseModel):
     """What a unit left behind.
 
-    `steps` is None where no prediction was made. `turns` are the turns of the dialogue in JSON,
-    with which a later round of feedback goes on. `usage` is what a foreign system states about
-    itself; without it the usage follows from the sample's model calls. `digests` are missing in
-    logs of the first versions.
+    `steps` is None where no prediction was made. `messages` are those of the dialogue in JSON, as
+    the model's provider gave them, with which a later round of feedback goes on. `stops` says how
+    replies ended that did not end in the ordinary way. `usage` is what a foreign system states
+    about itself; without it the usage follows from the sample's model calls. `digests` are missing
+    in logs of the first versions.
     """
 
     steps: Trace | None = None
@@ -31,7 +32,8 @@ class UnitData(BaseModel):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
-    turns: tuple[dict[str, Any], ...] = ()
+    messages: tuple[dict[str, Any], ...] = ()
+    stops: tuple[StopKind, ...] = ()
     usage: Usage | None = None
     digests: TaskDigests | None = None
 
@@ -75,8 +77,3 @@ def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:
     """The prediction and reference of an imported sample, as its file had them."""
     pair = metadata.get(UPSTREAM)
     return None if pair is None else UpstreamPair.model_validate(pair)
-
-
-def dump_turns(turns: Sequence[BaseModel]) -> tuple[dict[str, Any], ...]:
-    """Turns of a dialogue in the form in which a unit keeps them."""
-    return tuple(turn.model_dump(mode="json") for turn in turns)

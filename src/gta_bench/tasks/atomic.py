@@ -12,7 +12,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.loop import Work, work_on
+from gta_bench.agents.dialogue import Dialogue
+from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.installed import dataset_root
@@ -68,13 +69,14 @@ def use_tools(
         unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
-            work = await _work(entry, tools, workspace)
-        unit.steps = work.trace
-        unit.calls = tuple(work.calls)
-        state.messages = shown_work(entry.request, work.trace)
+            dialogue = await _work(entry, tools, workspace)
+        unit.steps = dialogue.trace
+        unit.calls = tuple(dialogue.calls)
+        unit.stops = tuple(dialogue.stops)
+        state.messages = dialogue.messages
         return state
 
-    async def _work(entry: AtomicTask, tools: UnitTools, workspace: Workspace) -> Work:
+    async def _work(entry: AtomicTask, tools: UnitTools, workspace: Workspace) -> Dialogue:
         replays = agent in NEED_REFERENCES
         decide = factory(
             Setup(

@@ -10,7 +10,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect, store_as
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
-from gta_bench.agents.contract import Decide, Decision, Images, Setup
+from gta_bench.agents.contract import Decide, DecidedStep, Decision, Images, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
@@ -70,7 +70,8 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
             )
         )
         decisions = await _decisions(decide, entry, offered_tools(dataset, entry, agent))
-        unit.steps = tuple(decision.step for decision in decisions)
+        unit.steps = tuple(_first_step(decision) for decision in decisions)
+        unit.stops = tuple(one.stop for one in decisions if one.stop is not None)
         state.messages = _shown(entry, decisions)
         return state
 
@@ -80,6 +81,13 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
 async def _decisions(decide: Decide, entry: AtomicTask, tools: list[ToolSpec]) -> list[Decision]:
     histories = step_histories(entry)
     return list(await collect(*(decide(history, tools) for history in histories)))
+
+
+def _first_step(decision: Decision) -> DecidedStep:
+    """What is compared with the reference's turn, which is a single step: the first call."""
+    step = decision.step
+    others = len(decision.more)
+    return step.model_copy(update={"others": others}) if others else step
 
 
 def offered_tools(dataset: AtomicDataset, entry: AtomicTask, agent: str) -> list[ToolSpec]:

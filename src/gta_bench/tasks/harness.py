@@ -6,7 +6,7 @@ from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents.loop import Work
+from gta_bench.agents.calling import Work
 from gta_bench.confine.workspace import Workspace
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
@@ -15,11 +15,11 @@ from gta_bench.harnesses.in_process import work_in_process
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.dialogue import AnswerTurn, UserTurn
+from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.steps import AnswerStep, MalformedStep
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import UnitStore, dump_turns, read_task
+from gta_bench.runs.samples import UnitStore, read_task
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import artefact_store, current_harness
@@ -105,10 +105,8 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
         work.steps.append(MalformedStep(content=outcome.printed, reason=outcome.problem))
     if outcome.answer:
         work.steps.append(AnswerStep(content=outcome.answer))
-        work.turns.append(AnswerTurn(content=outcome.answer))
     unit.steps = work.trace
     unit.calls = tuple(work.calls)
-    unit.turns = dump_turns(work.turns)
     state.messages = shown_work(given.task.request, work.trace)
     if outcome.printed:
         state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{outcome.printed}"))

@@ -26,10 +26,10 @@ from gta_bench.errors import (
     EnvironmentProblem,
     RunError,
     WorkFailed,
+    fault_status,
     fault_words,
     raised_chain,
 )
-from gta_bench.judging.faults import fault_status
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import AtomicUnit, WorkflowUnit

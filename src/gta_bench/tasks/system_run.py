@@ -11,7 +11,8 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.model import Model
 
-from gta_bench.agents.catalog import NEED_REFERENCES, load_agent
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.prefix import prefix_for
 from gta_bench.cluster.backend import INLINE, Backend, Work
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
@@ -48,6 +49,7 @@ from gta_bench.tasks.evaluation import (
     package_versions,
     tool_digests,
 )
+from gta_bench.tasks.generation import generate_config
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, open_model
 from gta_bench.tasks.shards import Listener, Part, run_units
 from gta_bench.tasks.tooling import note_recording, open_tooling
@@ -120,7 +122,7 @@ def plan_run(spec: RunSpec, resources: Resources, dataset: Dataset) -> RunManife
         dataset_tasks=len(dataset.tasks),
         prompts=_prompts(spec, resources.harness),
         packages=package_versions() | _drivers(resources.harness),
-        notes=_notes(spec, resources.harness),
+        notes=_notes(spec, resources),
     )
 
 
@@ -322,9 +324,13 @@ def _drivers(harness: Harness | None) -> dict[str, str]:
     return {DRIVER: driver_version()}
 
 
-def _notes(spec: RunSpec, harness: Harness | None) -> tuple[str, ...]:
-    if harness is not None:
-        return harness.notes
+def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
+    if resources.harness is not None:
+        return resources.harness.notes
+    if spec.mode == "step" and spec.system.agent == DEFAULT_AGENT:
+        model = resources.model
+        prefix = prefix_for(model.name, generate_config(model.settings))
+        return () if prefix is None else (prefix.note,)
     if spec.mode == "end-to-end" and spec.system.agent in NEED_REFERENCES:
         return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
     return ()

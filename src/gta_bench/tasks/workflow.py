@@ -12,20 +12,19 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
-from gta_bench.agents.history import read_turns
-from gta_bench.agents.loop import Work, work_on
+from gta_bench.agents.dialogue import Dialogue, dump_messages, load_messages
+from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import UsageError
+from gta_bench.errors import RunError, UsageError
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.run import DEFAULT_TURNS
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import TASK, UnitStore, dump_turns, read_task
+from gta_bench.runs.samples import TASK, UnitData, UnitStore, read_task
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import host_file, unit_store
 from gta_bench.tasks.context import (
@@ -42,7 +41,7 @@ from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.offering import own_tools
 
 # What a unit that is not worked on again takes over from the round before.
-CARRIED = ("steps", "calls", "turns", "deliverables", "inputs", "strays")
+CARRIED = ("steps", "calls", "stops", "messages", "deliverables", "inputs", "strays")
 
 
 @task
@@ -93,7 +92,7 @@ def deliver(
         workspace, before = _beginning(dataset, entry, state.epoch, earlier)
         own = own_tools(dataset, entry)
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
-            work = await work_on(
+            dialogue = await work_on(
                 entry,
                 decide,
                 tools.source,
@@ -102,11 +101,12 @@ def deliver(
                 limits=current_loop_limits(max_turns),
                 before=before,
             )
-        unit.steps = work.trace
-        unit.calls = tuple(work.calls)
-        unit.turns = dump_turns(work.turns)
+        unit.steps = dialogue.trace
+        unit.calls = tuple(dialogue.calls)
+        unit.stops = tuple(dialogue.stops)
+        unit.messages = dump_messages(dialogue.messages)
         await asyncio.to_thread(_keep_files, unit, entry, workspace, artefact_store())
-        state.messages = shown_work(entry.request, work.trace)
+        state.messages = dialogue.messages
         return state
 
     return solve
@@ -140,18 +140,26 @@ def loaded_workflow(folder: str) -> WorkflowDataset:
 
 def _beginning(
     dataset: WorkflowDataset, entry: WorkflowTask, epoch: int, earlier: Earlier | None
-) -> tuple[Workspace, Work | None]:
+) -> tuple[Workspace, Dialogue | None]:
     """A fresh workspace, or a copy of the last round's with all that was said in it."""
     if earlier is None:
         return open_workspace(dataset, entry, epoch), None
     key = (entry.id, epoch)
     kept = earlier.units[key]
-    before = Work(
-        [*read_turns(kept.turns), UserTurn(content=earlier.words[key])],
-        list(kept.steps or ()),
-        list(kept.calls),
-    )
+    before = _kept_dialogue(entry, kept)
+    before.ask(earlier.words[key])
     return Workspace.create(_copied_workspace(earlier, *key), {}), before
+
+
+def _kept_dialogue(entry: WorkflowTask, kept: UnitData) -> Dialogue:
+    """The dialogue of the round before."""
+    if not kept.messages:
+        raise RunError(
+            f"Task {entry.id!r}: the round before was run by an earlier version, which kept no "
+            "messages to go on with. Start the run again in another --out."
+        )
+    messages = load_messages(kept.messages, model=str(get_model()))
+    return Dialogue(messages, list(kept.calls), list(kept.stops))
 
 
 def _copied_workspace(earlier: Earlier, task: str, epoch: int) -> Path:

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
+from inspect_ai.model import ModelOutput
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils.prompt import PromptList
 
 from gta_bench.agents.contract import Decision
+from gta_bench.agents.dialogue import Dialogue
 from gta_bench.agents.gold import reference_step
 from gta_bench.agents.history import History, dataset_files, step_histories
-from gta_bench.agents.loop import Work, work_on
+from gta_bench.agents.loop import work_on
 from gta_bench.agents.react_parser import parse_upstream, upstream_thought
 from gta_bench.agents.upstream_chat import upstream_chat
 from gta_bench.confine.workspace import Workspace
@@ -132,10 +133,12 @@ class GTAInferencer(BaseInferencer):
         replies = await asyncio.to_thread(self.model.generate, [prompt], self.max_out_len)
         reply = str(replies[0]).strip()
         step = parse_upstream(reply, tools, (history.files | files).__contains__)
-        said: Any = SimpleNamespace(completion=reply)
+        said = ModelOutput.from_content("opencompass", reply)
         return Decision(step=step, output=said, thought=upstream_thought(reply))
 
-    async def _work(self, task: AtomicTask | WorkflowTask, root: Path) -> tuple[Work, list[str]]:
+    async def _work(
+        self, task: AtomicTask | WorkflowTask, root: Path
+    ) -> tuple[Dialogue, list[str]]:
         """The loop with real tools; the files that it left are kept where there is a place."""
         async with AsyncExitStack() as stack:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gta-oc-"))

@@ -1,0 +1,127 @@
+"""What providers say that Inspect drops or misreads, put into its output where it is lost."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    Content,
+    ContentReasoning,
+    ContentText,
+    ModelAPI,
+    ModelCall,
+    ModelOutput,
+)
+
+# Where an output keeps the provider's own word for why the reply ended.
+RAW_STOP: Final = "raw_stop_reason"
+REASONING_FIELD: Final = "reasoning_content"
+# vLLM, llama.cpp, SGLang and others; Inspect knows the words of the providers it names.
+_OVERFLOW: Final = re.compile(
+    r"maximum context length|exceed_context_size_error|context size has been exceeded"
+    r"|exceeds the (available|maximum|model'?s) context|longer than the (model'?s )?context"
+    r"|context_length_exceeded",
+    re.IGNORECASE,
+)
+# A limit for the reply that no request leaves room for is a setting, not a long dialogue.
+_REPLY_TOO_LARGE: Final = re.compile(r"max_(completion_)?tokens\W.{0,40}too large", re.IGNORECASE)
+_TEMPLATE: Final = re.compile(
+    r"roles must alternate|unexpected role|role not supported|chat template|jinja|raise_exception",
+    re.IGNORECASE,
+)
+
+
+def watch_provider(api: ModelAPI) -> None:
+    """Make a provider's outputs complete, once for each."""
+    generate = api.generate
+    if vars(api).get("generate") is not None:
+        return
+
+    async def complete(
+        input: list[ChatMessage], **options: Any
+    ) -> ModelOutput | Exception | tuple[ModelOutput | Exception, ModelCall]:
+        try:
+            result = await generate(input=input, **options)
+        except Exception as exc:
+            said = str(exc)
+            if is_overflow(said, input):
+                return _no_room(api.model_name)
+            if is_template_error(said):
+                # What is returned is not tried again, and the same history would be refused again.
+                return exc
+            raise
+        output, call = result if isinstance(result, tuple) else (result, None)
+        if isinstance(output, Exception) and is_overflow(str(output), input):
+            output = _no_room(api.model_name)
+        elif isinstance(output, ModelOutput) and call is not None and output.choices:
+            _complete(output, call.response)
+        return output if call is None else (output, call)
+
+    vars(api)["generate"] = complete
+    # The vendors' packages try again by themselves; Inspect finds their connections here, too.
+    connections = getattr(getattr(api, "client", None), "_client", None)
+    hooks = getattr(connections, "event_hooks", None)
+    if isinstance(hooks, dict):
+        hooks["response"].append(_forbid_retry)
+
+
+async def _forbid_retry(response: Any) -> None:
+    if response.status_code >= 500:
+        said = (await response.aread()).decode(errors="replace")
+        if _OVERFLOW.search(said) or is_template_error(said):
+            response.headers["x-should-retry"] = "false"
+
+
+def is_overflow(said: str, input: Sequence[ChatMessage]) -> bool:
+    """Whether a server's words mean that the dialogue outgrew the model's window."""
+    begun = any(message.role == "assistant" for message in input)
+    return bool(_OVERFLOW.search(said)) and (begun or not _REPLY_TOO_LARGE.search(said))
+
+
+def is_template_error(said: str) -> bool:
+    """Whether a server's chat template refused the history; llama.cpp says so with status 500."""
+    return bool(_TEMPLATE.search(said))
+
+
+def _no_room(model: str) -> ModelOutput:
+    return ModelOutput.from_content(model, "", stop_reason="model_length")
+
+
+def _complete(output: ModelOutput, response: object) -> None:
+    if not isinstance(response, Mapping):
+        return
+    if output.stop_reason == "unknown":
+        output.metadata = {**(output.metadata or {}), RAW_STOP: _raw_stop(response)}
+    message = output.message
+    if message.tool_calls and _first(response).get("message", {}).get(REASONING_FIELD) == "":
+        message.content = [empty_reasoning(), *_without_reasoning(message)]
+
+
+def empty_reasoning() -> ContentReasoning:
+    """Reasoning of no words, which DeepSeek and Kimi want back with every call."""
+    return ContentReasoning(reasoning="", internal=REASONING_FIELD)
+
+
+def _without_reasoning(message: ChatMessageAssistant) -> list[Content]:
+    if isinstance(message.content, str):
+        return [ContentText(text=message.content)] if message.content else []
+    return [part for part in message.content if not isinstance(part, ContentReasoning)]
+
+
+def _raw_stop(response: Mapping[str, Any]) -> str:
+    first = _first(response)
+    found = (
+        first.get("finish_reason")
+        or first.get("finishReason")
+        or response.get("stop_reason")
+        or (response.get("incomplete_details") or {}).get("reason")
+        or response.get("status")
+    )
+    return str(found or "")
+
+
+def _first(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = response.get("choices") or response.get("candidates") or [{}]
+    return found[0] if isinstance(found[0], Mapping) else {}

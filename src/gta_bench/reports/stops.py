@@ -1,0 +1,41 @@
+"""Replies that did not end in the ordinary way: how many, why, and what helps."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gta_bench.errors import counted
+from gta_bench.records.units import StopKind, Usage
+
+# From this share on it is not the model that refuses.
+FILTERED: Final = 0.9
+# Fewer requests say nothing of a share.
+ENOUGH_CALLS: Final = 5
+HELP: Final[Mapping[StopKind, str]] = {
+    "cut off": "cut off: the reply reached its token limit; raise --max-tokens.",
+    "context": (
+        "context: the dialogue outgrew the model's window, and the work ended there; serve the "
+        "model with a longer one."
+    ),
+    "call as text": (
+        "call as text: the model wrote tool calls that its server did not read as calls. That "
+        "measures the server's setup, not the model's choice of tools: use --agent react, or start "
+        "the server with its tool-call parser (vLLM: --enable-auto-tool-choice --tool-call-parser "
+        "NAME; llama.cpp: --jinja)."
+    ),
+}
+
+
+def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
+    """A line with all counts, and one for each kind that can be helped."""
+    if not stops:
+        return
+    asked = usage.model_calls
+    said = ", ".join(f"{kind} {count}" for kind, count in stops.items())
+    calls = counted(asked, "model call")
+    yield f"replies that did not end in the ordinary way: {said} (of {calls})."
+    yield from (HELP[kind] for kind in stops if kind in HELP)
+    if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:
+        yield (
+            "refused: almost every request was refused or filtered. That is a filter before the "
+            "model or a blocked account, not a measurement of the model."
+        )

@@ -1,0 +1,143 @@
+"""What servers say through Inspect's real provider for them, over HTTP."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from inspect_ai.model import ContentReasoning, GenerateConfig, Model, get_model
+
+from gta_bench.agents.contract import Decision, Setup
+from gta_bench.agents.history import History
+from gta_bench.agents.toolcalling import toolcalling
+from gta_bench.errors import EnvironmentProblem, RequestRefused
+from gta_bench.records.steps import AnswerStep, CallStep
+from tests.agents.builders import HISTORIES, TOOLS, inspect_warnings
+from tests.chat_server import ChatServer, Refusal, chat_server
+
+pytestmark = [inspect_warnings, pytest.mark.usefixtures("loopback")]
+
+VLLM = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."
+LLAMA = "the request exceeds the available context size, try increasing it"
+LLAMA_500 = "Context size has been exceeded."
+TOO_LARGE = (
+    "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your "
+    "request has 100 input tokens."
+)
+ALTERNATE = "Conversation roles must alternate user/assistant/user/assistant/..."
+
+
+def model(server: ChatServer) -> Model:
+    return get_model(
+        "openai-api/local/any",
+        base_url=server.url,
+        api_key="none",
+        config=GenerateConfig(max_retries=3),
+        memoize=False,
+    )
+
+
+def decided(server: ChatServer, history: History = HISTORIES[-1]) -> Decision:
+    async def ask() -> Decision:
+        asked = model(server)
+        try:
+            return await toolcalling(Setup(model=asked))(history, TOOLS)
+        finally:
+            await asked.api.aclose()
+
+    return asyncio.run(ask())
+
+
+class Refusing:
+    """Refuses everything in the same words, and counts."""
+
+    def __init__(self, status: int, words: str) -> None:
+        self.refusal: Refusal = (status, words)
+        self.asked = 0
+
+    def __call__(self, *_: object) -> Refusal:
+        self.asked += 1
+        return self.refusal
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(400, VLLM), (400, LLAMA), (500, LLAMA_500), (400, TOO_LARGE)]
+)
+def test_an_overflow_is_how_the_reply_ended_and_is_not_tried_again(
+    status: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was raised, and the unit stayed unscored; with status 500 it was tried again before."""
+    refusing = Refusing(status, words)
+    with chat_server() as server:
+        monkeypatch.setattr(server, "refusal", refusing)
+        assert decided(server).stop == "context"
+    assert refusing.asked == 1
+
+
+def test_a_reply_limit_that_never_fits_is_a_wrong_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    with chat_server() as server:
+        monkeypatch.setattr(server, "refusal", Refusing(400, TOO_LARGE))
+        with pytest.raises(RequestRefused, match="'max_tokens' is too large"):
+            decided(server, HISTORIES[0])
+
+
+def test_a_history_that_the_template_refuses_is_named_and_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """llama.cpp says it with status 500, and every retry is refused alike."""
+    refusing = Refusing(500, ALTERNATE)
+    with chat_server() as server:
+        monkeypatch.setattr(server, "refusal", refusing)
+        with pytest.raises(RequestRefused, match=r"chat template .*--agent react"):
+            decided(server)
+    assert refusing.asked == 1
+
+
+def test_a_request_that_is_refused_is_our_fault_and_no_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with chat_server() as server:
+        monkeypatch.setattr(server, "refusal", Refusing(400, "Unknown field 'tools'."))
+        with pytest.raises(RequestRefused, match=r"that our agent composed: .*Unknown field"):
+            decided(server)
+
+
+def test_a_reply_that_is_broken_off_is_asked_for_once_more() -> None:
+    reasons = ["abort", "stop"]
+
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": "It costs"}
+        return {"message": message, "finish_reason": reasons.pop(0)}
+
+    with chat_server(reply) as server:
+        decision = decided(server)
+    assert decision.step == AnswerStep(content="It costs")
+    assert reasons == []
+
+
+def test_a_reply_that_is_broken_off_twice_has_no_score() -> None:
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        return {"message": {"role": "assistant", "content": "It"}, "finish_reason": "abort"}
+
+    with chat_server(reply) as server:
+        with pytest.raises(EnvironmentProblem, match=r"broke off a reply twice .*'abort'"):
+            decided(server)
+        assert server.asked == 2
+
+
+def test_reasoning_of_no_words_is_kept_with_its_call() -> None:
+    """Inspect drops an empty `reasoning_content`, which DeepSeek and Kimi want back."""
+
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        call = {"name": "OCR", "arguments": json.dumps({"image": "inputs/menu.jpg"})}
+        calls = [{"id": "call-1", "type": "function", "function": call}]
+        message = {"role": "assistant", "content": "", "reasoning_content": "", "tool_calls": calls}
+        return {"message": message, "finish_reason": "tool_calls"}
+
+    with chat_server(reply) as server:
+        decision = decided(server, HISTORIES[0])
+    assert isinstance(decision.step, CallStep)
+    assert decision.output is not None
+    reasoning = decision.output.message.content[0]
+    assert isinstance(reasoning, ContentReasoning)
+    assert (reasoning.reasoning, reasoning.internal) == ("", "reasoning_content")
