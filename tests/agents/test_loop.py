@@ -286,12 +286,14 @@ def test_what_is_asked_next_joins_what_the_agent_was_told_last() -> None:
     assert dialogue.messages[-1].text == "the reply is empty\n\nGo on."
 
 
-def test_redacted_thinking_of_claude_is_not_taken_into_another_sample() -> None:
-    """Inspect knows it in its own sample alone and sends the text `<think></think>` elsewhere."""
-    thinking = ContentReasoning(reasoning="sealed", redacted=True)
-    message = ChatMessageAssistant(content=[thinking, ContentText(text="7")])
+def test_thinking_of_claude_is_kept_in_another_sample() -> None:
+    """All thinking was left out of a second round of feedback: Inspect marks it all as redacted."""
+    redacted = ContentReasoning(reasoning="sealed", redacted=True)
+    shown = ContentReasoning(reasoning="signed", summary="Seven.", redacted=True)
+    message = ChatMessageAssistant(content=[redacted, shown, ContentText(text="7")])
     kept = dump_messages([message])
     (claude,) = load_messages(kept, model="anthropic/claude-opus-4-6")
-    assert claude.content == [ContentText(text="7")]
+    portable = redacted.model_copy(update={"signature": "sealed"})
+    assert claude.content == [portable, shown, ContentText(text="7")]
     (gpt,) = load_messages(kept, model="openai/gpt-5")
     assert gpt.content == message.content

@@ -139,24 +139,29 @@ def dump_messages(messages: Sequence[ChatMessage]) -> tuple[dict[str, Any], ...]
 def load_messages(kept: Iterable[dict[str, Any]], *, model: str) -> list[ChatMessage]:
     """Kept messages, for another sample of the same model.
 
-    Inspect knows redacted thinking of Claude in its own sample alone. It is left out: whatever
-    comes next begins with words of the user, before which no thinking is needed.
+    Inspect finds redacted thinking of Claude by its data in the sample that it came in, and by its
+    signature in others.
     """
     messages = _MESSAGES.validate_python(list(kept))
     if not model.startswith("anthropic/"):
         return messages
     return [
-        message.model_copy(update={"content": _readable(message.content)})
+        message.model_copy(update={"content": _portable(message.content)})
         if isinstance(message, ChatMessageAssistant)
         else message
         for message in messages
     ]
 
 
-def _readable(content: str | list[Content]) -> str | list[Content]:
+def _portable(content: str | list[Content]) -> str | list[Content]:
     if isinstance(content, str):
         return content
-    return [part for part in content if not (isinstance(part, ContentReasoning) and part.redacted)]
+    return [
+        part.model_copy(update={"signature": part.reasoning})
+        if isinstance(part, ContentReasoning) and part.redacted and part.summary is None
+        else part
+        for part in content
+    ]
 
 
 def _words(step: AnswerStep | CallStep | MalformedStep) -> str | list[Content]:
