@@ -18,6 +18,8 @@ from inspect_ai.model import (
 # Where an output keeps the provider's own word for why the reply ended.
 RAW_STOP: Final = "raw_stop_reason"
 REASONING_FIELD: Final = "reasoning_content"
+# What Inspect puts where a provider gave nothing.
+NO_CONTENT: Final = "(no content)"
 # vLLM, llama.cpp, SGLang and others; Inspect knows the words of the providers it names.
 _OVERFLOW: Final = re.compile(
     r"maximum context length|exceed_context_size_error|context size has been exceeded"
@@ -97,6 +99,23 @@ def _complete(output: ModelOutput, response: object) -> None:
     message = output.message
     if message.tool_calls and _first(response).get("message", {}).get(REASONING_FIELD) == "":
         message.content = [empty_reasoning(), *_without_reasoning(message)]
+    if response.get("object") == "response":
+        _complete_response(output, response)
+
+
+def _complete_response(output: ModelOutput, response: Mapping[str, Any]) -> None:
+    """What Inspect leaves out of an output of OpenAI's responses."""
+    if _raw_stop(response) == "max_output_tokens":
+        output.choices[0].stop_reason = "max_tokens"  # whether or not there are calls
+    message = output.message
+    parts = message.content
+    if (
+        isinstance(parts, list)
+        and parts
+        and not (message.tool_calls or _without_reasoning(message))
+    ):
+        # Reasoning that nothing follows, of a reply that was cut off while it thought, is refused.
+        message.content = [*parts, ContentText(text=NO_CONTENT)]
 
 
 def empty_reasoning() -> ContentReasoning:

@@ -6,7 +6,7 @@ from typing import Final
 from inspect_ai.model import ContentText, ModelOutput
 
 from gta_bench.agents.contract import Decision
-from gta_bench.agents.provider import RAW_STOP
+from gta_bench.agents.provider import NO_CONTENT, RAW_STOP
 from gta_bench.agents.replies import clean_text, without_thinking
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.steps import MalformedStep
@@ -23,8 +23,6 @@ TOLD: Final[Mapping[StopKind, str]] = {
 }
 # No reply follows these.
 FINAL: Final[frozenset[StopKind]] = frozenset({"context", "refused"})
-# What Inspect puts where a provider gave nothing.
-NO_CONTENT: Final = "(no content)"
 # Reasons of providers for which Inspect has no word.
 _MALFORMED: Final = ("MALFORMED_", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
 _WINDOW_FULL: Final = "model_context_window_exceeded"
