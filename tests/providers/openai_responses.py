@@ -156,6 +156,8 @@ class OpenAIResponses(Api):
             }
             for place, call in enumerate(reply.calls)
         ]
+        if reply.stop == "cut off" and items:
+            items[-1]["status"] = "incomplete"
         if not reply.thought:
             return items
         reasoning = {
