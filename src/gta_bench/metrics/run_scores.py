@@ -32,7 +32,7 @@ from gta_bench.records.scores import (
 from gta_bench.records.units import AtomicUnit, Usage
 
 # Raised whenever a change moves scores; written into every score file.
-SCORING_VERSION = 2
+SCORING_VERSION = 3
 NOT_RUN = "not run yet"
 
 
