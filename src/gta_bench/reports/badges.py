@@ -24,9 +24,10 @@ def run_badges(manifest: RunManifest) -> tuple[str, ...]:
     return (*_task_badges(manifest), *_model_badges(manifest))
 
 
-def similarity_badge(scores: RunScores) -> str:
-    """Which model compared free text."""
-    return f"similarity {scores.similarity}"
+def score_badges(scores: RunScores) -> tuple[str, ...]:
+    """How many tasks have a prediction where some have none, and which model compared free text."""
+    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
 
 
 def judge_badges(judge: str) -> tuple[str, ...]:
