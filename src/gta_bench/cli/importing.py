@@ -223,6 +223,7 @@ def _import_workflow(
     units = [
         WorkflowUnit(
             task=one.task,
+            delivered=one.delivered,
             trace=one.trace,
             calls=one.calls,
             inputs=kept_inputs(dataset, one.task, store),
@@ -237,7 +238,7 @@ def _import_workflow(
     kept = read_verdicts(out)
     rows = [row for one in found for row in one.verdicts]
     append_verdicts(out, [row for row in rows if row.key not in kept])
-    _say_how_many(len(units), [unit.task.id for unit in units if not unit.trace], out)
+    _say_how_many(len(units), [unit.task.id for unit in units if not unit.delivered], out)
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)
     say(

@@ -35,6 +35,7 @@ class WorkflowPrediction(NamedTuple):
     """
 
     task: WorkflowTask
+    delivered: bool = True
     trace: Trace = ()
     calls: tuple[CallRecord, ...] = ()
     inputs: tuple[tuple[str, Path], ...] = ()
@@ -83,7 +84,7 @@ def _prediction(folder: Path, dataset: WorkflowDataset, task: WorkflowTask) -> W
     ]
     found = WorkflowPrediction(task, inputs=tuple(inputs))
     if not folder.is_dir():
-        return found
+        return found._replace(delivered=False)
     trace = _trace(folder / PREDICTION, task.id)
     given = {sha256(file) for _, file in inputs}
     files = sorted(file for file in (folder / ATTACHMENTS).glob("*") if _is_plain_file(file))

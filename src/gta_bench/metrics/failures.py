@@ -175,6 +175,8 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
     if leaf.value is None:
         ours = BEFORE_THE_JUDGE & set(leaf.causes)
         return "infrastructure" if ours else "judge unscored", ", ".join(leaf.causes)
+    if not unit.delivered:
+        return "missing deliverable", "the task was not delivered"
     ending = _ending(unit.trace)
     nothing = not unit.deliverables
     if nothing and ending is not None and outcome(ending) in ("malformed", "crash"):

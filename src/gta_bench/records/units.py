@@ -39,6 +39,7 @@ class Unit(Record, Generic[TaskT]):
     deliverable is judged like any other. `strays` are names in the workspace that are no readable
     files. `upstream` is set for predictions that were imported from upstream's files. `digests`
     say what was asked and how it is scored; units that were read from a run always have them.
+    Only a task that imported results lack is not `delivered`: it fails, and no judge is asked.
     """
 
     task: TaskT
@@ -47,6 +48,7 @@ class Unit(Record, Generic[TaskT]):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
+    delivered: bool = True
     failure: str | None = None
     upstream: UpstreamPair | None = None
     usage: Usage = Usage()

@@ -190,6 +190,7 @@ def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
         "deliverables": data.deliverables,
         "inputs": data.inputs,
         "strays": data.strays,
+        "delivered": data.delivered,
         "failure": sample.failure,
         "upstream": sample.metadata.get(UPSTREAM),
         "usage": data.usage or _usage(sample, calls),

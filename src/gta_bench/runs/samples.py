@@ -31,6 +31,7 @@ class UnitData(BaseModel):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
+    delivered: bool = True
     turns: tuple[dict[str, Any], ...] = ()
     usage: Usage | None = None
     digests: TaskDigests | None = None
