@@ -122,6 +122,26 @@ def test_an_end_to_end_file_holds_the_steps_of_the_one_user_turn(
     assert found.findings == ()
 
 
+def test_a_call_that_a_stand_in_answered_failed_under_strict_only(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    """Where its server lacks a tool, the published pipeline answers itself and calls it done."""
+    reply = {"role": "tool", "content": [{"type": "text", "content": "Dummy Result"}]}
+    real = {"role": "tool", "content": [{"type": "text", "content": "7 euros"}]}
+    steps = [call("image/menu.jpg"), reply, call("image/menu.jpg"), real, ANSWER]
+    write_json(tmp_path / "p.json", {"0": {"prediction": [steps], "gold": [steps[2:]]}})
+    found = read_predictions(tmp_path / "p.json", dataset, "end-to-end")
+    unit = found.units[0]
+    assert unit.trace is not None and unit.upstream is not None
+    errors = [step.error for step in unit.trace if isinstance(step, CallStep)]
+    assert [error and error.type for error in errors] == ["UNAVAILABLE", None]
+    assert all(step.error is None for step in unit.upstream.trace if isinstance(step, CallStep))
+    dummies = [finding for finding in found.findings if finding.check == "dummy-reply"]
+    assert [(one.task, one.message[:28]) for one in dummies] == [
+        ("a", "1 of 2 calls reached no tool")
+    ]
+
+
 def test_references_that_are_not_the_datasets_are_findings(
     tmp_path: Path, dataset: AtomicDataset
 ) -> None:

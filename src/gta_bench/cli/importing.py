@@ -14,7 +14,7 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.upstream_predictions import read_predictions
-from gta_bench.datasets.upstream_workflow import read_workflow_predictions
+from gta_bench.datasets.upstream_workflow import dummy_notes, read_workflow_predictions
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.harnesses.collecting import FoundFile, keep_files
@@ -218,7 +218,8 @@ def _import_workflow(
 ) -> None:
     stored = read_workflow_predictions(source, dataset)
     found = [one for one in stored if one.task.id in planned.spec.tasks]
-    manifest = open_run(out, planned)
+    notes = dummy_notes([call for one in found for call in one.calls])
+    manifest = open_run(out, planned.model_copy(update={"notes": (*planned.notes, *notes)}))
     store = ArtefactStore(out / ARTEFACTS)
     units = [
         WorkflowUnit(
@@ -245,6 +246,8 @@ def _import_workflow(
         f"{counted(files, 'deliverable')}, {counted(len(rows), 'stored verdict')}, "
         f"{unscored} of them without a score."
     )
+    for note in notes:
+        say(note)
 
 
 def _manifest(

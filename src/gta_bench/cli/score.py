@@ -131,7 +131,8 @@ def score(
             "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
         )
     for check, count in Counter(finding.check for finding in findings).items():
-        say(f"{counted(count, 'finding')} `{check}`; the first: {findings[0].message}")
+        first = next(finding for finding in findings if finding.check == check)
+        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
     if scores.missing:
         say(missing_remark(scores))
     if as_json:

@@ -18,7 +18,7 @@ from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.steps import AnswerStep, CallStep, Trace
 from gta_bench.records.units import AtomicUnit, UpstreamPair
-from gta_bench.records.upstream import read_trace
+from gta_bench.records.upstream import DUMMY_REPLY, UNAVAILABLE, mark_dummies, read_trace
 
 PART = re.compile(r"(?P<stem>.+)_(?P<number>\d+)\.json")
 
@@ -55,13 +55,14 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
     units = []
     for task in tasks:
         pair = found.get(task.id)
-        trace = None if pair is None else _portable(pair.trace, paths)
+        trace = None if pair is None else mark_dummies(_portable(pair.trace, paths))
         units.append(
             AtomicUnit(
                 task=task, trace=trace, upstream=pair, digests=task_digests(dataset, task.id)
             )
         )
         if pair is not None:
+            findings += _dummy_findings(task.id, trace or (), source)
             stored = _assistant(_portable(pair.gold, paths))
             findings += _gold_findings(task.id, reference_steps(task), stored, source)
     return Predictions(tuple(units), tuple(findings))
@@ -156,6 +157,22 @@ def _portable_path(value: JsonValue, paths: Mapping[str, str]) -> JsonValue:
 
 def _assistant(trace: Trace) -> Trace:
     return tuple(step for step in trace if isinstance(step, CallStep | AnswerStep))
+
+
+def _dummy_findings(task: str, trace: Trace, source: Path) -> Iterator[Finding]:
+    """One for a task in which stand-ins answered in place of tools."""
+    calls = [step for step in trace if isinstance(step, CallStep)]
+    dummies = [call for call in calls if call.error and call.error.type == UNAVAILABLE]
+    if dummies:
+        told = f"{len(dummies)} of {counted(len(calls), 'call')} reached no tool"
+        yield Finding(
+            check="dummy-reply",
+            severity="warning",
+            file=source.name,
+            task=task,
+            field="prediction",
+            message=f"{told}: a stand-in answered {DUMMY_REPLY!r}. `strict` counts them as failed.",
+        )
 
 
 def _gold_findings(task: str, reference: Trace, stored: Trace, source: Path) -> Iterator[Finding]:

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from gta_bench.datasets.files import parse, read_entries, read_json, sha256
 from gta_bench.datasets.model import WorkflowDataset
-from gta_bench.errors import DatasetError
+from gta_bench.errors import DatasetError, counted
 from gta_bench.metrics.compat.workflow import FAILED, FALLBACK
-from gta_bench.records.calls import CallRecord
+from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.steps import CallStep, ReplyStep, StepError, Trace
-from gta_bench.records.upstream import read_trace
+from gta_bench.records.upstream import DUMMY_REPLY, UNAVAILABLE, mark_dummies, read_trace
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
 
@@ -126,7 +126,7 @@ def _trace(file: Path, task: str) -> Trace:
 def read_workflow_trace(steps: Sequence[JsonValue]) -> Trace:
     """Upstream's steps of a Workflow task, where a tool's reply says what became of the call."""
     trace = read_trace([_plain_reply(step) for step in steps])
-    return _with_failures(trace, [_failure(step) for step in steps])
+    return mark_dummies(_with_failures(trace, [_failure(step) for step in steps]))
 
 
 def _plain_reply(step: JsonValue) -> JsonValue:
@@ -161,12 +161,29 @@ def call_records(trace: Trace) -> tuple[CallRecord, ...]:
     return tuple(
         CallRecord(
             tool=step.name,
-            status="done" if step.error is None else "error",
+            status=_status(step.error),
             seconds=0.0,
             message="" if step.error is None else step.error.message,
         )
         for step, after in pairwise(trace)
         if isinstance(step, CallStep) and isinstance(after, ReplyStep)
+    )
+
+
+def _status(error: StepError | None) -> CallStatus:
+    if error is None:
+        return "done"
+    return "unavailable" if error.type == UNAVAILABLE else "error"
+
+
+def dummy_notes(calls: Sequence[CallRecord]) -> tuple[str, ...]:
+    """A note on calls that a stand-in answered; none where there is no such call."""
+    dummies = sum(call.status == "unavailable" for call in calls)
+    if not dummies:
+        return ()
+    return (
+        f"{dummies} of {counted(len(calls), 'tool call')} reached no tool: the published pipeline "
+        f"answered {DUMMY_REPLY!r} in its place. They count as not done.",
     )
 
 

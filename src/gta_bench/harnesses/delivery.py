@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.datasets.upstream_workflow import dummy_notes
 from gta_bench.errors import counted
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask
@@ -79,6 +80,7 @@ def write_finished(
     """Keep the deliveries as the units of a run; a task without one has delivered nothing."""
     missing = tuple(task for task in planned.spec.tasks if task not in finished.deliveries)
     notes = [*planned.notes, *finished.disagreements()]
+    notes += dummy_notes([call for one in finished.deliveries.values() for call in one.calls])
     if missing:
         tasks = counted(len(planned.spec.tasks), "task")
         notes.append(f"not delivered: {len(missing)} of {tasks}.")

@@ -1,6 +1,7 @@
 """Upstream's JSON form of a step, read into our records and written back."""
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Final, get_args
 
 from pydantic import JsonValue
@@ -21,6 +22,9 @@ from gta_bench.records.tools import ParameterType
 # How upstream records a reply in which it found no action.
 NO_ACTION: Final = "NoAction"
 NO_ACTION_ERROR: Final = "API_ERROR"
+# What the published pipeline answers in place of a tool that its server does not have.
+DUMMY_REPLY: Final = "Dummy Result"
+UNAVAILABLE: Final = "UNAVAILABLE"
 PART_TYPES: Final[Mapping[str, ParameterType]] = {kind: kind for kind in get_args(ParameterType)}
 
 
@@ -29,6 +33,26 @@ def read_trace(steps: JsonValue) -> Trace:
     if not isinstance(steps, list):
         raise ValueError(f"A trace is a list of steps, not {_kind(steps)}.")
     return tuple(read_step(step) for step in steps)
+
+
+def mark_dummies(trace: Trace) -> Trace:
+    """Calls that a stand-in answered get an error: the tool was never called."""
+    told = StepError(
+        type=UNAVAILABLE, message=f"the tool was missing; a stand-in answered {DUMMY_REPLY!r}"
+    )
+    return tuple(
+        step.model_copy(update={"error": told})
+        if isinstance(step, CallStep) and step.error is None and _is_dummy(after)
+        else step
+        for step, after in zip_longest(trace, trace[1:])
+        if step is not None
+    )
+
+
+def _is_dummy(step: PredictedStep | None) -> bool:
+    return isinstance(step, ReplyStep) and [part.content.strip() for part in step.parts] == [
+        DUMMY_REPLY
+    ]
 
 
 def write_trace(trace: Iterable[PredictedStep]) -> list[JsonValue]:
