@@ -18,7 +18,13 @@ from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.steps import AnswerStep, CallStep, Trace
 from gta_bench.records.units import AtomicUnit, UpstreamPair
-from gta_bench.records.upstream import DUMMY_REPLY, UNAVAILABLE, mark_dummies, read_trace
+from gta_bench.records.upstream import (
+    DUMMY_REPLY,
+    UNAVAILABLE,
+    describe_odd,
+    mark_dummies,
+    read_trace,
+)
 
 PART = re.compile(r"(?P<stem>.+)_(?P<number>\d+)\.json")
 
@@ -51,6 +57,7 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
                 field="(key)",
             )
         found[tasks[position].id] = _pair(entry, mode)
+        findings += _odd_findings(tasks[position].id, entry, mode)
     paths = _portable_paths(dataset)
     units = []
     for task in tasks:
@@ -72,7 +79,7 @@ def _positions(source: Path) -> Iterator[tuple[int, _Entry]]:
     """Every entry with its place in the dataset; parts follow each other without a gap."""
     offset = 0
     for file in _parts(source):
-        entries = read_entries(file)
+        entries = read_entries(file, allow_nan=True)
         places = []
         for key, raw in entries.items():
             if not key.isdecimal():
@@ -105,9 +112,7 @@ def _parts(source: Path) -> list[Path]:
 def _pair(entry: _Entry, mode: Mode) -> UpstreamPair:
     traces = {}
     for name in ("prediction", "gold"):
-        value = entry.raw.get(name) if isinstance(entry.raw, dict) else None
-        if mode == "end-to-end" and isinstance(value, list) and len(value) == 1:
-            value = value[0]
+        value = _first_turn(_stored(entry, name), mode)
         try:
             traces[name] = read_trace(value)
         except (ValueError, ValidationError) as exc:
@@ -117,6 +122,35 @@ def _pair(entry: _Entry, mode: Mode) -> UpstreamPair:
                 f"{problem}{hint}", file=entry.file, task=entry.key, field=name
             ) from exc
     return UpstreamPair(trace=traces["prediction"], gold=traces["gold"])
+
+
+def _stored(entry: _Entry, name: str) -> JsonValue:
+    return entry.raw.get(name) if isinstance(entry.raw, dict) else None
+
+
+def _first_turn(value: JsonValue, mode: Mode) -> JsonValue:
+    """The steps that are scored: end to end those of the first user turn, as published."""
+    nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
+    return value[0] if mode == "end-to-end" and nested and isinstance(value, list) else value
+
+
+def _odd_findings(task: str, entry: _Entry, mode: Mode) -> Iterator[Finding]:
+    """What of a prediction is not scored, or is read in another way than it stands there."""
+    stored = _stored(entry, "prediction")
+    scored = _first_turn(stored, mode)
+    words = describe_odd(scored)
+    if scored is not stored and isinstance(stored, list) and len(stored) > 1:
+        turns = counted(len(stored) - 1, "further user turn")
+        words.append(f"the first user turn is scored; {turns} dropped")
+    for one in words:
+        yield Finding(
+            check="odd-prediction",
+            severity="warning",
+            file=entry.file,
+            task=task,
+            field="prediction",
+            message=f"{one}.",
+        )
 
 
 def _looks_nested(value: JsonValue) -> bool:

@@ -4,8 +4,8 @@ Each has `prediction.json`, its files under `attachments`, and where it was judg
 `official_rescore_result.json`.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile, zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -125,8 +125,36 @@ def _trace(file: Path, task: str) -> Trace:
 
 def read_workflow_trace(steps: Sequence[JsonValue]) -> Trace:
     """Upstream's steps of a Workflow task, where a tool's reply says what became of the call."""
-    trace = read_trace([_plain_reply(step) for step in steps])
-    return mark_dummies(_with_failures(trace, [_failure(step) for step in steps]))
+    spread = list(_spread_calls(steps))
+    trace = read_trace([_plain_reply(step) for step in spread])
+    return mark_dummies(_with_failures(trace, [_failure(step) for step in spread]))
+
+
+def _spread_calls(steps: Sequence[JsonValue]) -> Iterator[JsonValue]:
+    """Steps with one call each, every call before its own reply: by id, else in order."""
+    rest = list(steps)
+    while rest:
+        step = rest.pop(0)
+        calls = step.get("tool_calls") if isinstance(step, dict) else None
+        if not isinstance(step, dict) or not isinstance(calls, list) or len(calls) < 2:
+            yield step
+            continue
+        replies = [rest.pop(0) for _ in takewhile(_is_reply, list(rest))]
+        for call in calls:
+            yield {**step, "tool_calls": [call]}
+            if replies:
+                yield replies.pop(_place_of_reply(call, replies))
+        yield from replies
+
+
+def _is_reply(step: JsonValue) -> bool:
+    return isinstance(step, dict) and step.get("role") == "tool"
+
+
+def _place_of_reply(call: JsonValue, replies: Sequence[JsonValue]) -> int:
+    named = call.get("id") if isinstance(call, dict) else None
+    ids = [reply.get("tool_call_id") if isinstance(reply, dict) else None for reply in replies]
+    return ids.index(named) if named is not None and named in ids else 0
 
 
 def _plain_reply(step: JsonValue) -> JsonValue:
