@@ -214,6 +214,10 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
         from gta_bench.tasks.product import atomic_product
 
         return atomic_product(data=data, similarity=spec.similarity)
+    if resources.harness is not None and spec.mode == "step":
+        from gta_bench.tasks.step_harness import atomic_step_harness
+
+        return atomic_step_harness(data=data, similarity=spec.similarity)
     if resources.harness is not None:
         from gta_bench.tasks.harness import atomic_harness
 
