@@ -16,6 +16,7 @@ from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.script import scripted_model
 from gta_bench.demo.script_judge import scripted_judge
+from gta_bench.errors import GtaError
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit
@@ -164,6 +165,16 @@ def test_it_works_inside_a_running_event_loop(tmp_path: Path) -> None:
     scores, text = asyncio.run(cell())
     assert isinstance(scores, RunScores) and scores.n == 1
     assert text == "2"
+
+
+def test_a_failure_has_its_own_cause_alone() -> None:
+    """Every failure was raised from `RuntimeError('no running event loop')`."""
+    with pytest.raises(GtaError) as caught:
+        gta_bench.judge("nowhere", "mockllm/model")
+    context = caught.value.__context__
+    while context is not None:
+        assert "no running event loop" not in str(context)
+        context = context.__context__
 
 
 def test_a_metric_of_ones_own(runs: dict[str, Path]) -> None:

@@ -52,9 +52,9 @@ def test_every_extra_that_a_message_names_can_be_installed() -> None:
     assert {*named_extras()} < EXTRAS.keys()
 
 
-def test_everything_but_torch_is_in_all() -> None:
+def test_everything_but_torch_and_lagent_is_in_all() -> None:
     apart = {name for name in EXTRAS if not brought(name) <= brought("all")}
-    assert apart == {"similarity"}
+    assert apart == {"similarity", "published"}
 
 
 @pytest.mark.parametrize("module", [*EVIDENCE_PACKAGES, *SERVER_PACKAGES])

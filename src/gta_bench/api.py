@@ -98,14 +98,20 @@ def _from_anywhere(function: Callable[Arguments, Value]) -> Callable[Arguments, 
 
     @wraps(function)
     def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not _loop_runs():
             return function(*args, **kwargs)
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(function, *args, **kwargs).result()
 
     return called
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def load(dataset: Folder) -> Dataset:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from gta_bench.errors import ConfigError
 
 CONFIG_FILE = "gta.toml"
-# The variable that names the folder with `gta_atomic` and `gta_workflow`.
+# The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
 DATA_VARIABLE: Final = "GTA_DATA"
 
 Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
@@ -44,6 +44,9 @@ class DataSettings(Section):
 
     atomic: str = Field("data/gta_atomic", description="Folder of GTA-Atomic.")
     workflow: str = Field("data/gta_workflow", description="Folder of GTA-Workflow.")
+    prompts: str = Field(
+        "data/gta_prompts", description="Folder of the published texts for `react-upstream`."
+    )
     github: Url = Field("https://github.com", description="Host of the GitHub releases.")
     huggingface: Url = Field("https://huggingface.co", description="Host of the Hub, or a mirror.")
 
@@ -218,7 +221,8 @@ def _found(environment: Mapping[str, str]) -> dict[str, JsonValue]:
     folder = environment.get(DATA_VARIABLE)
     if not folder:
         return {}
-    return {f"data.{name}": str(Path(folder) / f"gta_{name}") for name in ("atomic", "workflow")}
+    names = ("atomic", "workflow", "prompts")
+    return {f"data.{name}": str(Path(folder) / f"gta_{name}") for name in names}
 
 
 def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str | None:

@@ -2,13 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
+import gta_bench
 from gta_bench.cli import app
 from gta_bench.errors import DatasetError
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from tests.builders import (
@@ -19,6 +23,7 @@ from tests.builders import (
     write_json,
     write_workflow,
 )
+from tests.judging.builders import honest
 
 
 def gta(*arguments: str | Path) -> Result:
@@ -106,9 +111,9 @@ def test_a_folder_of_atomic_answers_is_scored_end_to_end() -> None:
     assert [unit.trace is None for unit in units] == [False, False, True]
     assert all(unit.digests is not None and unit.digests.asks for unit in units)
     scored = gta("score", "run", "--similarity", "exact-or-half", "--json")
-    assert scored.exit_code == 0, scored.output
+    assert scored.exit_code == 1, "a task has no prediction"
     numbers = json.loads(scored.stdout)
-    assert (numbers["n"], numbers["n_units"]) == (3, 3)
+    assert (numbers["n"], numbers["n_units"]) == (2, 3)
     assert numbers["metrics"]["ans_acc"] == pytest.approx(100 / 3)
 
 
@@ -131,6 +136,38 @@ def test_a_pack_is_imported_with_the_command_line_s_names() -> None:
     assert [unit.answer for unit in units] == ["Done.", "", ""]
     other = gta(*command, "--harness", "lagent")
     assert "another setting (harness: openclaw there, lagent here)" in str(other.exception)
+
+
+def test_what_a_pack_lacks_fails_under_strict_and_no_judge_is_asked_about_it() -> None:
+    """Judges were shown an empty delivery, and gave points to tasks that nobody had done."""
+    steps = [[{"role": "assistant", "content": "Done."}]]
+    entry = {"task_id": 1, "assistant_outputs": steps, "attached_files": []}
+    write_json(Path("pack.json"), {"schema_version": 1, "tasks": [entry]})
+    said = gta("import", "pack", "pack.json", "--out", "run").stderr
+    assert "Not delivered, counted as failed under strict: 0 2\n" in said
+    asked = []
+
+    def reply(input: list[ChatMessage], *_: Any) -> ModelOutput:
+        request = {"messages": [{"content": input[-1].text}]}
+        asked.append(request)
+        output = ModelOutput.from_content("mockllm", honest(request))
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    judge = get_model("mockllm/model", custom_outputs=reply, memoize=False)
+    gta_bench.judge("run", judge)
+    scores = gta_bench.score("run")
+    assert isinstance(scores, WorkflowScores)
+    (table,) = scores.judges
+    assert len(asked) == table.strict.n_leaves / 3
+    assert (table.strict.n, table.strict.n_units) == (3, 3)
+    assert table.strict.root_score == pytest.approx(8 / 3)
+    assert (table.compat.n, table.compat.root_score) == (1, 8)
+    assert {(one.task, one.cause) for one in table.failures} == {
+        ("0", "missing deliverable"),
+        ("2", "missing deliverable"),
+    }
+    assert [group.name for group in table.kinds] == ["no file", "not delivered"]
 
 
 def test_no_run_is_made_of_a_broken_source() -> None:

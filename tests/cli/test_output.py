@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from gta_bench.cli.output import download_bar, say, write_json, write_rows
+from gta_bench.cli.output import download_bar, say, write_json, write_rows, write_table
+from gta_bench.reports.tables import Table
 
 
 def test_rows_are_aligned_and_the_last_column_is_free(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,6 +16,20 @@ def test_json_keeps_every_letter(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "元" in out
     assert json.loads(out) == {"price": "7 元"}
+
+
+def test_half_a_character_survives_every_way_out(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A model's answer with a lone surrogate ended `gta score --json` with a traceback."""
+    half = "half \ud800 of it"
+    write_json({"answer": half})
+    assert json.loads(capfdbinary.readouterr().out) == {"answer": half}
+    write_rows([("a", half)])
+    write_table(Table(("x",), ((half,),)), (0,))
+    say(half)
+    assert capfdbinary.readouterr() == (
+        b"a  half \\ud800 of it\nx\nhalf \\ud800 of it\n",
+        b"half \\ud800 of it\n",
+    )
 
 
 def test_words_for_people_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:

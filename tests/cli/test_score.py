@@ -23,11 +23,11 @@ def predictions(tmp_path: Path, atomic_dir: Path) -> Path:
     return tmp_path
 
 
-def score(file: Path, data: Path, mode: str, *options: str) -> Any:
+def score(file: Path, data: Path, mode: str, *options: str, ends_with: int = 0) -> Any:
     command: list[str | Path] = ["score", "--predictions", file, "--dataset", "atomic"]
     command += ["--data", data]
     result = gta(*command, "--mode", mode, "--similarity", "exact-or-half", "--json", *options)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == ends_with, result.output
     return json.loads(result.stdout)
 
 
@@ -71,9 +71,32 @@ def test_a_missing_prediction_counts_as_failed_under_strict(
     content = json.loads((predictions / "step.json").read_text(encoding="utf-8"))
     del content["0"]
     write_json(predictions / "step.json", content)
-    assert score(predictions / "step.json", atomic_dir, "step")["metrics"]["inst_acc"] < 100
-    compat = score(predictions / "step.json", atomic_dir, "step", "--scoring", "compat")
+    file = predictions / "step.json"
+    assert score(file, atomic_dir, "step", ends_with=1)["metrics"]["inst_acc"] < 100
+    compat = score(file, atomic_dir, "step", "--scoring", "compat", ends_with=1)
     assert compat["metrics"]["tool_acc"] == 100
+
+
+def test_three_predictions_are_3_of_229_everywhere(predictions: Path, atomic_dir: Path) -> None:
+    """They were shown as `229/229 compat 100.00`, and the command ended with 0."""
+    file, out = predictions / "step.json", predictions / "run"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    write_json(file, {key: content[key] for key in ("0", "1", "2")})
+    for scoring in ("strict", "compat"):
+        found = score(file, atomic_dir, "step", "--scoring", scoring, ends_with=1)
+        assert (found["n"], found["n_tasks"]) == (3, 229)
+    options: list[str | Path] = ["--data", atomic_dir, "--mode", "step"]
+    asked: list[str | Path] = ["score", "--predictions", file, "--dataset", "atomic", *options]
+    shown = gta(*asked, "--similarity", "exact-or-half")
+    assert "3/229" in shown.stdout.splitlines()[0]
+    assert "a prediction for 3 of 229 tasks" in shown.stderr
+    gta("import", "opencompass", file, *options, "--out", out)
+    scored = gta("score", out, "--similarity", "exact-or-half")
+    assert scored.exit_code == 1
+    assert scored.stdout.count("3/229") == len(("strict", "compat"))
+    assert "predictions for 3 of 229 tasks" in scored.stdout
+    (report,) = json.loads(gta("report", out, "--format", "json").stdout)
+    assert (report["strict"]["n"], report["compat"]["n"], report["n_units"]) == (3, 3, 229)
 
 
 def test_a_prediction_file_is_scored_without_the_evaluation_engine(

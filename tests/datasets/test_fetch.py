@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from gta_bench.datasets import pins
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
 from gta_bench.datasets.download import Progress
-from gta_bench.datasets.fetch import Fetched, SourceName, fetch
+from gta_bench.datasets.fetch import Fetched, SourceName, fetch, fetch_prompts
+from gta_bench.datasets.prompts import digest, read_prompts
 from gta_bench.datasets.receipt import RECEIPT, read_receipt
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError, FetchError
@@ -327,3 +329,40 @@ def test_a_listing_that_cannot_be_trusted_is_refused(
     hub(server, {}, listing)
     with pytest.raises(FetchError, match=problem):
         fetch_workflow(server, tmp_path / "data", "huggingface")
+
+
+SOURCE_PATH = (
+    "/open-compass/GTA/raw/e1a53a7c8e1c44c79e58ccc8437505d8860a10e8"
+    "/opencompass/opencompass/models/lagent.py"
+)
+STAND_INS = {"files": "Look at ", "answer_without_tools": "Now answer."}
+STAND_IN_PINS = {name: digest(text) for name, text in STAND_INS.items()}
+STAND_IN_SOURCE = b"""
+raise SystemExit("this source is never run")
+def tell(files, last):
+    words = 'Look at ' + ', '.join(files)
+    return words + ('Now '
+                    'answer.' if last else '')
+"""
+
+
+def test_published_texts_are_found_in_the_source_by_their_digests(
+    tmp_path: Path, server: FileServer
+) -> None:
+    server.files[SOURCE_PATH] = STAND_IN_SOURCE
+    folder = tmp_path / "prompts"
+    options: Any = {"host": server.url, "progress": progress, "pins": STAND_IN_PINS}
+    assert fetch_prompts(folder, **options)
+    assert read_prompts(folder, STAND_IN_PINS) == STAND_INS
+    assert not fetch_prompts(folder, **options)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("source", [b"WORDS = 'Look at'", b"not ( python", b""])
+def test_a_source_without_the_published_texts_is_refused_and_nothing_is_kept(
+    tmp_path: Path, server: FileServer, source: bytes
+) -> None:
+    server.files[SOURCE_PATH] = source
+    with pytest.raises(FetchError, match=r"lagent\.py is refused: "):
+        fetch_prompts(tmp_path / "prompts", host=server.url, progress=progress, pins=STAND_IN_PINS)
+    assert not (tmp_path / "prompts").exists()

@@ -8,8 +8,15 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.upstream_predictions import read_predictions
 from gta_bench.errors import DatasetError
+from gta_bench.records.scores import StepScores
 from gta_bench.records.steps import CallStep
-from tests.builders import atomic_task, write_atomic, write_json
+from gta_bench.records.units import AtomicUnit
+from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.imported import write_imported
+from gta_bench.runs.logs import read_units
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.similarity.scoring import scored
+from tests.builders import atomic_task, manifest, write_atomic, write_json
 from tests.upstream_files import reference_predictions
 
 ANSWER = {"role": "assistant", "content": "It costs 7."}
@@ -120,6 +127,89 @@ def test_an_end_to_end_file_holds_the_steps_of_the_one_user_turn(
     found = read_predictions(tmp_path / "p.json", dataset, "end-to-end")
     assert [step.step for step in found.units[0].trace or ()] == ["call", "reply", "answer"]
     assert found.findings == ()
+
+
+def test_a_call_that_a_stand_in_answered_failed_under_strict_only(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    """Where its server lacks a tool, the published pipeline answers itself and calls it done."""
+    reply = {"role": "tool", "content": [{"type": "text", "content": "Dummy Result"}]}
+    real = {"role": "tool", "content": [{"type": "text", "content": "7 euros"}]}
+    steps = [call("image/menu.jpg"), reply, call("image/menu.jpg"), real, ANSWER]
+    write_json(tmp_path / "p.json", {"0": {"prediction": [steps], "gold": [steps[2:]]}})
+    found = read_predictions(tmp_path / "p.json", dataset, "end-to-end")
+    unit = found.units[0]
+    assert unit.trace is not None and unit.upstream is not None
+    errors = [step.error for step in unit.trace if isinstance(step, CallStep)]
+    assert [error and error.type for error in errors] == ["UNAVAILABLE", None]
+    assert all(step.error is None for step in unit.upstream.trace if isinstance(step, CallStep))
+    dummies = [finding for finding in found.findings if finding.check == "dummy-reply"]
+    assert [(one.task, one.message[:28]) for one in dummies] == [
+        ("a", "1 of 2 calls reached no tool")
+    ]
+
+
+def odd(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same steps with what the published evaluator never looks at."""
+    more = {"type": "function", "function": {"name": "Plot", "arguments": {}}}
+    first, reply, answer = steps
+    first = {**first, "tool_calls": [*first["tool_calls"], more]}
+    return [first, {**reply, "content": [{"type": "smell", "content": 3}]}, answer]
+
+
+def test_a_file_that_the_published_evaluator_scores_is_scored_alike(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    """Two calls in a step, a second user turn or an unknown kind of reply refused the file."""
+    reply = {"role": "tool", "content": [{"type": "text", "content": "7 euros"}]}
+    steps = [call("image/menu.jpg"), reply, ANSWER]
+    write_json(tmp_path / "p.json", {"0": {"prediction": [steps], "gold": [steps]}})
+    turns = [odd(steps), [ANSWER]]
+    write_json(tmp_path / "odd.json", {"0": {"prediction": turns, "gold": [steps, steps]}})
+    similarity = load_similarity("exact-or-half")
+    plain, strange = (
+        read_predictions(tmp_path / name, dataset, "end-to-end") for name in ("p.json", "odd.json")
+    )
+    expected, found = (
+        scored(one.units, "end-to-end", similarity).compat for one in (plain, strange)
+    )
+    assert found == expected
+    assert found.tool_call == 1
+    assert [finding.message for finding in strange.findings] == [
+        "step 0: of 2 calls the first is scored, the others are dropped.",
+        "step 1: a part of the reply has an unknown type; it is read as text.",
+        "the first user turn is scored; 1 further user turn dropped.",
+    ]
+
+
+@pytest.mark.parametrize("error", [None, "boom", {}])
+def test_the_key_of_an_error_alone_makes_a_call_fail(
+    tmp_path: Path, dataset: AtomicDataset, error: Any
+) -> None:
+    steps = [{**call("image/menu.jpg"), "error": error}, ANSWER]
+    write_json(tmp_path / "p.json", {"0": entry(prediction=steps)})
+    units = read_predictions(tmp_path / "p.json", dataset, "step").units
+    compat = scored(units, "step", load_similarity("exact-or-half")).compat
+    assert (compat.tool_call, compat.tool_call_error) == (1, 1)
+
+
+def test_a_number_that_json_does_not_have_and_missing_arguments_equal_nothing(
+    tmp_path: Path, dataset: AtomicDataset
+) -> None:
+    strange = call("image/menu.jpg")
+    strange["tool_calls"][0]["function"]["arguments"]["k"] = float("nan")
+    bare = call("image/menu.jpg")
+    del bare["tool_calls"][0]["function"]["arguments"]
+    entries = {str(n): entry(prediction=[one, ANSWER]) for n, one in enumerate((strange, bare))}
+    (tmp_path / "p.json").write_text(json.dumps(entries), encoding="utf-8")
+    units = read_predictions(tmp_path / "p.json", dataset, "step").units
+    compat = scored(units, "step", load_similarity("exact-or-half")).compat
+    assert isinstance(compat, StepScores)
+    assert (compat.n, compat.tool_acc, compat.arg_acc) == (2, 100, 0)
+    run = tmp_path / "run"
+    write_imported(run, open_run(run, manifest(tasks=("a", "b", "c"))), units)
+    kept = read_units(log_folder(run), ("a", "b", "c"), 1, AtomicUnit).units
+    assert scored(kept, "step", load_similarity("exact-or-half")).compat == compat
 
 
 def test_references_that_are_not_the_datasets_are_findings(

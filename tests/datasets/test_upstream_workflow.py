@@ -3,17 +3,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.upstream_workflow import (
     NOT_KEPT,
     WorkflowPrediction,
+    call_records,
     read_workflow_predictions,
+    read_workflow_trace,
 )
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError
 from gta_bench.metrics.compat.workflow import node_score, tree_root
-from gta_bench.records.steps import AnswerStep, CallStep
+from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored
 from tests.builders import PNG, call, workflow_task, write_json, write_workflow
@@ -129,7 +132,7 @@ def test_results_that_were_not_judged_have_no_verdicts(
         ({"0": {"prediction": []}}, None, "one entry with one trace"),
         ({"0": []}, None, "one entry with one trace"),
         (prediction(7), None, "A step is an object"),
-        (prediction(call("OCR", {}) | {"tool_calls": []}), None, "exactly one call"),
+        (prediction(call("OCR", {}) | {"tool_calls": []}), None, "at least one call"),
         (prediction(), {"details": []}, "scores of 0 tasks"),
         (prediction(), scores(NODES[0]), "not those of the dataset"),
         (prediction(), {"details": 3}, "valid list"),
@@ -147,3 +150,25 @@ def test_a_broken_file_is_met_by_its_place(
 def test_a_folder_without_tasks_is_refused(dataset: WorkflowDataset, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no `task<ID>` folder"):
         read_workflow_predictions(tmp_path, dataset)
+
+
+@pytest.mark.parametrize("ids", [("c0", "c1"), ("c1", "c0"), (None, None)])
+def test_calls_of_one_step_are_joined_with_their_replies(ids: tuple[str | None, ...]) -> None:
+    """Steps with two calls refused the whole pack; ids join them, else their order does."""
+    calls: list[JsonValue] = [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": {}}}
+        for name in ("c0", "c1")
+    ]
+    replies: list[JsonValue] = [
+        {"role": "tool", "tool_call_id": one, "content": f"of {one or place}"}
+        for place, one in zip(("c0", "c1"), ids, strict=True)
+    ]
+    answer: JsonValue = {"role": "assistant", "content": "Done."}
+    trace = read_workflow_trace([{"role": "assistant", "tool_calls": calls}, *replies, answer])
+    assert [step.name for step in trace if isinstance(step, CallStep)] == ["c0", "c1"]
+    assert [step.step for step in trace] == ["call", "reply", "call", "reply", "answer"]
+    assert [step.parts[0].content for step in trace if isinstance(step, ReplyStep)] == [
+        "of c0",
+        "of c1",
+    ]
+    assert [call.status for call in call_records(trace)] == ["done", "done"]

@@ -1,6 +1,8 @@
 """Python agents for Inspect's agent bridge, and one of upstream's contract."""
 
 import json
+import time
+from pathlib import Path
 from typing import Any
 
 from openai import AsyncOpenAI
@@ -47,7 +49,12 @@ class Upstream:
         self.task = task
 
     def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
-        assert [one["path"] for one in resources] == list(self.task.files)
+        tools = [one["name"] for one in resources if one["type"] == "tool"]
+        assert tools == [tool.name for tool in self.task.tools]
+        files = [one for one in resources if one["type"] == "file"]
+        assert {one["filetype"] for one in files} <= {"image"}
+        assert all(Path(one["path"]).is_file() for one in files)
+        assert len(files) == len(self.task.files)
         result = self.task.call("Calculator", {"expression": "6*7"})
         said = self.task.ask(
             [
@@ -75,6 +82,50 @@ def upstream_alone(task: AgentTask) -> object:
             )
 
     return Alone()
+
+
+class Stepping:
+    """The same contract in step mode: repeats what it sees, and calls OCR on the first file."""
+
+    def __init__(self, task: AgentTask) -> None:
+        self.task = task
+
+    def next_step(self, history: Any, resources: Any, stop: bool = False) -> Any:
+        if len(history) == 1:
+            (file,) = [one["path"] for one in resources if one["type"] == "file"]
+            assert Path(file).is_file()
+            call = {"type": "function", "function": {"name": "OCR", "arguments": {"image": file}}}
+            return {"role": "assistant", "tool_calls": [call]}
+        (called,) = history[1]["tool_calls"]
+        assert called["function"]["arguments"]["image"] == resources[-1]["path"]
+        assert history[2]["content"] == {"type": "text", "content": "(0, 0, 9, 9) Beer 7"}
+        if not stop:
+            raise ValueError("not yet")
+        words = [{"role": "user", "content": "How much?"}]
+        return {"role": "assistant", "content": f"It costs 7. {self.task.ask(words)}"}
+
+
+class Stumbling:
+    """Raises, then says something that is no step."""
+
+    def __init__(self, task: AgentTask) -> None:
+        pass
+
+    def next_step(self, history: Any, resources: Any, stop: bool = False) -> Any:
+        if not stop:
+            raise ValueError("I lost the thread.")
+        return "seven"
+
+
+class Dawdling:
+    """Takes a second for each step."""
+
+    def __init__(self, task: AgentTask) -> None:
+        pass
+
+    def next_step(self, history: Any, resources: Any, stop: bool = False) -> Any:
+        time.sleep(1)
+        return {"role": "assistant", "content": "7"}
 
 
 async def failing(task: AgentTask) -> str:

@@ -86,10 +86,15 @@ def run_workflow(
 
 
 def run_atomic(
-    harness: Harness, model: Model, data: Path, tasks: str, out: Path
+    harness: Harness,
+    model: Model,
+    data: Path,
+    tasks: str,
+    out: Path,
+    mode: RunMode = "end-to-end",
 ) -> tuple[AtomicUnit, ...]:
-    """The units of GTA-Atomic, end to end, after a run."""
-    found = read_units(*_run(harness, model, data, "end-to-end", tasks, out), AtomicUnit).units
+    """The units of GTA-Atomic after a run."""
+    found = read_units(*_run(harness, model, data, mode, tasks, out), AtomicUnit).units
     dataset = load_atomic(data)
     assert [one.digests for one in found] == [task_digests(dataset, one.task.id) for one in found]
     return found

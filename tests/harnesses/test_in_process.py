@@ -5,8 +5,9 @@ from pathlib import Path
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import Limits
-from gta_bench.records.steps import MalformedStep
+from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.units import AtomicUnit
+from tests.builders import write_atomic
 from tests.harnesses.scripted import (
     ANSWER,
     broken_model,
@@ -58,6 +59,51 @@ def test_calls_that_only_an_agents_own_steps_tell_of_are_kept(
     unit = work("upstream_alone", atomic_dir, tmp_path / "run")
     assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
     assert unit.calls == ()
+
+
+def steps(function: str, tmp_path: Path, *, seconds: float = 120) -> AtomicUnit:
+    harness = Harness(
+        kind="bridged",
+        target=f"tests.harnesses.agents:{function}",
+        network="open",
+        limits=CellLimits(seconds=seconds),
+    )
+    data = write_atomic(tmp_path / "data")
+    return run_atomic(harness, scripted_model(), data, "0", tmp_path / "run", mode="step")[0]
+
+
+def test_an_agent_of_upstreams_contract_is_measured_step_by_step(tmp_path: Path) -> None:
+    """`next_step` was never called, and `--agent-bridge --mode step` was refused."""
+    unit = steps("Stepping", tmp_path)
+    assert unit.failure is None
+    assert unit.trace == (
+        CallStep(name="OCR", arguments={"image": "inputs/menu.jpg"}),
+        AnswerStep(content=f"It costs 7. {ANSWER}"),
+    )
+    assert unit.usage.model_calls == 1
+
+
+def test_a_step_that_is_none_is_the_agents_own_failure(tmp_path: Path) -> None:
+    unit = steps("Stumbling", tmp_path)
+    assert unit.failure is None
+    reasons = [step.reason for step in unit.trace or () if isinstance(step, MalformedStep)]
+    assert reasons == [
+        "The agent failed: ValueError: I lost the thread.",
+        "The agent failed: ValueError: A step is an object, not str.",
+    ]
+
+
+def test_an_agent_that_takes_too_long_for_its_steps_is_stopped(tmp_path: Path) -> None:
+    unit = steps("Dawdling", tmp_path, seconds=0.5)
+    reasons = {step.reason for step in unit.trace or () if isinstance(step, MalformedStep)}
+    assert reasons == {"The agent was stopped: it had not ended after 0.5 seconds."}
+    assert len(unit.trace or ()) == 2
+
+
+def test_step_mode_needs_next_step(tmp_path: Path) -> None:
+    failure = steps("Upstream", tmp_path).failure
+    assert failure is not None
+    assert "must give an object with `next_step(history, resources, stop)`" in failure
 
 
 def test_an_agent_that_takes_too_long_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:

@@ -80,6 +80,31 @@ def test_a_call_stands_with_its_thought_and_its_reply() -> None:
     assert answer.message == "7"
 
 
+@pytest.mark.parametrize("ids", [("a", "b"), ("b", "a"), (None, None)])
+def test_calls_of_one_step_are_joined_with_their_results_by_id(ids: tuple[str | None, ...]) -> None:
+    """Two calls were read before their two results, so that only the second had a result."""
+    written = {
+        "step_id": 1,
+        "source": "agent",
+        "message": "Both.",
+        "tool_calls": [
+            {"tool_call_id": one, "function_name": one, "arguments": {}} for one in ("a", "b")
+        ],
+        "observation": {
+            "results": [
+                {"source_call_id": one, "content": f"of {one or place}"}
+                for place, one in zip(("a", "b"), ids, strict=True)
+            ]
+        },
+    }
+    assert read_steps([AtifStep.model_validate(written)]) == (
+        CallStep(name="a", arguments={}),
+        ReplyStep(parts=(ReplyPart(type="text", content="of a"),)),
+        CallStep(name="b", arguments={}),
+        ReplyStep(parts=(ReplyPart(type="text", content="of b"),)),
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [

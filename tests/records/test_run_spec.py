@@ -47,6 +47,7 @@ OTHERS: dict[str, Any] = {
     "feedback": Feedback(round=2, level="score", judge="j"),
     "judges": ("j",),
     "similarity": "exact",
+    "wording": "published",
 }
 
 
@@ -68,7 +69,7 @@ def test_another_value_is_another_run_unless_the_run_grows_or_every_scoring_sett
     name: str,
 ) -> None:
     other = SPEC.model_copy(update={name: OTHERS[name]})
-    continues = name in ("judges", "similarity", "limits", "tasks", "epochs")
+    continues = name in ("judges", "similarity", "limits", "tasks", "epochs", "wording")
     assert (SPEC.difference(other) is None) is continues
     assert [found for found, *_ in compare_specs(SPEC, other)] == [
         {"system": "agent", "loop": "max_turns"}.get(name, name)

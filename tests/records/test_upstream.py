@@ -20,7 +20,7 @@ from gta_bench.records.steps import (
     StepError,
     ThoughtStep,
 )
-from gta_bench.records.upstream import read_step, read_trace, write_step, write_trace
+from gta_bench.records.upstream import describe_odd, read_step, read_trace, write_step, write_trace
 
 VECTORS = Path(__file__).parents[1] / "parity" / "upstream_vectors.json"
 
@@ -89,33 +89,73 @@ READABLE: list[tuple[dict[str, JsonValue], PredictedStep]] = [
     ({"role": "system", "content": "s"}, ReplyStep(parts=(ReplyPart(type="text", content="s"),))),
 ]
 
+# What the published evaluator scores, though nobody would write it on purpose.
+ODD: list[tuple[JsonValue, PredictedStep, str]] = [
+    (
+        {"role": "assistant", "content": "x", "error": None},
+        AnswerStep(content="x", error=StepError(type="unknown")),
+        "the error has no type",
+    ),
+    (
+        called({}, error="boom"),
+        CallStep(name="OCR", arguments={}, error=StepError(type="unknown", message="boom")),
+        "the error has no type",
+    ),
+    (
+        {"role": "assistant", "content": "x", "error": {"msg": "m"}},
+        AnswerStep(content="x", error=StepError(type="unknown", message="m")),
+        "the error has no type",
+    ),
+    (
+        {"tool_calls": [{"function": {"name": "OCR", "arguments": {}}}, {"function": {}}]},
+        CallStep(name="OCR", arguments={}),
+        "of 2 calls the first is scored",
+    ),
+    (
+        {"role": "assistant", "tool_calls": [{"function": {"name": "OCR"}}]},
+        CallStep(name="OCR"),
+        "the call has no arguments",
+    ),
+    ({"role": "assistant", "content": 3}, AnswerStep(content="3"), "the content is no text"),
+    ({"content": "x"}, ReplyStep(parts=(ReplyPart(type="text", content="x"),)), "no role"),
+    (
+        {"role": "tool", "content": [{"type": "smell", "content": ["r"]}]},
+        ReplyStep(parts=(ReplyPart(type="text", content='["r"]'),)),
+        "unknown type",
+    ),
+    (
+        {"role": "tool", "content": 3},
+        ReplyStep(parts=(ReplyPart(type="text", content="3"),)),
+        "unknown type",
+    ),
+]
+
 UNREADABLE: list[tuple[JsonValue, str]] = [
     (None, "A step is an object, not null"),
     (["x"], "A step is an object, not list"),
-    ({}, "needs a `role`; its keys are none"),
-    ({"content": "x", "a": 1}, "needs a `role`; its keys are a, content"),
-    ({"role": 3}, "needs a `role`"),
-    ({"role": "assistant", "content": 3}, "is a text, not int"),
-    ({"role": "assistant", "content": "x", "error": None}, "An `error` is an object"),
-    ({"role": "assistant", "content": "x", "error": {"msg": "m"}}, "An `error` is an object"),
-    ({"role": "assistant", "tool_calls": None}, "exactly one call"),
-    ({"role": "assistant", "tool_calls": []}, "exactly one call"),
-    ({"role": "assistant", "tool_calls": [1, 2]}, "exactly one call"),
+    ({"role": "assistant", "tool_calls": None}, "at least one call"),
+    ({"role": "assistant", "tool_calls": []}, "at least one call"),
+    ({"role": "assistant", "tool_calls": [1, 2]}, "needs a `function`"),
     ({"role": "assistant", "tool_calls": ["OCR"]}, "needs a `function`"),
     ({"role": "assistant", "tool_calls": [{"function": None}]}, "needs a `function`"),
     ({"role": "assistant", "tool_calls": [{"function": {"arguments": {}}}]}, "with a `name`"),
-    ({"role": "assistant", "tool_calls": [{"function": {"name": "OCR"}}]}, "has no `arguments`"),
-    ({"role": "tool", "content": 3}, "A part of a tool's reply is an object, not int"),
-    ({"role": "tool", "content": ["r"]}, "A part of a tool's reply is an object, not str"),
-    ({"role": "tool", "content": [{"type": "smell"}]}, "Unknown reply type 'smell'. Known types"),
-    ({"role": "tool", "content": [{"type": "text"}]}, "is a text, not null"),
-    ({"role": "tool", "content": [{"type": "text", "content": []}]}, "is a text, not list"),
 ]
 
 
 @pytest.mark.parametrize(("raw", "step"), READABLE)
 def test_upstreams_steps_become_records(raw: JsonValue, step: PredictedStep) -> None:
     assert read_step(raw) == step
+    assert describe_odd([raw]) == []
+
+
+@pytest.mark.parametrize(("raw", "step", "told"), ODD)
+def test_what_the_published_evaluator_scores_is_read_and_what_is_odd_is_told(
+    raw: JsonValue, step: PredictedStep, told: str
+) -> None:
+    """Whole files were refused for one such step."""
+    assert read_step(raw) == step
+    (words,) = describe_odd([raw])
+    assert words.startswith("step 0: ") and told in words
 
 
 @pytest.mark.parametrize(("raw", "problem"), UNREADABLE)

@@ -1,4 +1,5 @@
 import re
+from importlib.metadata import version
 from io import BytesIO
 from typing import Any
 
@@ -16,6 +17,7 @@ from gta_bench.reports.gallery import FILES_SHOWN, thumbnail
 from gta_bench.reports.material import JudgedRun
 from gta_bench.reports.page import report_page
 from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.tasks.evaluation import package_versions
 from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -52,6 +54,7 @@ def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) ->
         mode="workflow",
         system=System(model=f"m {HOSTILE}", agent="toolcalling"),
         tasks=(one.task.id,),
+        packages=package_versions(),
     )
     scores = score_workflow([one], said, thresholds=SEVEN)
     run = JudgedRun(
@@ -125,6 +128,7 @@ def test_a_thumbnail_is_small_whatever_the_picture(mode: str) -> None:
 def test_leaves_have_their_first_cause_and_the_run_says_what_held() -> None:
     text = page(unit(deliverables=(FILE,)), list(rows({"a1": 10, "a2": 2, "b": 5})))
     assert "<dt>dataset</dt><dd>workflow 0</dd>" in text
+    assert f"<dt>inspect_ai</dt><dd>{version('inspect_ai')}</dd>" in text
     assert "<small>wrong content</small>" in text
     assert '<a href="#run-1-task-1-1">task 1, a2: scored 2</a>' in text
     assert "By ending of the deliverables</th>" in text

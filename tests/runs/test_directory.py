@@ -106,7 +106,7 @@ def test_what_a_manifest_cannot_hold_is_refused_and_not_dropped(
     tmp_path: Path, extra: dict[str, Any]
 ) -> None:
     (tmp_path / "run.json").write_text(json.dumps(flat() | extra))
-    with pytest.raises(RunError, match="1 fields cannot be read"):
+    with pytest.raises(RunError, match="1 field cannot be read"):
         read_manifest(tmp_path)
 
 

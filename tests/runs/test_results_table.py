@@ -46,6 +46,7 @@ UNITS = (
     unit("3"),
     weightless("4"),
     unit("5"),
+    unit("6", delivered=False),
 )
 ROWS = (
     *rows(FIRST, "1", input_tokens=5, output_tokens=2, cost_usd=0.5),
@@ -62,12 +63,15 @@ ROWS = (
     *rows({"a2": "refused"}, "2", repeat=2, evidence=OTHER),
     *rows({"a2": "timeout"}, "2", repeat=2),
     *rows({"b": 1.0}, "4", repeat=2),
+    # A judge that was asked about what was not delivered.
+    *rows(SECOND, "6"),
+    *rows(SECOND, "6", repeat=2),
 )
 
 
 def stored(run: Path, verdicts: Sequence[VerdictRow] = ROWS) -> Path:
     """A Workflow run with these verdicts, of which task 9 was not run yet."""
-    held = manifest(tasks=("1", "2", "3", "4", "5", "9"))
+    held = manifest(tasks=("1", "2", "3", "4", "5", "6", "9"))
     run.mkdir()
     write_manifest(run, held)
     write_imported(run, held, UNITS)
@@ -110,7 +114,7 @@ def test_pooled_scores_follow_from_the_tables(tmp_path: Path) -> None:
     assert isinstance(found.scores, WorkflowScores)
     lost = {"judges": {"__all__": {"tasks", "failures"}}}
     assert [judge.judge for judge in expected.judges] == ["j", "k"]
-    assert expected.judges[0].strict.n == 1
+    assert expected.judges[0].strict.n == 2
     both = [one.model_dump(mode="json", exclude=lost) for one in (found.scores, expected)]
     assert close(*both), both
 
@@ -193,7 +197,7 @@ def test_a_run_without_verdicts_and_a_folder_in_use(tmp_path: Path) -> None:
     out = export(run, tmp_path / "out")
     [found] = read_export(out)
     assert isinstance(found.scores, WorkflowScores)
-    assert (found.scores.n, found.scores.n_units, found.scores.judges) == (5, 6, ())
+    assert (found.scores.n, found.scores.n_units, found.scores.judges) == (6, 7, ())
     with pytest.raises(RunError, match="is not empty"):
         export(run, out)
 
@@ -201,5 +205,5 @@ def test_a_run_without_verdicts_and_a_folder_in_use(tmp_path: Path) -> None:
 def test_figures_are_stored_with_the_manifest(tmp_path: Path) -> None:
     out = export(stored(tmp_path / "run"), tmp_path / "out")
     [row] = asked(f"SELECT model, n, n_units, manifest FROM '{out}/runs/*.parquet'")
-    assert row[:3] == ("m", 5, 6)
+    assert row[:3] == ("m", 6, 7)
     assert json.loads(row[3])["dataset_digest"] == "d" * 64

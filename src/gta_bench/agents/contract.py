@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from gta_bench.agents.history import History
+from gta_bench.agents.published import PublishedTexts
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import Step
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -52,6 +53,7 @@ class Setup:
     data URI of an attachment; only `images="attached"` needs it. `known_files` are paths that
     exist beside those of a history: upstream checks a call's files against the whole dataset.
     `references` holds each task's reference steps, for agents of `catalog.NEED_REFERENCES` alone.
+    `published` is for `react-upstream`: the published words, in place of our own.
     """
 
     model: "Model | None" = None
@@ -60,6 +62,7 @@ class Setup:
     image_source: Callable[[Attachment], str] | None = None
     known_files: frozenset[str] = frozenset()
     references: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    published: PublishedTexts | None = None
 
 
 AgentFactory = Callable[[Setup], Decide]

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 from gta_bench.agents.prompts import render
+from gta_bench.agents.published import PublishedTexts
 from gta_bench.records.attachment import Attachment
 
 
-def files_text(attachments: Sequence[Attachment]) -> str | None:
+def files_text(
+    attachments: Sequence[Attachment], published: PublishedTexts | None = None
+) -> str | None:
     """The message that tells the agent its files; None where a task has none."""
     if not attachments:
         return None
-    return render("files.md", paths=", ".join(f"`{item.path}`" for item in attachments))
+    paths = ", ".join(f"`{item.path}`" for item in attachments)
+    return render("files.md", paths=paths) if published is None else f"{published.files}{paths}"

@@ -1,6 +1,7 @@
 """The agents that speak the ReAct text protocol: `react` and `react-upstream`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inspect_ai.model import (
     ChatMessage,
@@ -8,6 +9,7 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageUser,
     ContentImage,
+    GenerateConfig,
 )
 
 from gta_bench.agents.contract import Decide, Decision, Setup
@@ -15,9 +17,11 @@ from gta_bench.agents.history import History, Said, merge_replies
 from gta_bench.agents.messages import (
     ask_model,
     attached_images,
+    chosen_model,
     opening_message,
     user_message,
 )
+from gta_bench.agents.published import CHOICES, SAMPLING, PublishedTexts
 from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
 from gta_bench.agents.react_text import (
     answer_text,
@@ -51,9 +55,11 @@ def react(setup: Setup) -> Decide:
 
 def react_upstream(setup: Setup) -> Decide:
     """The published protocol: its history, its last message and its parser."""
+    setup = published_setup(setup)
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        messages = upstream_messages(history, tools, await attached_images(history, setup))
+        images = await attached_images(history, setup)
+        messages = upstream_messages(history, tools, images, setup.published)
         output = await ask_model(setup, messages)
         stop = read_stop(output)
         if stop == "context":  # the engine's words about it are no reply
@@ -84,12 +90,25 @@ def react_messages(
     return messages
 
 
+def published_setup(setup: Setup) -> Setup:
+    """With the published words also the published sampling, where the model's own says nothing."""
+    if setup.published is None:
+        return setup
+    own = chosen_model(setup).config
+    unset = {name: value for name, value in SAMPLING.items() if getattr(own, name) is None}
+    config = GenerateConfig(num_choices=CHOICES, **unset).merge(setup.config or GenerateConfig())
+    return replace(setup, config=config)
+
+
 def upstream_messages(
-    history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
+    history: History,
+    tools: Sequence[ToolSpec],
+    images: Sequence[ContentImage] = (),
+    published: PublishedTexts | None = None,
 ) -> list[ChatMessage]:
     """Upstream's chat; pictures go with the first request."""
     messages: list[ChatMessage] = []
-    for message in upstream_chat(history, tools):
+    for message in upstream_chat(history, tools, published):
         if message.request:
             messages.append(user_message(message.text, images))
             images = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from gta_bench.agents.arguments import distinct_tools
 from gta_bench.agents.history import reply_text
 from gta_bench.agents.prompts import render
+from gta_bench.agents.published import PublishedTexts
 from gta_bench.agents.react_parser import ACTION, ACTION_INPUT, FINAL_ANSWER, RESPONSE, THOUGHT
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
@@ -22,11 +23,24 @@ UPSTREAM_TYPES: Mapping[ParameterType, str] = {
 }
 
 
-def upstream_system_prompt(tools: Sequence[ToolSpec]) -> str:
+def upstream_system_prompt(
+    tools: Sequence[ToolSpec], published: PublishedTexts | None = None
+) -> str:
     """Upstream's form: tools and names as Python's repr, defaults not shown."""
     offered = distinct_tools(tools)
-    listed = [_upstream_tool(tool) for tool in offered]
+    words = render("react_upstream_arguments.md") if published is None else published.arguments
+    listed = [_upstream_tool(tool, words) for tool in offered]
     names = [tool.name for tool in offered]
+    if published is not None:
+        return published.protocol.format(
+            tool_description=listed,
+            action_names=names,
+            thought=THOUGHT,
+            action=ACTION,
+            action_input=ACTION_INPUT,
+            response=RESPONSE,
+            finish=FINAL_ANSWER,
+        )
     return render("react_upstream.md", tools=repr(listed), names=repr(names))
 
 
@@ -65,7 +79,7 @@ def _thought_lines(thought: str | None) -> list[str]:
     return [f"{THOUGHT} {thought.strip()}"] if thought and thought.strip() else []
 
 
-def _upstream_tool(tool: ToolSpec) -> dict[str, object]:
+def _upstream_tool(tool: ToolSpec, arguments: str) -> dict[str, object]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -78,7 +92,7 @@ def _upstream_tool(tool: ToolSpec) -> dict[str, object]:
             for parameter in tool.inputs
         ],
         "required": [parameter.name for parameter in tool.inputs if not parameter.optional],
-        "parameter_description": render("react_upstream_arguments.md"),
+        "parameter_description": arguments,
     }
 
 

@@ -3,21 +3,24 @@
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from gta_bench.agents.published import LAGENT, find_published
 from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import Check, Verified, verify
-from gta_bench.datasets.fetch import SourceName, fetch
+from gta_bench.datasets.fetch import SourceName, fetch, fetch_prompts
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.pins import DatasetName
+from gta_bench.datasets.prompts import PINNED_TEXTS
 from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import counted
+from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding
 from gta_bench.settings import DataSettings, read_settings
 
@@ -33,7 +36,7 @@ def data() -> None:
 
 
 @data.command("fetch")
-@dataset_argument
+@click.argument("dataset", type=click.Choice(["atomic", "workflow", "prompts"]))
 @click.option(
     "--from",
     "source",
@@ -45,10 +48,19 @@ def data() -> None:
 @data_option
 @click.pass_obj
 def fetch_command(
-    config_file: str | None, dataset: DatasetName, source: SourceName, folder: str | None
+    config_file: str | None,
+    dataset: DatasetName | Literal["prompts"],
+    source: SourceName,
+    folder: str | None,
 ) -> None:
-    """Bring a published dataset here; an interrupted download is continued."""
+    """Bring a published dataset here; an interrupted download is continued.
+
+    `prompts` are the published pipeline's own texts, which `--agent react-upstream` then sends.
+    """
     settings = _data_settings(config_file, dataset, folder)
+    if dataset == "prompts":
+        _fetch_prompts(settings, source)
+        return
     host = settings.github if source == "github" else settings.huggingface
     target = Path(getattr(settings, dataset))
     result = fetch(dataset, target, source=source, host=host, progress=download_bar)
@@ -61,6 +73,18 @@ def fetch_command(
         say(f"{counted(len(receipt.files), 'file')} in {target}.")
         unpinned = counted(others, "file")
         say(f"Checked against the published digests: {pinned}. Not pinned: {unpinned}.")
+
+
+def _fetch_prompts(settings: DataSettings, source: SourceName) -> None:
+    if source != "github":
+        raise UsageError("The published texts are on GitHub only: leave --from out.")
+    target = Path(settings.prompts)
+    fresh = fetch_prompts(target, host=settings.github, progress=download_bar)
+    count = counted(len(PINNED_TEXTS), "text")
+    state = "fetched, with the published digests" if fresh else "already there and unchanged"
+    say(f"{count} in {target}: {state}.")
+    if find_published(target) is None:
+        say(f"`--agent react-upstream` also needs lagent's: pip install --no-deps lagent=={LAGENT}")
 
 
 @data.command("verify")
@@ -141,9 +165,7 @@ def subset_command(
         say(f"{subset.name}: {size} of {len(loaded.tasks)} tasks.")
 
 
-def _data_settings(
-    config_file: str | None, dataset: DatasetName, folder: str | None
-) -> DataSettings:
+def _data_settings(config_file: str | None, dataset: str, folder: str | None) -> DataSettings:
     return read_settings(
         config_path(config_file), overrides={f"data.{dataset}": folder}
     ).settings.data

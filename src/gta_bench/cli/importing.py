@@ -14,7 +14,7 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.upstream_predictions import read_predictions
-from gta_bench.datasets.upstream_workflow import read_workflow_predictions
+from gta_bench.datasets.upstream_workflow import dummy_notes, read_workflow_predictions
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.harnesses.collecting import FoundFile, keep_files
@@ -218,11 +218,13 @@ def _import_workflow(
 ) -> None:
     stored = read_workflow_predictions(source, dataset)
     found = [one for one in stored if one.task.id in planned.spec.tasks]
-    manifest = open_run(out, planned)
+    notes = dummy_notes([call for one in found for call in one.calls])
+    manifest = open_run(out, planned.model_copy(update={"notes": (*planned.notes, *notes)}))
     store = ArtefactStore(out / ARTEFACTS)
     units = [
         WorkflowUnit(
             task=one.task,
+            delivered=one.delivered,
             trace=one.trace,
             calls=one.calls,
             inputs=kept_inputs(dataset, one.task, store),
@@ -237,13 +239,15 @@ def _import_workflow(
     kept = read_verdicts(out)
     rows = [row for one in found for row in one.verdicts]
     append_verdicts(out, [row for row in rows if row.key not in kept])
-    _say_how_many(len(units), [unit.task.id for unit in units if not unit.trace], out)
+    _say_how_many(len(units), [unit.task.id for unit in units if not unit.delivered], out)
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)
     say(
         f"{counted(files, 'deliverable')}, {counted(len(rows), 'stored verdict')}, "
         f"{unscored} of them without a score."
     )
+    for note in notes:
+        say(note)
 
 
 def _manifest(

@@ -34,6 +34,7 @@ from gta_bench.reports.panel import (
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
+    chosen_scores,
     metrics,
     remarks,
     score_table,
@@ -280,6 +281,9 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
     return {
         **common,
         **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
-        **{scoring: dict(metrics(scores, scoring)) for scoring in SCORINGS},
+        **{
+            scoring: {**metrics(scores, scoring), "n": chosen_scores(scores, scoring).n}
+            for scoring in SCORINGS
+        },
         "control_effect": None if effect is None else effect.model_dump(mode="json"),
     }

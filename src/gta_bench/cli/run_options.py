@@ -294,5 +294,8 @@ def _check_step_mode(*, plain: bool, harness: Harness | None) -> None:
         raise UsageError(
             "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
         )
-    if harness is not None:
-        raise UsageError("A harness needs --mode end-to-end: step mode asks a model only.")
+    if harness is not None and harness.kind != "bridged":
+        raise UsageError(
+            "A harness needs --mode end-to-end: step mode asks a model, or a Python agent with "
+            "`next_step` (--agent-bridge)."
+        )

@@ -28,7 +28,7 @@ from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit
-from gta_bench.reports.summary import SCORINGS, Scoring, metrics
+from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
@@ -131,14 +131,18 @@ def score(
             "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
         )
     for check, count in Counter(finding.check for finding in findings).items():
-        say(f"{counted(count, 'finding')} `{check}`; the first: {findings[0].message}")
+        first = next(finding for finding in findings if finding.check == check)
+        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
+    if scores.missing:
+        say(missing_remark(scores))
     if as_json:
         _write_json(scores, scoring, findings)
     elif run is not None:
         write_reports([run])
     else:
-        write_rows([(name, str(value)) for name, value in metrics(scores, scoring).items()])
-    context.exit(0 if scores.n == scores.n_units else 1)
+        of = ("n/N", f"{chosen_scores(scores, scoring).n}/{scores.n_units}")
+        write_rows([of, *((name, str(value)) for name, value in metrics(scores, scoring).items())])
+    context.exit(0 if scores.complete else 1)
 
 
 def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:
@@ -191,6 +195,8 @@ def _write_json(scores: RunScores, scoring: Scoring, findings: tuple[Finding, ..
             "scoring": scoring,
             "metrics": dict(metrics(scores, scoring)),
             **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
+            "n": chosen_scores(scores, scoring).n,
+            "n_tasks": len({unit.task for unit in (*scores.units, *scores.unscored)}),
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
     )

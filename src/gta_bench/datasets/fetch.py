@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 
@@ -12,6 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from gta_bench.datasets.download import TIMEOUT, ProgressFor, download
 from gta_bench.datasets.files import sha256
 from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES, DatasetName
+from gta_bench.datasets.prompts import (
+    COMMIT,
+    PINNED_TEXTS,
+    REPOSITORY,
+    SOURCE,
+    find_texts,
+    read_prompts,
+    write_prompts,
+)
 from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
 from gta_bench.datasets.unpack import unpack
 from gta_bench.errors import FetchError, counted
@@ -61,6 +71,25 @@ def fetch(
     finally:
         shutil.rmtree(staging)
     return Fetched(folder, fresh, already_there=False)
+
+
+def fetch_prompts(
+    folder: Path, *, host: str, progress: ProgressFor, pins: Mapping[str, str] = PINNED_TEXTS
+) -> bool:
+    """Bring the published pipeline's texts to `folder`; False where they are already there."""
+    if read_prompts(folder, pins) is not None:
+        return False
+    url = f"{host}/{REPOSITORY}/raw/{COMMIT}/{SOURCE}"
+    with TemporaryDirectory() as staging, progress(PurePosixPath(SOURCE).name) as report:
+        file = Path(staging) / "source.py"
+        with httpx.Client(timeout=TIMEOUT, follow_redirects=True) as client:
+            download(client, url, file, report)
+        try:
+            texts = find_texts(file.read_text(encoding="utf-8"), pins)
+        except ValueError as exc:
+            raise FetchError(f"{url} is refused: {exc}") from exc
+    write_prompts(folder, texts)
+    return True
 
 
 def _download(

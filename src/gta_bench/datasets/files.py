@@ -45,8 +45,11 @@ KIND_OF_SUFFIX = {
 }
 
 
-def read_json(file: Path) -> JsonValue:
-    """The JSON of a file, or a DatasetError that says what is wrong with it."""
+def read_json(file: Path, *, allow_nan: bool = False) -> JsonValue:
+    """The JSON of a file, or a DatasetError that says what is wrong with it.
+
+    `allow_nan` takes NaN and Infinity, which JSON does not have but Python writes.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as exc:
@@ -55,7 +58,9 @@ def read_json(file: Path) -> JsonValue:
         raise DatasetError(f"is not UTF-8 text (byte {exc.start}).", file=file.name) from exc
     try:
         parsed: JsonValue = json.loads(
-            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant
+            text,
+            object_pairs_hook=_no_duplicates,
+            parse_constant=float if allow_nan else _no_constant,
         )
     except _DuplicateKeyError as exc:
         raise DatasetError("the key stands twice.", file=file.name, field=str(exc)) from exc
@@ -72,9 +77,9 @@ def _guess(text: str) -> str:
     return "" if bare[-1] in "}]" else " It seems to be cut off: get the file again."
 
 
-def read_entries(file: Path) -> dict[str, JsonValue]:
+def read_entries(file: Path, *, allow_nan: bool = False) -> dict[str, JsonValue]:
     """The JSON object of a file, whose keys are ids or names."""
-    entries = read_json(file)
+    entries = read_json(file, allow_nan=allow_nan)
     if not isinstance(entries, dict):
         raise DatasetError(
             f"must be an object keyed by task id, not {type(entries).__name__}.", file=file.name

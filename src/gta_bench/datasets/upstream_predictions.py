@@ -18,7 +18,13 @@ from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.steps import AnswerStep, CallStep, Trace
 from gta_bench.records.units import AtomicUnit, UpstreamPair
-from gta_bench.records.upstream import read_trace
+from gta_bench.records.upstream import (
+    DUMMY_REPLY,
+    UNAVAILABLE,
+    describe_odd,
+    mark_dummies,
+    read_trace,
+)
 
 PART = re.compile(r"(?P<stem>.+)_(?P<number>\d+)\.json")
 
@@ -51,17 +57,19 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
                 field="(key)",
             )
         found[tasks[position].id] = _pair(entry, mode)
+        findings += _odd_findings(tasks[position].id, entry, mode)
     paths = _portable_paths(dataset)
     units = []
     for task in tasks:
         pair = found.get(task.id)
-        trace = None if pair is None else _portable(pair.trace, paths)
+        trace = None if pair is None else mark_dummies(_portable(pair.trace, paths))
         units.append(
             AtomicUnit(
                 task=task, trace=trace, upstream=pair, digests=task_digests(dataset, task.id)
             )
         )
         if pair is not None:
+            findings += _dummy_findings(task.id, trace or (), source)
             stored = _assistant(_portable(pair.gold, paths))
             findings += _gold_findings(task.id, reference_steps(task), stored, source)
     return Predictions(tuple(units), tuple(findings))
@@ -71,7 +79,7 @@ def _positions(source: Path) -> Iterator[tuple[int, _Entry]]:
     """Every entry with its place in the dataset; parts follow each other without a gap."""
     offset = 0
     for file in _parts(source):
-        entries = read_entries(file)
+        entries = read_entries(file, allow_nan=True)
         places = []
         for key, raw in entries.items():
             if not key.isdecimal():
@@ -104,9 +112,7 @@ def _parts(source: Path) -> list[Path]:
 def _pair(entry: _Entry, mode: Mode) -> UpstreamPair:
     traces = {}
     for name in ("prediction", "gold"):
-        value = entry.raw.get(name) if isinstance(entry.raw, dict) else None
-        if mode == "end-to-end" and isinstance(value, list) and len(value) == 1:
-            value = value[0]
+        value = _first_turn(_stored(entry, name), mode)
         try:
             traces[name] = read_trace(value)
         except (ValueError, ValidationError) as exc:
@@ -116,6 +122,35 @@ def _pair(entry: _Entry, mode: Mode) -> UpstreamPair:
                 f"{problem}{hint}", file=entry.file, task=entry.key, field=name
             ) from exc
     return UpstreamPair(trace=traces["prediction"], gold=traces["gold"])
+
+
+def _stored(entry: _Entry, name: str) -> JsonValue:
+    return entry.raw.get(name) if isinstance(entry.raw, dict) else None
+
+
+def _first_turn(value: JsonValue, mode: Mode) -> JsonValue:
+    """The steps that are scored: end to end those of the first user turn, as published."""
+    nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
+    return value[0] if mode == "end-to-end" and nested and isinstance(value, list) else value
+
+
+def _odd_findings(task: str, entry: _Entry, mode: Mode) -> Iterator[Finding]:
+    """What of a prediction is not scored, or is read in another way than it stands there."""
+    stored = _stored(entry, "prediction")
+    scored = _first_turn(stored, mode)
+    words = describe_odd(scored)
+    if scored is not stored and isinstance(stored, list) and len(stored) > 1:
+        turns = counted(len(stored) - 1, "further user turn")
+        words.append(f"the first user turn is scored; {turns} dropped")
+    for one in words:
+        yield Finding(
+            check="odd-prediction",
+            severity="warning",
+            file=entry.file,
+            task=task,
+            field="prediction",
+            message=f"{one}.",
+        )
 
 
 def _looks_nested(value: JsonValue) -> bool:
@@ -156,6 +191,22 @@ def _portable_path(value: JsonValue, paths: Mapping[str, str]) -> JsonValue:
 
 def _assistant(trace: Trace) -> Trace:
     return tuple(step for step in trace if isinstance(step, CallStep | AnswerStep))
+
+
+def _dummy_findings(task: str, trace: Trace, source: Path) -> Iterator[Finding]:
+    """One for a task in which stand-ins answered in place of tools."""
+    calls = [step for step in trace if isinstance(step, CallStep)]
+    dummies = [call for call in calls if call.error and call.error.type == UNAVAILABLE]
+    if dummies:
+        told = f"{len(dummies)} of {counted(len(calls), 'call')} reached no tool"
+        yield Finding(
+            check="dummy-reply",
+            severity="warning",
+            file=source.name,
+            task=task,
+            field="prediction",
+            message=f"{told}: a stand-in answered {DUMMY_REPLY!r}. `strict` counts them as failed.",
+        )
 
 
 def _gold_findings(task: str, reference: Trace, stored: Trace, source: Path) -> Iterator[Finding]:

@@ -4,8 +4,8 @@ Each has `prediction.json`, its files under `attachments`, and where it was judg
 `official_rescore_result.json`.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile, zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from gta_bench.datasets.files import parse, read_entries, read_json, sha256
 from gta_bench.datasets.model import WorkflowDataset
-from gta_bench.errors import DatasetError
+from gta_bench.errors import DatasetError, counted
 from gta_bench.metrics.compat.workflow import FAILED, FALLBACK
-from gta_bench.records.calls import CallRecord
+from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.steps import CallStep, ReplyStep, StepError, Trace
-from gta_bench.records.upstream import read_trace
+from gta_bench.records.upstream import DUMMY_REPLY, UNAVAILABLE, mark_dummies, read_trace
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
 
@@ -35,6 +35,7 @@ class WorkflowPrediction(NamedTuple):
     """
 
     task: WorkflowTask
+    delivered: bool = True
     trace: Trace = ()
     calls: tuple[CallRecord, ...] = ()
     inputs: tuple[tuple[str, Path], ...] = ()
@@ -83,7 +84,7 @@ def _prediction(folder: Path, dataset: WorkflowDataset, task: WorkflowTask) -> W
     ]
     found = WorkflowPrediction(task, inputs=tuple(inputs))
     if not folder.is_dir():
-        return found
+        return found._replace(delivered=False)
     trace = _trace(folder / PREDICTION, task.id)
     given = {sha256(file) for _, file in inputs}
     files = sorted(file for file in (folder / ATTACHMENTS).glob("*") if _is_plain_file(file))
@@ -124,8 +125,36 @@ def _trace(file: Path, task: str) -> Trace:
 
 def read_workflow_trace(steps: Sequence[JsonValue]) -> Trace:
     """Upstream's steps of a Workflow task, where a tool's reply says what became of the call."""
-    trace = read_trace([_plain_reply(step) for step in steps])
-    return _with_failures(trace, [_failure(step) for step in steps])
+    spread = list(_spread_calls(steps))
+    trace = read_trace([_plain_reply(step) for step in spread])
+    return mark_dummies(_with_failures(trace, [_failure(step) for step in spread]))
+
+
+def _spread_calls(steps: Sequence[JsonValue]) -> Iterator[JsonValue]:
+    """Steps with one call each, every call before its own reply: by id, else in order."""
+    rest = list(steps)
+    while rest:
+        step = rest.pop(0)
+        calls = step.get("tool_calls") if isinstance(step, dict) else None
+        if not isinstance(step, dict) or not isinstance(calls, list) or len(calls) < 2:
+            yield step
+            continue
+        replies = [rest.pop(0) for _ in takewhile(_is_reply, list(rest))]
+        for call in calls:
+            yield {**step, "tool_calls": [call]}
+            if replies:
+                yield replies.pop(_place_of_reply(call, replies))
+        yield from replies
+
+
+def _is_reply(step: JsonValue) -> bool:
+    return isinstance(step, dict) and step.get("role") == "tool"
+
+
+def _place_of_reply(call: JsonValue, replies: Sequence[JsonValue]) -> int:
+    named = call.get("id") if isinstance(call, dict) else None
+    ids = [reply.get("tool_call_id") if isinstance(reply, dict) else None for reply in replies]
+    return ids.index(named) if named is not None and named in ids else 0
 
 
 def _plain_reply(step: JsonValue) -> JsonValue:
@@ -160,12 +189,29 @@ def call_records(trace: Trace) -> tuple[CallRecord, ...]:
     return tuple(
         CallRecord(
             tool=step.name,
-            status="done" if step.error is None else "error",
+            status=_status(step.error),
             seconds=0.0,
             message="" if step.error is None else step.error.message,
         )
         for step, after in pairwise(trace)
         if isinstance(step, CallStep) and isinstance(after, ReplyStep)
+    )
+
+
+def _status(error: StepError | None) -> CallStatus:
+    if error is None:
+        return "done"
+    return "unavailable" if error.type == UNAVAILABLE else "error"
+
+
+def dummy_notes(calls: Sequence[CallRecord]) -> tuple[str, ...]:
+    """A note on calls that a stand-in answered; none where there is no such call."""
+    dummies = sum(call.status == "unavailable" for call in calls)
+    if not dummies:
+        return ()
+    return (
+        f"{dummies} of {counted(len(calls), 'tool call')} reached no tool: the published pipeline "
+        f"answered {DUMMY_REPLY!r} in its place. They count as not done.",
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.datasets.upstream_workflow import dummy_notes
 from gta_bench.errors import counted
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask
@@ -79,6 +80,7 @@ def write_finished(
     """Keep the deliveries as the units of a run; a task without one has delivered nothing."""
     missing = tuple(task for task in planned.spec.tasks if task not in finished.deliveries)
     notes = [*planned.notes, *finished.disagreements()]
+    notes += dummy_notes([call for one in finished.deliveries.values() for call in one.calls])
     if missing:
         tasks = counted(len(planned.spec.tasks), "task")
         notes.append(f"not delivered: {len(missing)} of {tasks}.")
@@ -88,7 +90,7 @@ def write_finished(
         write_imported(out, manifest, [_atomic_unit(dataset, task, one) for task, one in wanted])
         return Imported(len(wanted), missing, 0, finished.findings)
     store = ArtefactStore(out / ARTEFACTS)
-    found = [_workflow_unit(dataset, task, one or Delivery(), store) for task, one in wanted]
+    found = [_workflow_unit(dataset, task, one, store) for task, one in wanted]
     write_imported(out, manifest, [unit for unit, _ in found])
     left_out = [finding for _, findings in found for finding in findings]
     files = sum(len(unit.deliverables) for unit, _ in found)
@@ -114,10 +116,11 @@ def _atomic_unit(
 def _workflow_unit(
     dataset: WorkflowDataset,
     task: AtomicTask | WorkflowTask,
-    delivery: Delivery,
+    delivered: Delivery | None,
     store: ArtefactStore,
 ) -> tuple[WorkflowUnit, list[Finding]]:
     assert isinstance(task, WorkflowTask)
+    delivery = delivered or Delivery()
     inputs = kept_inputs(dataset, task, store)
     kept = keep_files(store, delivery.files, inputs={item.digest for item in inputs})
     left_out = (*delivery.left_out, *kept.left_out)
@@ -128,6 +131,7 @@ def _workflow_unit(
         deliverables=kept.deliverables,
         inputs=inputs,
         strays=tuple(item.name for item in left_out[:MOST_STRAYS]),
+        delivered=delivered is not None,
         usage=stated_usage(delivery.meta),
         digests=task_digests(dataset, task.id),
     )

@@ -2,18 +2,20 @@
 
 `pkg.mod:function` takes an AgentTask and is awaited for its answer; every OpenAI or Anthropic
 client that it makes asks the run's model where the model is called `inspect`. What it returns may
-instead be an object of upstream's contract, `chat(query, memory, resources) -> (steps, memory)`.
+instead be an object of upstream's contract: `chat(query, memory, resources) -> (steps, memory)`
+and, for step mode, `next_step(history, resources, stop) -> step`.
 """
 
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import anyio
 from inspect_ai.agent import agent_bridge
@@ -27,13 +29,24 @@ from inspect_ai.model import (
 from inspect_ai.util import LimitExceededError, apply_limits, cost_limit
 from pydantic import JsonValue
 
+from gta_bench.agents.history import step_histories
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.harnesses.faults import blame_model
 from gta_bench.harnesses.named import told
-from gta_bench.records.steps import AnswerStep, Trace
-from gta_bench.records.upstream import read_trace
+from gta_bench.harnesses.upstream_agent import (
+    ChatAgent,
+    StepAgent,
+    describe_resources,
+    make_portable,
+    portable_value,
+    write_history,
+)
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, Trace
+from gta_bench.records.tools import ToolSpec
+from gta_bench.records.upstream import read_step, read_trace
 from gta_bench.serving.schemas import input_schema
 
 Message = Mapping[str, str]
@@ -86,15 +99,6 @@ class AgentTask:
         return future.result()
 
 
-@runtime_checkable
-class UpstreamAgent(Protocol):
-    """The custom agent contract of the original benchmark, as far as end-to-end runs need it."""
-
-    def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
-        """The steps of one turn, and what the agent remembers."""
-        ...
-
-
 def load_function(target: str) -> Callable[[AgentTask], Any]:
     """The function that `pkg.mod:function` names."""
     module, colon, name = target.partition(":")
@@ -129,7 +133,7 @@ async def _tried(harness: Harness, given: Assignment) -> Outcome:
     """The only guard for foreign code in this process."""
     try:
         async with agent_bridge(web_search=False, code_execution=False):
-            return await _outcome(load_function(harness.target), _task(given))
+            return await _outcome(load_function(harness.target), _task(given), given)
     except Exception as exc:
         if isinstance(exc, GtaError | LimitExceededError):
             raise
@@ -137,26 +141,101 @@ async def _tried(harness: Harness, given: Assignment) -> Outcome:
         return Outcome("", f"The agent failed: {type(exc).__name__}: {exc}", where)
 
 
-async def _outcome(function: Callable[[AgentTask], Any], task: AgentTask) -> Outcome:
+async def _outcome(
+    function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
+) -> Outcome:
     made = function(task)
-    if isinstance(made, UpstreamAgent):
-        resources = [{"type": "file", "path": path} for path in task.files]
-        steps, _ = await asyncio.to_thread(made.chat, task.prompt, None, resources)
-        return _upstream_outcome(read_trace(steps))
+    if isinstance(made, ChatAgent):
+        attached, folder = given.task.attachments, task.folder
+        resources = describe_resources((tool.name for tool in task.tools), attached, folder)
+        # The original pipeline asks the user's words alone; a Workflow task also says where
+        # results belong.
+        query = given.task.request if isinstance(given.task, AtomicTask) else task.prompt
+        work = partial(made.chat, query=query, memory=None, resources=resources)
+        steps, _ = await asyncio.to_thread(work)
+        return _upstream_outcome(make_portable(step, folder) for step in read_trace(steps))
     return Outcome(str(await made if inspect.isawaitable(made) else made))
 
 
-def _upstream_outcome(trace: Trace) -> Outcome:
+def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:
     """The last answer, and the steps before it, which may be calls of the agent's own tools."""
+    trace = tuple(steps)
     answers = [step.content for step in trace if isinstance(step, AnswerStep)]
     before = tuple(step for step in trace if not isinstance(step, AnswerStep))
     return Outcome(answers[-1] if answers else "", steps=before)
 
 
+async def work_in_steps(
+    harness: Harness, entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path
+) -> Trace:
+    """A step of the agent for every assistant turn of the reference, by its `next_step`."""
+    asked = step_histories(entry)
+    steps: list[PredictedStep] = []
+    limits = harness.limits
+    with (
+        apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
+        anyio.move_on_after(limits.seconds) as clock,
+    ):
+        async with agent_bridge(web_search=False, code_execution=False):
+            agent = _step_agent(harness, _step_task(entry, tools, folder))
+            resources = describe_resources((tool.name for tool in tools), entry.attachments, folder)
+            for history in asked:
+                told_so_far = write_history(history.turns, entry.attachments, folder)  # type: ignore[arg-type]
+                ask = partial(agent.next_step, told_so_far, resources, stop=history.last)
+                steps.append(make_portable(await _one_step(ask), folder))
+    blame_model()
+    if len(steps) < len(asked):
+        assert clock.cancelled_caught or bounds.limit_error is not None
+        words = limits.words("timeout" if clock.cancelled_caught else "cost")
+        cut = MalformedStep(content="", reason=f"The agent was stopped: {words}.")
+        steps += [cut] * (len(asked) - len(steps))
+    return tuple(steps)
+
+
+def _step_agent(harness: Harness, task: AgentTask) -> StepAgent:
+    made = load_function(harness.target)(task)
+    if not isinstance(made, StepAgent):
+        raise UsageError(
+            f"--mode step asks an agent for single steps: {harness.target!r} must give an object "
+            "with `next_step(history, resources, stop)`."
+        )
+    return made
+
+
+async def _one_step(ask: Callable[[], Any]) -> PredictedStep:
+    """The step that the agent gave; what is none, or an exception, is its own failure."""
+    try:
+        return read_step(await asyncio.to_thread(ask))
+    except Exception as exc:
+        if isinstance(exc, GtaError | LimitExceededError):
+            raise
+        where = "".join(traceback.format_exception(exc))[-SHOWN:]
+        reason = f"The agent failed: {type(exc).__name__}: {exc}"
+        return MalformedStep(content=where, reason=reason)
+
+
+def _step_task(entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path) -> AgentTask:
+    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
+        return f"{name} was not called: step mode calls no tool."
+
+    return AgentTask(
+        id=entry.id,
+        prompt=entry.request,
+        files=tuple(item.path for item in entry.attachments),
+        folder=folder,
+        tools=tuple(
+            AgentTool(spec.name, spec.description, input_schema(spec), call) for spec in tools
+        ),
+        _loop=asyncio.get_running_loop(),
+    )
+
+
 def _task(given: Assignment) -> AgentTask:
     async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
+        folder = given.workspace.root
+        portable = {key: portable_value(value, folder) for key, value in arguments.items()}
         try:
-            return told(await given.tools.call(given.workspace, name, arguments))
+            return told(await given.tools.call(given.workspace, name, portable))
         except (ToolError, ToolUnavailable) as exc:
             return str(exc)
 

@@ -11,7 +11,7 @@ from gta_bench.judging.faults import ask_model
 from gta_bench.judging.marks import CONTROL, MOST_CONTROL
 from gta_bench.judging.messages import PictureSource, UnitPrompt
 from gta_bench.judging.options import JudgeOptions
-from gta_bench.judging.reply import read_reply, reply_schema
+from gta_bench.judging.reply import read_published, read_reply, reply_schema
 from gta_bench.judging.visibility import visible
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, VerdictRow
@@ -59,10 +59,15 @@ class _Call:
 
 
 class _Answered(dict[str, Scored | Unscored]):
-    """The verdicts of one call by leaf, with what it cost."""
+    """The verdicts of one call by leaf, with what it cost.
+
+    `published` is the score that the published evaluator reads in the reply; a call that was
+    asked again keeps that of its first reply.
+    """
 
     usage = ModelUsage()
     model = ""
+    published: Mapping[str, float] = {}
 
 
 async def judge_unit(
@@ -226,6 +231,9 @@ class _Unit:
         answered.usage = (output.usage or ModelUsage()) + self._controlled
         self._controlled = ModelUsage()
         answered.model = output.model
+        if output.error is None:
+            scores = read_published(output.completion, list(names), several=prompt.several)
+            answered.published = {names[name]: score for name, score in scores.items()}
         return answered
 
     def _config(
@@ -246,6 +254,7 @@ class _Unit:
             VerdictRow(
                 key=self._key(leaf, call.repeat),
                 verdict=answered[leaf.id],
+                compat=answered.published.get(leaf.id),
                 evidence=self.evidence_digest,
                 prompts=self.prompts_digest,
                 model=answered.model,

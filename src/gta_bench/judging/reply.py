@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from inspect_ai.model import ResponseSchema
 from inspect_ai.util import JSONSchema
 
+from gta_bench.metrics.compat.workflow import parse_reply
 from gta_bench.records.verdicts import Cause, Scored, Unscored
 
 SCALE = tuple(range(11))
@@ -73,6 +74,31 @@ def read_reply(
     except _Broken as broken:
         return dict.fromkeys(leaves, broken.verdict)
     return {leaf: _verdict_of(leaf, entries, leaves) for leaf in leaves}
+
+
+def read_published(text: str, leaves: Sequence[str], *, several: bool) -> dict[str, float]:
+    """The score of every leaf as the published evaluator reads it in the raw reply.
+
+    It asks for one leaf at a time. Of a reply for several, each verdict is read as a reply of its
+    own, and a leaf without one as a reply without a score.
+    """
+    entries = _listed_entries(text) if several else None
+    if entries is None:
+        return dict.fromkeys(leaves, parse_reply(text).score)
+    own = {
+        leaf: next((entry for entry in entries if entry.get("leaf") == leaf), {}) for leaf in leaves
+    }
+    return {leaf: parse_reply(json.dumps(entry)).score for leaf, entry in own.items()}
+
+
+def _listed_entries(text: str) -> list[dict[str, Any]] | None:
+    """The verdicts of a reply for several leaves, by the published reader of JSON."""
+    try:
+        entries = json.loads(text)[VERDICTS]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    known = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    return entries if known else None
 
 
 def _one_object(text: str) -> dict[str, Any]:

@@ -178,6 +178,8 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
     if leaf.value is None:
         ours = BEFORE_THE_JUDGE & set(leaf.causes)
         return "infrastructure" if ours else "judge unscored", ", ".join(leaf.causes)
+    if not unit.delivered:
+        return "missing deliverable", "the task was not delivered"
     if "context" in unit.stops:
         return "context", WINDOW_FULL
     ending = _ending(unit.trace)

@@ -32,6 +32,8 @@ from gta_bench.records.workflow_scores import (
 
 NOT_JUDGED = "not judged yet"
 NO_FILE = "no file"
+# The kind of a unit that imported results lack.
+NOT_DELIVERED = "not delivered"
 NO_CATEGORY = "none"
 
 
@@ -163,9 +165,14 @@ def _judge_scores(
 def _leaf_score(
     unit: WorkflowUnit, leaf: str, rows: Mapping[int, Mapping[str, VerdictRow]], repeats: int
 ) -> LeafScore:
-    """The mean over all repeats; one that is missing or has no score leaves the leaf without."""
+    """The mean over all repeats; one that is missing or has no score leaves the leaf without.
+
+    What was not delivered fails, whatever a judge said of the empty place.
+    """
     if unit.failure is not None:
         return LeafScore(leaf=leaf, value=None, causes=(unit.failure,))
+    if not unit.delivered:
+        return LeafScore(leaf=leaf, value=0.0)
     values: list[float] = []
     causes: list[str] = []
     for repeat in range(1, repeats + 1):
@@ -183,13 +190,18 @@ def _leaf_score(
 def _compat_root(
     unit: WorkflowUnit, rows: Mapping[int, Mapping[str, VerdictRow]], repeats: int
 ) -> float | None:
-    """The root from what upstream reads in the replies; None where a reply was not kept at all."""
+    """The root from what upstream reads in the replies; None where a reply was not kept at all.
+
+    Upstream averages what was delivered.
+    """
+    if unit.failure is not None or not unit.delivered:
+        return None
     root = compat.tree_root(unit.task.checkpoints)
     means = {}
     for leaf in root.leaves():
         found = [_compat_value(rows.get(one, {}).get(leaf.id)) for one in range(1, repeats + 1)]
         values = [value for value in found if value is not None]
-        if len(values) < repeats or unit.failure is not None:
+        if len(values) < repeats:
             return None
         means[leaf.id] = total(values) / repeats
     return compat.node_score(root, means)
@@ -205,6 +217,8 @@ def _compat_value(row: VerdictRow | None) -> float | None:
 
 def deliverable_kinds(unit: WorkflowUnit) -> tuple[str, ...]:
     """The endings of the deliverables' names."""
+    if not unit.delivered:
+        return (NOT_DELIVERED,)
     endings = {_ending(file.path) for file in unit.deliverables}
     return tuple(sorted(endings)) or (NO_FILE,)
 

@@ -181,21 +181,41 @@ def _extra(marks: _Marks) -> Extra | None:
 
 
 def _read(step: AtifStep) -> Iterator[PredictedStep]:
+    """The steps that a step stands for; each call is followed by its own results."""
+    results = _name_calls(step)
     if step.source == "agent":
         if step.reasoning_content is not None:
             yield ThoughtStep(content=step.reasoning_content)
-        yield from _read_action(step)
-    for result in step.observation.results if step.observation else ():
-        yield ReplyStep(parts=_read_parts(result))
+        for call in step.tool_calls or ():
+            yield _read_call(call)
+            own = [result for result in results if result.source_call_id == call.tool_call_id]
+            results = [result for result in results if result not in own]
+            yield from map(_read_result, own)
+        yield from _read_text(step)
+    yield from map(_read_result, results)
 
 
-def _read_action(step: AtifStep) -> Iterator[PredictedStep]:
+def _name_calls(step: AtifStep) -> list[AtifResult]:
+    """The results of a step; where none names its call, they are in the order of the calls."""
+    results = list(step.observation.results) if step.observation else []
+    calls = step.tool_calls or ()
+    if len(results) != len(calls) or any(result.source_call_id for result in results):
+        return results
+    return [
+        result.model_copy(update={"source_call_id": call.tool_call_id})
+        for result, call in zip(results, calls, strict=True)
+    ]
+
+
+def _read_result(result: AtifResult) -> ReplyStep:
+    return ReplyStep(parts=_read_parts(result))
+
+
+def _read_text(step: AtifStep) -> Iterator[PredictedStep]:
     marks = _Marks.model_validate(
         {key: value for key, value in (step.extra or {}).items() if key in _Marks.model_fields}
     )
     text = step.message if isinstance(step.message, str) else ""
-    for call in step.tool_calls or ():
-        yield _read_call(call)
     if marks.step == "malformed":
         yield MalformedStep(content=text, reason=marks.reason or "")
     elif marks.step == "answer" or (marks.step is None and text and not step.tool_calls):

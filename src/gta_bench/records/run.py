@@ -20,6 +20,7 @@ RunMode = Literal["step", "end-to-end", "workflow"]
 FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
 Network = Literal["none", "tools", "open"]
+Wording = Literal["own", "published"]
 # The tools of a system that was not run here, or that brings its own.
 OWN_TOOLS = "own"
 DEFAULT_TURNS: Final = 10
@@ -100,7 +101,7 @@ _REPLACEABLE: Final = frozenset({"judges", "similarity"})
 # Fields in which a run grows: more of them extend it.
 _GROWING: Final = frozenset({"tasks", "epochs"})
 # Fields that the first manifests did not record; None there says nothing.
-_UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest"})
+_UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest", "wording"})
 
 
 class Difference(NamedTuple):
@@ -137,7 +138,8 @@ class RunSpec(Record):
     `network` is what a harness could reach: our tools and its model alone, or everything; None
     where no foreign code ran. `loop` bounded an agent of ours, `limits` the work of a foreign
     system; each is None for the other. `judges` are the models that the command which began the
-    run named as judges; who really judged is in the run's verdicts.
+    run named as judges; who really judged is in the run's verdicts. `wording` says whose words
+    `react-upstream` used; None for other agents, and in the first manifests, where it was ours.
 
     >>> RunSpec(
     ...     dataset="atomic",
@@ -163,6 +165,7 @@ class RunSpec(Record):
     feedback: Feedback | None = None
     judges: tuple[str, ...] = ()
     similarity: str = "wordllama"
+    wording: Wording | None = None
 
     @property
     def units(self) -> int:

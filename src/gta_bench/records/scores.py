@@ -170,3 +170,13 @@ class RunScores(Record):
     units: tuple[UnitScore, ...]
     unscored: tuple[UnscoredUnit, ...]
     failures: tuple[Failure, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """Units without a prediction: strict counts them as failed, compat leaves them out."""
+        return self.n - self.strict.n
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit has a prediction and a score."""
+        return self.strict.n == self.n_units

@@ -42,6 +42,7 @@ class Unit(Record, Generic[TaskT]):
     files. `upstream` is set for predictions that were imported from upstream's files. `digests`
     say what was asked and how it is scored; units that were read from a run always have them.
     `stops` has an entry for every reply of the model that did not end in the ordinary way.
+    Only a task that imported results lack is not `delivered`: it fails, and no judge is asked.
     """
 
     task: TaskT
@@ -50,6 +51,7 @@ class Unit(Record, Generic[TaskT]):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
+    delivered: bool = True
     failure: str | None = None
     upstream: UpstreamPair | None = None
     usage: Usage = Usage()

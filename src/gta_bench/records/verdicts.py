@@ -66,7 +66,8 @@ class VerdictRow(Record):
     """One verdict with what it was made from: digests of the evidence and of the prompts.
 
     Leaves that shared a call share its tokens and its cost.
-    `compat` is what upstream's rule makes of the reply, where that is not the verdict's own score.
+    `compat` is the score that the published evaluator reads in the judge's first reply; None where
+    there was no reply, and in rows of earlier versions, whose own score then stands for it.
     """
 
     key: VerdictKey

@@ -17,16 +17,19 @@ RELEASED_TASKS: Final[Mapping[DatasetName, int]] = {"atomic": 229, "workflow": 1
 SCRIPTED: Final = ("mockllm", "scripted")
 # Agents of ours that ask no model.
 SCRIPTED_AGENTS: Final = ("gold", "silent")
+# The agent that speaks the published protocol.
+UPSTREAM_AGENT: Final = "react-upstream"
 
 
 def run_badges(manifest: RunManifest) -> tuple[str, ...]:
     """What a run's number is not: one of the whole dataset, or one of a real model."""
-    return (*_task_badges(manifest), *_model_badges(manifest))
+    return (*_task_badges(manifest), *_model_badges(manifest), *_wording_badges(manifest))
 
 
-def similarity_badge(scores: RunScores) -> str:
-    """Which model compared free text."""
-    return f"similarity {scores.similarity}"
+def score_badges(scores: RunScores) -> tuple[str, ...]:
+    """How many tasks have a prediction where some have none, and which model compared free text."""
+    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
 
 
 def judge_badges(judge: str) -> tuple[str, ...]:
@@ -50,6 +53,14 @@ def _model_badges(manifest: RunManifest) -> list[str]:
     if system.agent in SCRIPTED_AGENTS:
         return [f"scripted agent ({system.agent})"]
     return ["scripted model"] if _is_scripted(system.model) else []
+
+
+def _wording_badges(manifest: RunManifest) -> list[str]:
+    """Whose words the published protocol was spoken in; the first manifests do not say: ours."""
+    if manifest.spec.system.agent != UPSTREAM_AGENT:
+        return []
+    published = manifest.spec.wording == "published"
+    return ["published prompts" if published else "prompts in our own words"]
 
 
 def _is_scripted(model: str) -> bool:

@@ -83,12 +83,13 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
         found = estimates(atomic_parts(scores.units, columns))
-        of = _of(scores.n, scores.n_units)
+        of = _of(scores.strict.n, scores.n_units)
         cells = tuple(estimated(found, name) for name in columns)
         badges = run.summary.badges
         yield Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]), badges)
         compat = metrics(scores, "compat")
         rest = tuple(number_cell(compat.get(name)) for name in columns)
+        of = _of(scores.compat.n, scores.n_units)
         yield Row(number, run.name, system, "compat", *of, rest, None)
         return
     workflow = run.summary.scores

@@ -135,7 +135,7 @@ def _held(run: RunMaterial) -> Iterator[tuple[str, str]]:
     if held.spec.epochs > 1:
         yield "epochs", str(held.spec.epochs)
     yield from _growth(held)
-    for name in ("gta-bench", "inspect-ai"):
+    for name in ("gta-bench", "inspect_ai"):
         if name in held.packages:
             yield name, held.packages[name]
 

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 from gta_bench.errors import counted
 from gta_bench.metrics.table import score_metrics
 from gta_bench.records.run import Mode, RunManifest, System
-from gta_bench.records.scores import Measured, RunScores, ToolUse
+from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
 from gta_bench.records.units import Usage
-from gta_bench.reports.badges import run_badges, similarity_badge
+from gta_bench.reports.badges import run_badges, score_badges
 from gta_bench.reports.stops import stop_remarks
 from gta_bench.reports.tables import Table, dollars, shown
 
@@ -30,7 +30,7 @@ class RunSummary(NamedTuple):
     @property
     def badges(self) -> tuple[str, ...]:
         """What stands beside its number."""
-        return (*run_badges(self.manifest), similarity_badge(self.scores))
+        return (*run_badges(self.manifest), *score_badges(self.scores))
 
 
 def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
@@ -41,7 +41,7 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
         tuple(
             (
                 run.name,
-                f"{run.scores.n}/{run.scores.n_units}",
+                f"{chosen_scores(run.scores, scoring).n}/{run.scores.n_units}",
                 scoring,
                 *(shown(metrics(run.scores, scoring).get(column.name)) for column in columns),
                 "; ".join(run.badges) if scoring == "strict" else "",
@@ -86,9 +86,22 @@ def _backends(names: Sequence[str]) -> str:
 
 def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
     """The numbers of one scoring by their names, unrounded."""
-    chosen = scores.strict if scoring == "strict" else scores.compat
+    chosen = chosen_scores(scores, scoring)
     numbers: dict[str, float | int | None] = chosen.model_dump(exclude={"n", "n_tasks"})
     return numbers
+
+
+def chosen_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndScores:
+    """One of the two scorings; its `n` is how many units had a prediction."""
+    return scores.strict if scoring == "strict" else scores.compat
+
+
+def missing_remark(scores: RunScores) -> str:
+    """A sentence about units without a prediction."""
+    return (
+        f"a prediction for {scores.n - scores.missing} of {counted(scores.n, 'task')}: `strict` "
+        "counts the others as failed, `compat` leaves them out, as published."
+    )
 
 
 def system_name(manifest: RunManifest) -> str:
@@ -116,6 +129,8 @@ def remarks(run: RunSummary) -> list[str]:
             f"rankable ({cause}); the same `gta run` command completes it."
         )
     said += stop_remarks(scores.stops, scores.usage)
+    if scores.missing:
+        said.append(missing_remark(scores))
     if scores.comparable:
         said.append(f"free-text similarity by {scores.similarity}, as published.")
     else:

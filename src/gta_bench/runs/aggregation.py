@@ -12,7 +12,7 @@ from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.strict.workflow import ROUNDING, THRESHOLDS, curve_point, group_scores
 from gta_bench.metrics.table import ROOT_SCORE
-from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_JUDGED
+from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED, NOT_JUDGED
 from gta_bench.records.cost import Cost
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
@@ -58,8 +58,17 @@ FROM (
            count(coalesce(compat, value)) AS compat_n, sum(coalesce(compat, value)) AS compat
     FROM verdicts GROUP BY run, judge, task, epoch, leaf
 ) JOIN judges USING (run, judge)
-ANTI JOIN (SELECT run, task, epoch FROM samples WHERE failure IS NOT NULL)
-     USING (run, task, epoch)
+ANTI JOIN (
+    SELECT run, task, epoch FROM samples
+    WHERE failure IS NOT NULL OR list_contains(kinds, $not_delivered)
+) USING (run, task, epoch)
+"""
+# What was not delivered fails under strict, and has no score under compat.
+NOT_DELIVERED_LEAVES = """
+INSERT INTO leaf
+SELECT run, judge, task, epoch, 1.0 / leaves, NULL, repeats, leaf_threshold, 0.0, NULL
+FROM (SELECT *, unnest(range(leaves)) FROM samples
+      WHERE failure IS NULL AND list_contains(kinds, $not_delivered)) JOIN judges USING (run)
 """
 # A unit has a root if all its leaves have a score; units that no judge saw are there all the same.
 UNITS = f"""
@@ -126,8 +135,11 @@ def read_export(folder: StorePath) -> list[ExportedRun]:
 
 def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[JudgeScores, ...]]:
     """Every judge's table for every run, from the views `runs`, `samples` and `verdicts`."""
-    for query in (JUDGES, LEAVES, UNITS):
-        connection.execute(query)
+    kind = {"not_delivered": NOT_DELIVERED}
+    connection.execute(JUDGES)
+    connection.execute(LEAVES, kind)
+    connection.execute(NOT_DELIVERED_LEAVES, kind)
+    connection.execute(UNITS)
     missing = dict(
         connection.execute(
             "SELECT run, any_value(n_units) - count(*) FROM runs JOIN samples USING (run)"

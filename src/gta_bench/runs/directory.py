@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from pydantic import ValidationError
 
-from gta_bench.errors import RunError
+from gta_bench.errors import RunError, counted
 from gta_bench.records.base import Record
 from gta_bench.records.floor import Floors
 from gta_bench.records.run import RunManifest, show_setting
@@ -14,6 +14,7 @@ from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.lock import locked
 from gta_bench.runs.store import StorePath, write_whole
+from gta_bench.runs.unreadable import explain_versions, is_broken_json
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
@@ -53,7 +54,9 @@ def read_manifest(run: StorePath) -> RunManifest:
     try:
         return RunManifest.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc
+        problem = f"{file}: {counted(exc.error_count(), 'field')} cannot be read."
+        told = "" if is_broken_json(exc) else f" {explain_versions(file)}"
+        raise RunError(f"{problem}{told}") from exc
 
 
 def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:

@@ -8,6 +8,7 @@ Inspect.
 """
 
 import json
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Required
@@ -20,27 +21,17 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
-from zstandard import ZstdError
 
-from gta_bench.errors import RunError
 from gta_bench.runs.store import StorePath, made_whole, opened, store_path
+from gta_bench.runs.unreadable import explain_unreadable
 
 Key = tuple[str, int]
 HEADER, REDUCTIONS, SUMMARIES = "header.json", "reductions.json", "summaries.json"
 START = "_journal/start.json"
 # Where the summaries are until an evaluation ends.
 JOURNAL = "_journal/summaries/"
-
-# What readers of archives raise where bytes are wrong.
-_DAMAGE = (
-    BadZipFile,
-    EOFError,
-    IndexError,
-    KeyError,
-    NotImplementedError,
-    ValueError,
-    ZstdError,
-)
+# What the archive's reader raises where bytes are wrong, beside BadZipFile.
+_WRONG_BYTES = (IndexError, KeyError, OverflowError, RuntimeError, ValueError, struct.error)
 
 
 class _Output(BaseModel):
@@ -125,34 +116,19 @@ class StoredSample(Stored):
         return [call for call in calls if call.role is None]
 
 
-@contextmanager
-def told_if_damaged(log: str) -> Iterator[None]:
-    """A log that is no log, or only half of one, is named with what can be done."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except _DAMAGE as exc:
-        said = (str(exc).splitlines() or [""])[0][:120]
-        raise RunError(
-            f"The log {log} is damaged ({type(exc).__name__}: {said}). "
-            "All other logs of the run are untouched. Put a copy of it in its place, or remove it "
-            "and give the same command again: only the units that it held are run again."
-        ) from exc
-
-
 def stored_samples(log: str, keys: Sequence[Key]) -> Iterator[StoredSample]:
     """These samples of the log, one in memory at a time."""
-    with opened(store_path(log)) as file:
-        if log.endswith(".json"):
-            wanted = set(keys)
-            for raw in json.load(file)["samples"]:
-                if (str(raw["id"]), raw["epoch"]) in wanted:
-                    yield StoredSample.model_validate(raw)
-            return
-        with ZipFile(file) as zipped:
-            for task, epoch in keys:
-                yield StoredSample.model_validate_json(zipped.read(_sample_file(task, epoch)))
+    if log.endswith(".json"):
+        wanted = set(keys)
+        with opened(store_path(log)) as file:
+            whole = json.load(file)
+        for raw in whole["samples"]:
+            if (str(raw["id"]), raw["epoch"]) in wanted:
+                yield StoredSample.model_validate(raw)
+        return
+    with _open_archive(log) as zipped:
+        for task, epoch in keys:
+            yield StoredSample.model_validate_json(_read_member(zipped, _sample_file(task, epoch)))
 
 
 def stored_summaries(log: str) -> list[StoredSummary]:
@@ -160,7 +136,7 @@ def stored_summaries(log: str) -> list[StoredSummary]:
     if log.endswith(".json"):
         whole = read_eval_log_sample_summaries(log)
         return [StoredSummary.model_validate(one.model_dump()) for one in whole]
-    with opened(store_path(log)) as file, ZipFile(file) as zipped:
+    with _open_archive(log) as zipped:
         return [StoredSummary.model_validate(raw) for raw in _raw_summaries(zipped)]
 
 
@@ -186,11 +162,11 @@ class LogWriter:
     def copy(self, log: str, keys: Sequence[Key]) -> Iterator[StoredScores]:
         """Copy samples of a log as they are; reading them also checks their sums."""
         wanted = set(keys)
-        with told_if_damaged(log), opened(store_path(log)) as file, ZipFile(file) as source:
+        with explain_unreadable(log), _open_archive(log) as source:
             for summary in _raw_summaries(source):
                 key = (str(summary["id"]), summary["epoch"])
                 if key in wanted:
-                    data = source.read(_sample_file(*key))
+                    data = _read_member(source, _sample_file(*key))
                     self._zipped.writestr(_sample_file(*key), data)
                     self._summaries.append(json.dumps(summary).encode())
                     yield StoredScores.model_validate_json(data)
@@ -208,6 +184,26 @@ class LogWriter:
         self._zipped.writestr(HEADER, to_json_safe(bare))
 
 
+@contextmanager
+def _open_archive(log: str) -> Iterator[ZipFile]:
+    """The archive of a log; whatever its bytes make the reader raise is BadZipFile."""
+    with opened(store_path(log)) as file:
+        try:
+            zipped = ZipFile(file)
+        except _WRONG_BYTES as exc:
+            raise BadZipFile(str(exc)) from exc
+        with zipped:
+            yield zipped
+
+
+def _read_member(zipped: ZipFile, name: str) -> bytes:
+    """A file of an archive; one that is missing is as bad as one with wrong bytes."""
+    try:
+        return zipped.read(name)
+    except _WRONG_BYTES as exc:
+        raise BadZipFile(str(exc)) from exc
+
+
 def _sample_file(task: int | str, epoch: int) -> str:
     """The name of a sample inside a log."""
     return f"samples/{task}_epoch_{epoch}.json"
@@ -222,6 +218,6 @@ def _raw_summaries(zipped: ZipFile) -> list[dict[str, Any]]:
     files = [SUMMARIES] if SUMMARIES in names else [n for n in names if n.startswith(JOURNAL)]
     found = {}
     for name in files:
-        for row in json.loads(zipped.read(name)):
+        for row in json.loads(_read_member(zipped, name)):
             found[str(row["id"]), row["epoch"]] = row
     return list(found.values())

@@ -1,7 +1,7 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
@@ -26,15 +26,17 @@ from gta_bench.runs.log_layout import (
     StoredSample,
     stored_samples,
     stored_summaries,
-    told_if_damaged,
 )
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
 from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.unreadable import explain_unreadable
 
 # Samples that are in memory at once while a log is read. With each go the engine reads the
 # log's directory again, so that a long log is read in no more than so many goes.
 BATCH = 256
 GOES = 50
+
+T = TypeVar("T")
 
 
 class ReadUnits(NamedTuple, Generic[UnitT]):
@@ -50,7 +52,7 @@ def read_units(
     """One unit of that kind for every task and epoch that was run, in that order."""
     known = _Tasks(WorkflowTask if kind is WorkflowUnit else AtomicTask)
     wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
-    found = {sample.key: _unit(sample, kind, known) for sample in _newest(folder, wanted)}
+    found = dict(_newest(folder, lambda sample: _unit(sample, kind, known), wanted))
     return ReadUnits(
         tuple(found[key] for key in wanted if key in found),
         tuple(key for key in wanted if key not in found),
@@ -59,8 +61,11 @@ def read_units(
 
 def read_finished(folder: StorePath) -> dict[Key, UnitData]:
     """What every finished unit left behind, by task and epoch."""
-    finished = (one for one in _newest(folder) if one.error is None)
-    return {one.key: read_unit_data(one.store.items()) for one in finished}
+    return {key: data for key, data in _newest(folder, _finished_data) if data is not None}
+
+
+def _finished_data(sample: StoredSample) -> UnitData | None:
+    return read_unit_data(sample.store.items()) if sample.error is None else None
 
 
 class Kept(NamedTuple):
@@ -79,7 +84,7 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
     """Every unit that the logs hold; a killed attempt leaves its log, and finished beats failed."""
     found: dict[Key, Kept] = {}
     for log in log_files(folder):
-        with told_if_damaged(log), reaching(folder):
+        with explain_unreadable(log), reaching(folder):
             summaries = stored_summaries(log)
         for one in summaries:
             if one.key not in found or one.error is None or not found[one.key].finished:
@@ -137,7 +142,7 @@ def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:
     for log, keys in _newest_by_log(folder, None).items():
         batch = max(BATCH, -(-len(keys) // GOES))
         for start in range(0, len(keys), batch):
-            with told_if_damaged(log), reaching(folder):
+            with explain_unreadable(log), reaching(folder):
                 samples = read_eval_log_samples_by_id(
                     log, keys[start : start + batch], resolve_attachments=True
                 )
@@ -166,11 +171,14 @@ def _newest_by_log(folder: StorePath, wanted: Container[Key] | None) -> dict[str
     return found
 
 
-def _newest(folder: StorePath, wanted: Container[Key] | None = None) -> Iterator[StoredSample]:
-    """The newest sample of each unit."""
+def _newest(
+    folder: StorePath, read: Callable[[StoredSample], T], wanted: Container[Key] | None = None
+) -> Iterator[tuple[Key, T]]:
+    """What `read` makes of the newest sample of each unit."""
     for log, keys in _newest_by_log(folder, wanted).items():
-        with told_if_damaged(log), reaching(folder):
-            yield from stored_samples(log, keys)
+        with explain_unreadable(log), reaching(folder):
+            for sample in stored_samples(log, keys):
+                yield sample.key, read(sample)
 
 
 def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
@@ -182,6 +190,7 @@ def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
         "deliverables": data.deliverables,
         "inputs": data.inputs,
         "strays": data.strays,
+        "delivered": data.delivered,
         "failure": sample.failure,
         "upstream": sample.metadata.get(UPSTREAM),
         "usage": data.usage or _usage(sample, calls),

@@ -21,12 +21,12 @@ from gta_bench.runs.log_layout import (
     LogWriter,
     StoredScores,
     stored_summaries,
-    told_if_damaged,
     writing_log,
 )
 from gta_bench.runs.logs import log_files
 from gta_bench.runs.plan import SHARDS
 from gta_bench.runs.store import StorePath, remove_folder, store_path
+from gta_bench.runs.unreadable import explain_unreadable
 
 
 class _Gathered(NamedTuple):
@@ -85,7 +85,7 @@ def _write(chosen: Mapping[Key, str], target: StorePath, *, status: EvalStatus) 
 
 
 def _header(log: str) -> EvalLog:
-    with told_if_damaged(log):
+    with explain_unreadable(log):
         return read_eval_log(log, header_only=True)
 
 

@@ -34,6 +34,7 @@ class UnitData(BaseModel):
     strays: tuple[str, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
     stops: tuple[StopKind, ...] = ()
+    delivered: bool = True
     usage: Usage | None = None
     digests: TaskDigests | None = None
 

@@ -23,6 +23,7 @@ from gta_bench.runs.store import (
     parts_of,
     whole_file,
 )
+from gta_bench.runs.unreadable import explain_versions, is_broken_json
 
 VERDICTS = "verdicts.jsonl"
 _BLOCK = 65536
@@ -68,11 +69,18 @@ def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
         except ValidationError as exc:
             if number == len(lines):
                 break
-            raise RunError(f"{file}, line {number} cannot be read; remove the line.") from exc
+            raise _unreadable_line(file, number, exc) from exc
         kept = rows.get(row.key)
         if kept is None or not _outlasts(kept, row):
             rows[row.key] = row
     return rows
+
+
+def _unreadable_line(file: StorePath, number: int, exc: ValidationError) -> RunError:
+    place = f"{file}, line {number}"
+    if is_broken_json(exc):
+        return RunError(f"{place} cannot be read; remove the line.")
+    return RunError(f"{place} is no verdict as they are read here. {explain_versions(file)}")
 
 
 def has_verdicts(run: StorePath) -> bool:

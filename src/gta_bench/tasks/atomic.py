@@ -25,7 +25,12 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import read_task
 from gta_bench.similarity.catalog import chosen_similarity
 from gta_bench.tasks.atomic_step import atomic_samples, host_file, loaded_dataset, unit_store
-from gta_bench.tasks.context import current_loop_limits, current_settings, workspace_folder
+from gta_bench.tasks.context import (
+    current_loop_limits,
+    current_published,
+    current_settings,
+    workspace_folder,
+)
 from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.show import step_text
@@ -83,6 +88,7 @@ def use_tools(
                 model=get_model(),
                 images=images,
                 image_source=lambda attachment: host_file(dataset, attachment),
+                published=current_published(),
                 references={entry.id: entry.steps},
             )
         )

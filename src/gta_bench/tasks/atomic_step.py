@@ -22,7 +22,7 @@ from gta_bench.records.attachment import Attachment
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import TASK, UnitStore, read_task
 from gta_bench.similarity.catalog import chosen_similarity
-from gta_bench.tasks.context import current_settings
+from gta_bench.tasks.context import current_published, current_settings
 from gta_bench.tasks.scorers import atomic_steps
 from gta_bench.tasks.show import step_text
 
@@ -65,6 +65,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
                 model=get_model(),
                 images=images,
                 image_source=lambda attachment: host_file(dataset, attachment),
+                published=current_published(),
                 known_files=files,
                 references={entry.id: entry.steps},
             )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspect_ai.model import Model
 
+from gta_bench.agents.published import PublishedTexts, read_published
 from gta_bench.confine.files import remove_tree
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
@@ -178,6 +179,14 @@ def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     context = current_context()
     return read_settings().settings if context is None else context.settings
+
+
+def current_published() -> PublishedTexts | None:
+    """The published words for the run's agent; None where it uses our own."""
+    context = current_context()
+    if context is None or context.spec is None or context.spec.wording != "published":
+        return None
+    return read_published(Path(context.settings.data.prompts))
 
 
 def current_spending() -> Spending:

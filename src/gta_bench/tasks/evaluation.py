@@ -15,9 +15,9 @@ from gta_bench.errors import RunError, WorkFailed
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.records.progress import ShardProgress
 from gta_bench.runs.lock import locked
-from gta_bench.runs.log_layout import told_if_damaged
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import reaching
+from gta_bench.runs.unreadable import explain_unreadable
 from gta_bench.tasks.context import RunContext, Watcher, run_context
 from gta_bench.tasks.limits import limit_check, within_limits
 from gta_bench.tasks.shards import PATIENCE, Listener, Part
@@ -115,7 +115,7 @@ def _check_ended(logs: Sequence[EvalLog], units: int) -> None:
     check_interrupt(logs)
     for log in logs:
         if log.status == "error" and log.error is not None:
-            with told_if_damaged(log.location):
+            with explain_unreadable(log.location):
                 ran = len(read_eval_log_sample_summaries(log.location))
             if ran < units:
                 said = log.error.message.strip().splitlines() or ["no reason was given"]

@@ -47,14 +47,17 @@ def judgeable_units(
 ) -> dict[str, WorkflowUnit]:
     """The units of a stored run that a judge can be asked about, by their samples' ids.
 
-    `tasks` are the only ones that are read.
+    What failed on our side and what was never delivered is not among them. `tasks` are the only
+    ones that are read.
     """
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
         raise RunError(f"{run} is a run of GTA-Atomic, which needs no judge.")
     wanted = [task for task in manifest.spec.tasks if tasks is None or task in tasks]
     found = read_units(log_folder(run), wanted, manifest.spec.epochs, WorkflowUnit)
-    return {_sample_id(unit): unit for unit in found.units if unit.failure is None}
+    return {
+        _sample_id(unit): unit for unit in found.units if unit.failure is None and unit.delivered
+    }
 
 
 def _sample_id(unit: WorkflowUnit) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.model import Model
 
+from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.prefix import prefix_for
 from gta_bench.cluster.backend import INLINE, Backend, Work
@@ -115,12 +116,13 @@ def plan_run(spec: RunSpec, resources: Resources, dataset: Dataset) -> RunManife
     if resources.model.settings.args:
         # Arguments that the provider does not take are told before anything is written.
         open_model(resources.model, resources.settings.budget)
+    spec = _applicable(spec, resources)
     return RunManifest(
         created=datetime.now(UTC),
-        spec=_applicable(spec, resources),
+        spec=spec,
         dataset_digest=dataset_digest(dataset),
         dataset_tasks=len(dataset.tasks),
-        prompts=_prompts(spec, resources.harness),
+        prompts=_prompts(spec, resources),
         packages=package_versions() | _drivers(resources.harness),
         notes=_notes(spec, resources),
     )
@@ -214,6 +216,10 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
         from gta_bench.tasks.product import atomic_product
 
         return atomic_product(data=data, similarity=spec.similarity)
+    if resources.harness is not None and spec.mode == "step":
+        from gta_bench.tasks.step_harness import atomic_step_harness
+
+        return atomic_step_harness(data=data, similarity=spec.similarity)
     if resources.harness is not None:
         from gta_bench.tasks.harness import atomic_harness
 
@@ -301,7 +307,20 @@ def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
         own["tools"] = OWN_TOOLS
     if resources.is_foreign or spec.mode == "step":
         own["loop"] = None
+    if not resources.is_foreign and spec.system.agent == published.AGENT:
+        own |= _wording(spec, resources.settings)
     return spec.model_copy(update=own)
+
+
+def _wording(spec: RunSpec, settings: Settings) -> dict[str, Any]:
+    """Whose words the published protocol is spoken in, and the sampling that comes with them."""
+    if published.find_published(Path(settings.data.prompts)) is None:
+        return {"wording": "own"}
+    system = spec.system
+    unset = {
+        name: value for name, value in published.SAMPLING.items() if getattr(system, name) is None
+    }
+    return {"wording": "published", "system": system.model_copy(update=unset)}
 
 
 def _limits(resources: Resources) -> Limits | None:
@@ -310,8 +329,11 @@ def _limits(resources: Resources) -> Limits | None:
     return None if resources.harness is None else resources.harness.bounds
 
 
-def _prompts(spec: RunSpec, harness: Harness | None) -> dict[str, str]:
-    own = agent_digests() if harness is None else harness_digests()
+def _prompts(spec: RunSpec, resources: Resources) -> dict[str, str]:
+    own = agent_digests() if resources.harness is None else harness_digests()
+    if spec.wording == "published":
+        folder = Path(resources.settings.data.prompts)
+        own |= published.read_published(folder).digests()
     return own if spec.mode == "step" else own | tool_digests()
 
 
@@ -331,6 +353,11 @@ def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
         model = resources.model
         prefix = prefix_for(model.name, generate_config(model.settings))
         return () if prefix is None else (prefix.note,)
+    if spec.wording == "own":
+        return (
+            "react-upstream spoke in our own words and with the provider's own sampling. For the "
+            f"published ones: {published.how_to_get()}.",
+        )
     if spec.mode == "end-to-end" and spec.system.agent in NEED_REFERENCES:
         return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
     return ()

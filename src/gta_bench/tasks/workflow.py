@@ -31,6 +31,7 @@ from gta_bench.tasks.context import (
     Earlier,
     artefact_store,
     current_loop_limits,
+    current_published,
     current_settings,
     earlier_round,
     unit_folder,
@@ -87,6 +88,7 @@ def deliver(
                 model=get_model(),
                 images=images,
                 image_source=lambda attachment: host_file(dataset, attachment),
+                published=current_published(),
             )
         )
         workspace, before = _beginning(dataset, entry, state.epoch, earlier)
