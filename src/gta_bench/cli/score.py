@@ -21,13 +21,15 @@ from gta_bench.cli.report import write_reports
 from gta_bench.cluster.backend import Backend
 from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
-from gta_bench.records.units import AtomicUnit
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
@@ -105,6 +107,7 @@ def score(
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
+        _adopt_requirements(run, folder)
         if judges:
             with open_backend(workers, cluster) as backend:
                 stopped = _judge(
@@ -118,6 +121,7 @@ def score(
         )
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
+        _refuse_data(folder)
         scores = _score_run(run, settings)
         write_scores(run, scores)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
@@ -130,11 +134,7 @@ def score(
         raise UsageError(
             "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
         )
-    for check, count in Counter(finding.check for finding in findings).items():
-        first = next(finding for finding in findings if finding.check == check)
-        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
-    if scores.missing:
-        say(missing_remark(scores))
+    _say_findings(scores, findings)
     if as_json:
         _write_json(scores, scoring, findings)
     elif run is not None:
@@ -143,6 +143,42 @@ def score(
         of = ("n/N", f"{chosen_scores(scores, scoring).n}/{scores.n_units}")
         write_rows([of, *((name, str(value)) for name, value in metrics(scores, scoring).items())])
     context.exit(0 if scores.complete else 1)
+
+
+def _refuse_data(folder: str | None) -> None:
+    if folder is not None:
+        raise UsageError(
+            "--data with the folder of a run is for GTA-Workflow, whose requirements can be "
+            "judged again. An Atomic run keeps its own reference: leave --data out."
+        )
+
+
+def _say_findings(scores: RunScores, findings: tuple[Finding, ...]) -> None:
+    for check, count in Counter(finding.check for finding in findings).items():
+        first = next(finding for finding in findings if finding.check == check)
+        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
+    if scores.missing:
+        say(missing_remark(scores))
+
+
+def _adopt_requirements(run: StorePath, folder: str | None) -> None:
+    """Take the requirements of another dataset over, and say what is to be judged again."""
+    if folder is None:
+        return
+    from gta_bench.runs.logs import read_units
+    from gta_bench.runs.requirements import adopt_requirements
+
+    dataset, manifest = load_workflow(dataset_root(folder)), read_manifest(run)
+    digest = dataset_digest(dataset)
+    if digest == manifest.dataset_digest:
+        return
+    spec = manifest.spec
+    units = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit).units
+    found = adopt_requirements(run, units, dataset.tasks, digest)
+    say(
+        f"Requirements of {folder}: {found.changed} of {counted(found.leaves, 'leaf', 'leaves')} "
+        f"say something else and are judged again; {counted(found.kept, 'verdict')} kept."
+    )
 
 
 def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:

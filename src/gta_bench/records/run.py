@@ -238,7 +238,8 @@ class RunManifest(Record):
 
     The file has the options of the run beside everything else, as it always had. `growth` has an
     entry for every command that extended the run. `dataset_tasks` is how many tasks the dataset
-    has, of which a run may have fewer; None where that was not recorded.
+    has, of which a run may have fewer; None where that was not recorded. `edited_from` is the
+    digest of the dataset that was run, where its work was judged again by edited requirements.
     """
 
     format: Literal[1] = 1
@@ -249,6 +250,7 @@ class RunManifest(Record):
     prompts: Mapping[str, str] = {}
     packages: Mapping[str, str] = {}
     imported_from: str | None = None
+    edited_from: str | None = None
     notes: tuple[str, ...] = ()
     growth: tuple[Growth, ...] = ()
 

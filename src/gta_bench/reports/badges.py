@@ -23,7 +23,13 @@ UPSTREAM_AGENT: Final = "react-upstream"
 
 def run_badges(manifest: RunManifest) -> tuple[str, ...]:
     """What a run's number is not: one of the whole dataset, or one of a real model."""
-    return (*_task_badges(manifest), *_model_badges(manifest), *_wording_badges(manifest))
+    edited = () if manifest.edited_from is None else ("edited requirements",)
+    return (
+        *_task_badges(manifest),
+        *edited,
+        *_model_badges(manifest),
+        *_wording_badges(manifest),
+    )
 
 
 def score_badges(scores: RunScores) -> tuple[str, ...]:

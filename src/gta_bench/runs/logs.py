@@ -1,6 +1,6 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from inspect_ai.event import ModelEvent
@@ -19,7 +19,7 @@ from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit
-from gta_bench.records.workflow import WorkflowTask
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.log_layout import (
     Key,
     ModelCall,
@@ -27,6 +27,7 @@ from gta_bench.runs.log_layout import (
     stored_samples,
     stored_summaries,
 )
+from gta_bench.runs.requirements import read_trees
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.unreadable import explain_unreadable
@@ -50,7 +51,10 @@ def read_units(
     folder: StorePath, tasks: Sequence[str], epochs: int, kind: type[UnitT]
 ) -> ReadUnits[UnitT]:
     """One unit of that kind for every task and epoch that was run, in that order."""
-    known = _Tasks(WorkflowTask if kind is WorkflowUnit else AtomicTask)
+    if kind is WorkflowUnit:
+        known = _Tasks(WorkflowTask, read_trees(folder.parent))
+    else:
+        known = _Tasks(AtomicTask, {})
     wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
     found = dict(_newest(folder, lambda sample: _unit(sample, kind, known), wanted))
     return ReadUnits(
@@ -207,8 +211,13 @@ def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
 class _Tasks:
     """The tasks of samples and their digests; epochs share both, the larger part of a unit."""
 
-    def __init__(self, kind: type[AtomicTask] | type[WorkflowTask]) -> None:
+    def __init__(
+        self,
+        kind: type[AtomicTask] | type[WorkflowTask],
+        trees: Mapping[str, tuple[Checkpoint, ...]],
+    ) -> None:
         self._kind = kind
+        self._trees = trees
         self._read: dict[str, tuple[Any, AtomicTask | WorkflowTask]] = {}
         self._digests: dict[str, TaskDigests] = {}
         self._computed: dict[tuple[str, tuple[Deliverable, ...]], TaskDigests] = {}
@@ -218,12 +227,17 @@ class _Tasks:
         raw, task = self._read.get(str(sample.id), (None, None))
         if task is None or raw != sample.metadata[TASK]:
             task = self._kind.model_validate(sample.metadata[TASK])
+            if task.id in self._trees:
+                task = task.model_copy(update={"checkpoints": self._trees[task.id]})
             self._read[str(sample.id)] = (sample.metadata[TASK], task)
         return task
 
     def digests(self, task: AtomicTask | WorkflowTask, data: UnitData) -> TaskDigests:
         """The digests of a unit; where its log has none, as far as the unit tells them."""
         found = data.digests or self._compute(task, data.inputs)
+        if task.id in self._trees:
+            now = self._compute(task, data.inputs)
+            found = found.model_copy(update={"leaf": now.leaf, "weighs": now.weighs})
         shared = self._digests.setdefault(task.id, found)
         return shared if shared == found else found
 

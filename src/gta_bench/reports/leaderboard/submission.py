@@ -119,6 +119,8 @@ def _check_run(run: ScoredRun, board: Board) -> None:
         )
     if manifest.spec.epochs != 1:
         raise UsageError(f"{run.name} has {manifest.spec.epochs} epochs; an entry is one of them.")
+    if manifest.edited_from is not None:
+        raise UsageError(f"{run.name} was judged by edited requirements, not by the dataset's own.")
     if manifest.spec.controls:
         raise UsageError(f"{run.name} ran under controls ({', '.join(manifest.spec.controls)}).")
     if scores.n != scores.n_units:

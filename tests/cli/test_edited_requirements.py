@@ -1,0 +1,117 @@
+"""`gta score RUN --data EDITED`: existing work, judged by other requirements."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
+
+import gta_bench
+from gta_bench.cli import app
+from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.reports.badges import run_badges
+from gta_bench.runs.requirements import REPLACED
+from tests.builders import (
+    atomic_task,
+    checkpoint,
+    workflow_task,
+    write_atomic,
+    write_json,
+    write_workflow,
+)
+from tests.judging.builders import asked, honest
+
+RUN = Path("run")
+
+
+def gta(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+class Judge:
+    """A judge that keeps which leaves it was asked about, and with which words."""
+
+    def __init__(self) -> None:
+        self.leaves: list[str] = []
+        self.words = ""
+
+    def __call__(self, input: list[ChatMessage], *_: Any) -> ModelOutput:
+        request = {"messages": [{"content": input[-1].text}]}
+        self.leaves += asked(request)
+        self.words += input[-1].text
+        output = ModelOutput.from_content("mockllm", honest(request))
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    def ask(self) -> list[str]:
+        self.leaves.clear()
+        gta_bench.judge(RUN, get_model("mockllm/model", custom_outputs=self, memoize=False))
+        return sorted(self.leaves)
+
+
+def dataset(name: str, *leaves: dict[str, Any], request: str = "Write it.") -> Path:
+    dialogs = [{"role": "user", "content": request}]
+    task = workflow_task(sub_tasks=list(leaves), dialogs=dialogs)
+    return write_workflow(Path(name), {"1": task})
+
+
+@pytest.fixture(autouse=True)
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished result of one task with three leaves."""
+    monkeypatch.chdir(tmp_path)
+    data = dataset("data", *(checkpoint(name, requirements=f"Is {name}") for name in "abc"))
+    steps = [[{"role": "assistant", "content": "Done."}]]
+    entry = {"task_id": 1, "assistant_outputs": steps, "attached_files": []}
+    write_json(Path("pack.json"), {"schema_version": 1, "tasks": [entry]})
+    assert gta("import", "pack", "pack.json", "--data", data, "--out", RUN).exit_code == 0
+
+
+def test_only_leaves_that_say_something_else_are_judged_again() -> None:
+    """`--data` was ignored: no leaf was asked, and the command ended with 0."""
+    judge = Judge()
+    assert judge.ask() == ["a", "b", "c"]
+    edited = dataset(
+        "edited",
+        checkpoint("a", requirements="Is a"),
+        checkpoint("b", requirements="Is much better", weight=2),
+        checkpoint("renamed", requirements="Is c"),
+    )
+    scored = gta("score", RUN, "--data", edited)
+    assert scored.exit_code == 1
+    told = "1 of 3 leaves say something else and are judged again; 2 verdicts kept."
+    assert told in scored.stderr
+    assert judge.ask() == ["b"]
+    assert "Is much better" in judge.words
+    scores = gta_bench.score(RUN)
+    assert isinstance(scores, WorkflowScores)
+    assert [leaf.leaf for leaf in scores.judges[0].tasks[0].leaves] == ["a", "b", "renamed"]
+    assert scores.judges[0].strict.root_score == 8
+    manifest = gta_bench.manifest(RUN)
+    assert manifest.edited_from is not None
+    assert "edited requirements" in run_badges(manifest)
+    assert len((RUN / REPLACED).read_bytes().splitlines()) == 1
+    assert judge.ask() == []
+    again = gta("score", RUN, "--data", edited)
+    assert (again.exit_code, "judged again" in again.stderr) == (0, False)
+    (unit,) = gta_bench.units(RUN)
+    assert unit.digests is not None and set(unit.digests.leaf) == {"a", "b", "renamed"}
+
+
+def test_another_request_is_another_run() -> None:
+    before = gta_bench.manifest(RUN)
+    other = dataset("other", checkpoint("a", requirements="Is a"), request="Draw it.")
+    refused = gta("score", RUN, "--data", other)
+    assert "asks something else in task 1" in str(refused.exception)
+    write_workflow(Path("fewer"), {"2": workflow_task()})
+    assert "has no task 1" in str(gta("score", RUN, "--data", "fewer").exception)
+    assert gta_bench.manifest(RUN) == before
+
+
+def test_an_atomic_run_keeps_its_reference() -> None:
+    data = write_atomic(Path("atomic"), {"0": atomic_task()})
+    Path("results/0").mkdir(parents=True)
+    Path("results/0/final.txt").write_text("7")
+    gta("import", "folder", "results", "--dataset", "atomic", "--data", data, "--out", "other")
+    refused = gta("score", "other", "--data", data)
+    assert "is for GTA-Workflow" in str(refused.exception)
