@@ -14,7 +14,9 @@ GtaError                 told to the user in one line: what, where, what next
 │   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
 │   └── InjectedFault    exit 1: a failure that a control made on purpose
 ├── ToolServerFailure    exit 3: a tool server that does not answer; the unit fails
+├── EvidenceFailed       exit 3: a file that this machine cannot show to a judge, why, what next
 └── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
+    ├── NotInstalled     exit 3: a package or program that is not installed
     └── NotOnTape        exit 3: a call that the replayed tape has no reply to
 """
 
@@ -208,6 +210,16 @@ class ToolUnavailable(GtaError):
         self.reason = reason
         self.mend = mend
         super().__init__(f"{reason} {mend}")
+
+
+class NotInstalled(ToolUnavailable):
+    """A package or program that is not installed, or a jail that it cannot run in."""
+
+
+class EvidenceFailed(GtaError):
+    """Files that this machine cannot read or render: nothing is scored without them."""
+
+    exit_code = 3
 
 
 class NotOnTape(ToolUnavailable):

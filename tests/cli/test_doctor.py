@@ -15,7 +15,9 @@ def gta(*arguments: str) -> Result:
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bundled files, which take ten seconds to show: tests/judging/test_lacking.py has them."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gta_bench.judging.known_good.FOLDER", tmp_path)
 
 
 def test_missing_data_is_told_with_the_line_that_mends_it() -> None:

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from gta_bench.cli import app
+from gta_bench.content import browser
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -186,6 +187,18 @@ def test_evidence_that_cannot_be_made_leaves_leaves_unscored(provider: Provider,
     }
     ArtefactStore(run / ARTEFACTS).keep(FILES["report.md"])
     assert judged(provider, run).exit_code == 0
+
+
+def test_a_file_that_this_machine_cannot_show_is_told_in_the_terminal(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a browser pages were judged by their source, and nothing was said."""
+    page = stored_run(tmp_path / "page", [task("1", 2)], {"page.html": b"<p>All is well.</p>"})
+    monkeypatch.setattr(browser, "browser_program", lambda: None)
+    result = judged(provider, page)
+    assert (result.exit_code, provider.asked()) == (1, [])
+    assert "evidence_failed, 2 leaves without a score" in result.stderr
+    assert "Chromium is not installed. Install it" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -176,3 +176,22 @@ def test_real_files_of_other_makers_are_read_whole(data_dir: Path, jail: Jail) -
         content = read(file.read_bytes(), jail)
         assert len(content.pages) == content.page_count > 0, file.name
         assert all(page.origin == "text" for page in content.pages), file.name
+
+
+def test_forms_notes_links_bookmarks_and_attachments_are_read(jail: Jail) -> None:
+    from tests.judging.planted.other_files import pdf_by_pypdf
+    from tests.judging.planted.planting import Field
+
+    field = Field()
+    data = pdf_by_pypdf(field.bed("a.pdf"))
+    word = {plant.place: plant.word for plant in field.plants}
+    content = asyncio.run(read_pdf(data, jail, scans=0))
+    assert content.fields[0][0] == word["field name"]
+    assert content.fields[0][1] == f"{word['field value']} (hint: {word['field hint']})"
+    assert word["choice of a field"] in content.fields[1][1]
+    assert content.remarks == (f"page 1: {word['annotation']}",)
+    assert content.bookmarks == (word["bookmark"],)
+    assert [one.name for one in content.attachments] == ["attached.png", "attached.txt"]
+    assert content.attachments[1].data == word["attached text"].encode()
+    assert (content.properties, content.signed) == ((("Subject", word["subject"]),), True)
+    assert f"[Form fields]\n{word['field name']}: " in content.as_text()

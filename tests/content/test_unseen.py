@@ -29,17 +29,26 @@ def unseen(data: bytes) -> dict[str, str]:
     [
         (office.docx(SECRET, style="<w:vanish/>"), "text that is set to be hidden"),
         (office.docx(SECRET, comment=True), "comments"),
-        (office.docx(SECRET, properties=True), "its properties"),
         (office.pptx(SECRET, place="hidden"), "shapes that are hidden"),
         (office.pptx(SECRET, place="outside"), "shapes outside of their slides"),
         (office.xlsx(SECRET, place="comment"), "comments on cells"),
     ],
-    ids=["vanish", "comment", "properties", "hidden-shape", "outside", "cell-comment"],
+    ids=["vanish", "comment", "hidden-shape", "outside", "cell-comment"],
 )
 def test_hidden_parts_of_office_files_are_found(data: bytes, why: str) -> None:
     assert SECRET in unseen(data)[why]
     facts = asyncio.run(read_package(data))
     assert why in [one.why for one in facts.unseen]
+
+
+def test_properties_of_office_files_are_told_apart_from_who_made_them() -> None:
+    facts = asyncio.run(read_package(office.docx(SECRET, properties=True)))
+    assert SECRET in [words for _, words in facts.properties]
+    deck = asyncio.run(read_package(samples.deck()))
+    assert (deck.signed, deck.properties) == (
+        True,
+        (("description", "generated using python-pptx"),),
+    )
 
 
 def test_deleted_text_with_its_traces_is_found() -> None:
@@ -90,9 +99,9 @@ def test_words_on_a_dark_ground_and_behind_a_picture(jail: Jail) -> None:
 
 def test_properties_and_annotations_of_a_pdf_are_read(jail: Jail) -> None:
     about = asyncio.run(read_pdf(files.pdf(SECRET, place="properties"), jail, scans=0))
-    assert (about.properties, about.remarks) == (SECRET, "")
+    assert (about.properties, about.remarks) == ((("Subject", SECRET),), ())
     noted = asyncio.run(read_pdf(files.pdf(SECRET, place="annotation"), jail, scans=0))
-    assert (noted.properties, noted.remarks) == ("", SECRET)
+    assert (noted.properties, noted.remarks) == ((), (f"page 1: {SECRET}",))
 
 
 def test_words_in_the_properties_of_pictures_are_read(jail: Jail) -> None:

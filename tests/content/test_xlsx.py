@@ -1,6 +1,6 @@
 import asyncio
 import io
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 
 import openpyxl
 import pytest
@@ -11,6 +11,9 @@ from gta_bench.content.tables import csv_text
 from gta_bench.content.xlsx import Cell, XlsxContent, read_xlsx
 from gta_bench.errors import ToolError
 from tests.content import samples
+
+DAY = datetime.fromisoformat("2026-05-09")
+MOMENT = datetime.fromisoformat("2026-05-09 13:05:07")
 
 
 def read(data: bytes, jail: Jail) -> XlsxContent:
@@ -161,3 +164,32 @@ def test_what_is_no_workbook_is_refused_with_the_reason(data: bytes, said: str, 
 )
 def test_a_cell_knows_its_address(column: int, address: str) -> None:
     assert Cell(9, column, "", "empty", None).address == address
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (DAY, "d mmmm yyyy", "9 May 2026 [2026-05-09]"),
+        (DAY, "dd.mm.yy", "09.05.26 [2026-05-09]"),
+        (DAY, '[$-407]dddd, "the" d. mmm', "Saturday, the 9. May [2026-05-09]"),
+        (MOMENT, "h:mm:ss AM/PM", "1:05:07 PM [2026-05-09 13:05:07]"),
+        (DAY, "yyyy-mm-dd", ""),
+        (12.5, '#,##0.00 "kg"', "12.5kg"),
+        (12.5, "[$€-407] #,##0.00", "€12.5"),
+        (12.5, '"EUR "0', "EUR 12.5"),
+        (12.5, "0.0%", ""),
+        (12.5, "General", ""),
+    ],
+)
+def test_dates_and_units_are_read_as_they_are_shown(
+    value: float | datetime, code: str, shown: str, jail: Jail
+) -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0]["A1"] = value
+    book.worksheets[0]["A1"].number_format = code
+    stream = io.BytesIO()
+    book.save(stream)
+    sheet = asyncio.run(read_xlsx(stream.getvalue(), jail)).sheets[0]
+    assert sheet.cells[0].shown == shown
+    assert next(sheet.lines()) == [sheet.cells[0].value]
+    assert next(sheet.lines(as_shown=True)) == [shown or sheet.cells[0].value]

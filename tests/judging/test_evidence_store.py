@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.errors import ConfinedError, RunError
+from gta_bench.errors import ConfinedError, EvidenceFailed, RunError
 from gta_bench.judging import evidence as module
 from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
 from gta_bench.judging.showing.catalog import SHOW
@@ -150,34 +150,26 @@ def test_inputs_stand_beside_deliverables(bare: Desk) -> None:
     assert made.answer == "The answer."
     assert [file.text for file in (*made.deliverables, *made.inputs)] == ["made", "given"]
     assert "jail missing" in made.renderer
-    assert "evidence 2" in made.renderer
+    assert "evidence 3" in made.renderer
 
 
 @needs("chromium")
-def test_without_a_jail_text_is_shown_and_the_rest_says_why_not(bare: Desk) -> None:
+def test_without_a_jail_text_is_shown_and_nothing_else_is_judged(bare: Desk) -> None:
     from tests.content import samples
 
-    shown = bare.show(
-        {
-            "a.md": b"# Title\n",
-            "a.csv": b"a,b\n1,2\n",
-            "a.html": b"<h1>Hello</h1>",
-            "a.zip": samples.zipped({"x.txt": "inside"}),
-            "a.docx": samples.docx(samples.paragraph("words")),
-            "a.png": samples.image(3, 3),
-            "a.wav": b"RIFF\0\0\0\0WAVEfmt ",
-        }
-    )
+    shown = bare.show({"a.md": b"# Title\n", "a.csv": b"a,b\n1,2\n"})
     assert shown["a.md"].text == "# Title\n"
     assert shown["a.csv"].text == "a,b\n1,2\n"
-    assert "inside" in shown["a.zip"].text
-    assert "<h1>Hello</h1>" in shown["a.html"].text
-    assert shown["a.html"].unshown == (
-        "pictures of the page: Chromium does not run without a jail.",
-    )
-    for name in ("a.docx", "a.png", "a.wav"):
-        assert shown[name].unshown == ("its content: No jail.",)
-        assert shown[name].text.startswith("[First bytes]")
+    files = {
+        "a.html": b"<h1>Hello</h1>",
+        "a.docx": samples.docx(samples.paragraph("words")),
+        "a.png": samples.image(3, 3),
+        "a.wav": b"RIFF\0\0\0\0WAVEfmt ",
+    }
+    for name, data in files.items():
+        with pytest.raises(EvidenceFailed, match=f'"{name}", .* (No|without a) jail'):
+            bare.show_one(name, data)
+    assert len(list(bare.store.files())) == 2
 
 
 def names(file: FileEvidence) -> list[str]:
@@ -191,7 +183,7 @@ def test_names_that_trick_a_reader_are_told(bare: Desk) -> None:
             "sub/ok.txt": b"hello",
             "a.pdf": b"just words",
             "b.docx": b"PK\x03\x04 broken",
-            "c.png": b"%PDF-1.4",
+            "c.txt": b"PK\x03\x04 broken",
         }
     )
     assert names(shown["fdp\u202etxt.exe"]) and "invisible" in names(shown["fdp\u202etxt.exe"])[0]
@@ -203,7 +195,7 @@ def test_names_that_trick_a_reader_are_told(bare: Desk) -> None:
         "just words",
     )
     assert "no such document, or broken" in names(shown["b.docx"])[0]
-    assert names(shown["c.png"]) == ["its name says png (png); its bytes are pdf"]
+    assert names(shown["c.txt"]) == ["its name says text (text); its bytes are zip"]
 
 
 def test_what_is_cut_is_told_exactly(bare: Desk) -> None:

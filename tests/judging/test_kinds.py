@@ -1,12 +1,14 @@
 """One file of each kind, as the judge sees it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.kinds import KINDS
+from gta_bench.errors import EvidenceFailed
 from gta_bench.judging.showing.catalog import SHOW
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
@@ -187,20 +189,16 @@ def test_films(shown: Shown, suffix: str, frames: int) -> None:
     assert labels[-1].startswith(f"frame {frames} of {frames}, at ")
 
 
-def test_under_landlock_pages_are_missing_with_a_reason_and_texts_are_there(
+def test_under_landlock_documents_and_pages_are_not_judged(
     tmp_path: Path, equipment: Equipment, shown: Shown
 ) -> None:
-    from dataclasses import replace
-
-    files = {
-        name: shown.desk.files.read(shown[name].digest) for name in ("report.docx", "page.html")
-    }
+    """LibreOffice and Chromium do not run there: a score without pages would be another score."""
     with Jail("landlock", slots=2) as jail:
-        found = Desk(tmp_path, replace(equipment, jail=jail)).show(files)
-    document, page = found["report.docx"], found["page.html"]
-    assert document.unshown == (
-        "pictures of its pages: LibreOffice does not run in the Landlock jail.",
-    )
-    assert page.unshown == ("pictures of the page: Chromium does not run in the Landlock jail.",)
-    assert "<h1>Shop 商店</h1>" in page.text
-    assert "华东 East" in document.text
+        desk = Desk(tmp_path, replace(equipment, jail=jail))
+        for name, program in (("report.docx", "LibreOffice"), ("page.html", "Chromium")):
+            data = shown.desk.files.read(shown[name].digest)
+            with pytest.raises(
+                EvidenceFailed, match=f"{program} does not run in the Landlock jail"
+            ):
+                desk.show_one(name, data)
+        assert desk.show_one("notes.txt", b"text").text == "text"

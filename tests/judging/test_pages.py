@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gta_bench.content.browser import Strip, WebPage
 from gta_bench.content.identify import identify
 from gta_bench.content.links import html_references
@@ -13,6 +15,7 @@ from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from tests.content import samples
 from tests.judging.shown import Desk, facts
+from tests.needs import needs
 
 
 def draft(folder: Path) -> Draft:
@@ -81,8 +84,9 @@ def test_embedded_bytes_are_left_out_of_the_source(tmp_path: Path) -> None:
     assert made.cut == ["the bytes of 1 embedded files are left out of the source"]
 
 
-def test_a_page_depends_on_what_its_style_sheet_loads(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Equipment(Settings()))
+@pytest.mark.slow
+@needs("bwrap", "chromium")
+def test_a_page_depends_on_what_its_style_sheet_loads(desk: Desk) -> None:
     files = {
         "p.html": b'<link href="css/s.css"><a href="gone.html">',
         "css/s.css": b"a{b:url(x.png)}",

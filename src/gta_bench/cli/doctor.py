@@ -3,10 +3,10 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
@@ -15,19 +15,23 @@ from gta_bench.cli.output import write_json
 from gta_bench.confine.probe import probe
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
 from gta_bench.content.browser import browser_program
+from gta_bench.content.kinds import Kind
 from gta_bench.content.libreoffice import INSTALL as INSTALL_OFFICE
 from gta_bench.content.libreoffice import office_program
 from gta_bench.content.needs import INSTALL_FFMPEG, program_version
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import GtaError, counted
+from gta_bench.errors import GtaError, NotInstalled, counted
 from gta_bench.settings import Settings, key_variables, read_key, read_settings
 from gta_bench.similarity.catalog import PUBLISHED, chosen_similarity
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.contract import Availability, Available
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from gta_bench.judging.showing.draft import Failure
 
 State = Literal["ok", "missing", "broken"]
 COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -78,6 +82,7 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
     yield from _keys(settings)
     yield from _jails()
     yield from _programs()
+    yield from _evidence(settings)
     yield from _tools(settings)
     yield _similarity(settings)
     yield _dataset("atomic", dataset_root(settings.data.atomic), _count_atomic)
@@ -123,6 +128,28 @@ def _programs() -> Iterator[Diagnosis]:
         else:
             found = f"{program_version(program)}, {program}"
             yield Diagnosis(f"program {name}", "ok", found)
+
+
+def _evidence(settings: Settings) -> Iterator[Diagnosis]:
+    """Every reader and renderer at work in the jail, on a bundled file of each kind."""
+    # The judge's side needs packages of an extra; the rest of this command does not.
+    from gta_bench.judging.known_good import check_kinds
+
+    async def check() -> Mapping[Kind, Sequence["Failure"]]:
+        async with equipped(settings) as equipment:
+            return await check_kinds(equipment)
+
+    found = asyncio.run(check())
+    good = [kind for kind, failures in found.items() if not failures]
+    if good:
+        yield Diagnosis("evidence", "ok", f"shown in the jail, one file each: {', '.join(good)}")
+    alike: dict[tuple[str, str, State], list[str]] = {}
+    for kind, failures in found.items():
+        for what, problem in failures[:1]:
+            state: State = "missing" if isinstance(problem, NotInstalled) else "broken"
+            alike.setdefault((f"{what}: {problem.reason}", problem.mend, state), []).append(kind)
+    for (reason, mend, state), kinds in alike.items():
+        yield Diagnosis(f"evidence {', '.join(kinds)}", state, reason, mend)
 
 
 def _tools(settings: Settings) -> Iterator[Diagnosis]:

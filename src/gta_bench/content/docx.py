@@ -30,20 +30,28 @@ class DocxContent:
         return self.markdown
 
 
-async def read_docx(data: bytes, jail: Jail) -> DocxContent:
-    """Read a Word document; ToolError if it is none, broken, or too much."""
+async def read_by_pandoc(data: bytes, form: str, jail: Jail) -> str:
+    """A document of any form that pandoc reads, as Markdown; ToolError if it cannot be read.
+
+    With its title and what else it says of itself, and with comments and changes in their places.
+    """
     require(missing_pandoc())
-    parts = await open_office(data, "docx")
-    argv = [str(pandoc_program()), "--from=docx", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
-    argv += [*HEAP, "../inputs/document.docx"]
-    result = await jail.run_program(argv, inputs={"document.docx": data}, limits=LIMITS)
+    argv = [str(pandoc_program()), f"--from={form}", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
+    argv += ["--standalone", "--track-changes=all", *HEAP, f"../inputs/document.{form}"]
+    result = await jail.run_program(argv, inputs={f"document.{form}": data}, limits=LIMITS)
     if result.report.exit_status == HEAP_EXHAUSTED:
         raise ToolError("The document needs more memory to read than is allowed.")
     if not result.succeeded:
         words = result.stderr.decode("utf-8", "replace").strip()[:SHOWN_ERROR]
         raise ToolError(f"The document cannot be read: {words or 'pandoc gives no reason'}")
+    return result.stdout.decode("utf-8", "replace")
+
+
+async def read_docx(data: bytes, jail: Jail) -> DocxContent:
+    """Read a Word document; ToolError if it is none, broken, or too much."""
+    parts = await open_office(data, "docx")
     return DocxContent(
-        markdown=result.stdout.decode("utf-8", "replace"),
+        markdown=await read_by_pandoc(data, "docx", jail),
         pictures=count_parts(parts, "word/media/"),
         charts=count_parts(parts, "word/charts/chart"),
     )

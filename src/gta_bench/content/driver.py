@@ -1,6 +1,7 @@
 """Parsers of foreign files, sent into the jail and brought home as checked types."""
 
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -9,13 +10,20 @@ from typing import Generic, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, Limits, SnippetResult
 from gta_bench.content.needs import missing_modules, require
-from gta_bench.errors import ToolError
+from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 
 Shape = TypeVar("Shape")
 
 MOST_BYTES = 64 * MIB
+IMPORT_FAILED = re.compile(
+    r"The [\w ]{1,40} failed: ((?:ModuleNotFoundError|ImportError): .{1,300})"
+)
+ONE_ENVIRONMENT = (
+    "The jail sees the environment of this Python only: install gta-bench and its extras into one "
+    "environment, and not by a .pth file from another."
+)
 
 # The file itself lies in the jail's own memory disk, hence the room. A reply may hold pictures.
 LIMITS = Limits(
@@ -41,13 +49,7 @@ class Driver(Generic[Shape]):
         """What the parser made of the file; ToolError if it is refused, broken or too much."""
         require(missing_modules(*self.modules))
         check_size(data, label=self.label)
-        result = await jail.run_snippet(
-            "",
-            driver=_source(self.module),
-            files={"file": data, "options.json": json.dumps(options).encode()},
-            limits=self.limits,
-            label=self.label,
-        )
+        result = await self._run(jail, {"file": data, "options.json": json.dumps(options).encode()})
         reply = result.value if isinstance(result.value, str) else ""
         if not reply.startswith("{"):
             raise ToolError(f"{self.label} refused the file: {reply}")
@@ -55,6 +57,26 @@ class Driver(Generic[Shape]):
             return self.shape.validate_json(reply, strict=True)
         except ValidationError as exc:
             raise ToolError(f"{self.label} gave a reply that cannot be read.") from exc
+
+    async def _run(self, jail: Jail, files: dict[str, bytes]) -> SnippetResult:
+        """Run the parser; a package that the jail lacks is no fault of the file."""
+        try:
+            return await jail.run_snippet(
+                "",
+                driver=_source(self.module),
+                files=files,
+                limits=self.limits,
+                label=self.label,
+            )
+        except (ConfinedError, ToolUnavailable) as exc:
+            lacking = IMPORT_FAILED.match(
+                exc.reason if isinstance(exc, ToolUnavailable) else str(exc)
+            )
+            if lacking is None:
+                raise
+            raise ToolUnavailable(
+                f"{self.label} lacks a package inside the jail: {lacking[1]}", mend=ONE_ENVIRONMENT
+            ) from exc
 
 
 def check_size(data: bytes, *, label: str) -> None:

@@ -1,5 +1,6 @@
 """What ffprobe says of a sound or film, as types."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -34,13 +35,17 @@ class MediaInfo:
     """What a file holds: its container, its length, its first film and sound stream.
 
     `container` are ffprobe's names of the format that it really has. `seconds` is None where the
-    file does not say it.
+    file does not say it. `tags` are what it says of itself, titles of chapters among them;
+    `subtitles` counts its streams of text, `others` names what is not looked at.
     """
 
     container: str
     seconds: float | None
     video: VideoStream | None
     audio: AudioStream | None
+    tags: tuple[tuple[str, str], ...] = ()
+    subtitles: int = 0
+    others: tuple[str, ...] = ()
 
     def as_text(self) -> str:
         """One line a fact."""
@@ -54,6 +59,13 @@ class MediaInfo:
             sound = self.audio
             lines.append(f"Audio: {sound.codec}, {sound.sample_rate} Hz, {sound.channels} channels")
         return "\n".join(lines if self.audio else [*lines, "Audio: none"])
+
+
+_PROGRAMS = frozenset({
+    "encoder", "major_brand", "minor_version", "compatible_brands", "handler_name", "vendor_id",
+    "language", "duration", "creation_time", "bps", "number_of_frames", "number_of_bytes",
+    "mimetype", "filename",
+})  # fmt: skip
 
 
 class Probed(NamedTuple):
@@ -71,7 +83,11 @@ class _Disposition(_Reply):
     attached_pic: int = 0
 
 
-class _Stream(_Reply):
+class _Tagged(_Reply):
+    tags: dict[str, str] = {}
+
+
+class _Stream(_Tagged):
     codec_type: str = ""
     codec_name: str = "unknown"
     width: int = 0
@@ -83,7 +99,7 @@ class _Stream(_Reply):
     disposition: _Disposition = _Disposition()
 
 
-class _Format(_Reply):
+class _Format(_Tagged):
     format_name: str = "unknown"
     duration: str | None = None
     start_time: str | None = None
@@ -92,6 +108,7 @@ class _Format(_Reply):
 class _Probe(_Reply):
     format: _Format = _Format()
     streams: tuple[_Stream, ...] = ()
+    chapters: tuple[_Tagged, ...] = ()
 
 
 def parse_probe(reply: bytes) -> Probed:
@@ -112,8 +129,31 @@ def parse_probe(reply: bytes) -> Probed:
         seconds=next((length for length in lengths if length is not None), None),
         video=_video(videos[0]) if videos else None,
         audio=_audio(sounds[0]) if sounds else None,
+        tags=tuple(_tags(probe)),
+        subtitles=sum(s.codec_type == "subtitle" for s in probe.streams),
+        others=tuple(_others(probe.streams, len(videos), len(sounds))),
     )
     return Probed(info, _seconds(probe.format.start_time) or 0.0)
+
+
+def _tags(probe: _Probe) -> Iterator[tuple[str, str]]:
+    """Titles, names and comments; what programs write of themselves is left out."""
+    for tagged in (probe.format, *probe.streams, *probe.chapters):
+        for name, value in tagged.tags.items():
+            if name.lower() not in _PROGRAMS and not name.startswith("_") and value.strip():
+                yield name, " ".join(value.split())
+
+
+def _others(streams: Sequence[_Stream], videos: int, sounds: int) -> Iterator[str]:
+    if any(stream.disposition.attached_pic for stream in streams):
+        yield "its cover picture"
+    if videos > 1:
+        yield f"all but the first of its {videos} film tracks"
+    if sounds > 1:
+        yield f"all but the first of its {sounds} sound tracks"
+    strange = sum(stream.codec_type in ("attachment", "data") for stream in streams)
+    if strange:
+        yield f"{strange} attached files or data tracks"
 
 
 def parse_times(lines: bytes) -> tuple[float, ...]:

@@ -24,7 +24,9 @@ LEADING_BYTES = (
     (re.compile(rb"RIFF....AVI ", re.DOTALL), "avi"),
     (re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "ole"),
     (re.compile(rb"\{\\rtf"), "rtf"),
-    (re.compile(rb"\x1f\x8b"), "gzip"),
+    (re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|.{257}ustar", re.DOTALL), "packed"),
+    (re.compile(rb"7z\xbc\xaf\x27\x1c"), "7z"),
+    (re.compile(rb"Rar!\x1a\x07"), "rar"),
     (re.compile(rb"PK\x05\x06"), "zip"),
 )
 OFFICE = {

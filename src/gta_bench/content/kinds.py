@@ -7,12 +7,13 @@ Kind = Literal[
     "docx", "pptx", "xlsx", "pdf", "csv", "markdown", "html", "json", "code", "text",
     "png", "jpeg", "gif", "webp", "bmp", "tiff", "avif", "svg",
     "wav", "mp3", "flac", "ogg", "m4a", "mp4", "mov", "webm", "mkv", "avi", "zip",
+    "tar", "mail", "notebook",
     "odt", "ods", "odp", "epub", "rtf", "office-97", "unknown",
 ]  # fmt: skip
 Reader = Literal["docx", "pptx", "xlsx", "pdf", "csv", "text", "image", "media", "zip"]
 
 CODE = (
-    ".bash", ".c", ".cfg", ".cpp", ".cs", ".css", ".go", ".h", ".hpp", ".ini", ".ipynb", ".java",
+    ".bash", ".c", ".cfg", ".cpp", ".cs", ".css", ".go", ".h", ".hpp", ".ini", ".java",
     ".js", ".jsx", ".kt", ".lua", ".m", ".php", ".pl", ".py", ".r", ".rb", ".rs", ".scala", ".sh",
     ".smt2", ".sql", ".swift", ".tex", ".toml", ".ts", ".tsx", ".typ", ".vue", ".xml", ".yaml",
     ".yml",
@@ -57,6 +58,9 @@ KINDS: Mapping[Kind, KindFacts] = {
     "mkv": KindFacts((".mkv", ".mka"), "matroska", "media"),
     "avi": KindFacts((".avi",), "avi", "media"),
     "zip": KindFacts((".zip",), "zip", "zip"),
+    "tar": KindFacts((".tar", ".tgz", ".gz", ".bz2", ".xz"), "packed", None),
+    "mail": KindFacts((".eml",), "text", "text"),
+    "notebook": KindFacts((".ipynb",), "text", "text"),
     "odt": KindFacts((".odt",), "odt", None),
     "ods": KindFacts((".ods",), "ods", None),
     "odp": KindFacts((".odp",), "odp", None),

@@ -152,13 +152,23 @@ async def sound_track(
 async def _probe(source: Source, jail: Jail) -> Probed:
     entries = (
         "format=format_name,duration,start_time:stream=codec_type,codec_name,width,height,"
-        "avg_frame_rate,duration,sample_rate,channels:stream_disposition=attached_pic"
+        "avg_frame_rate,duration,sample_rate,channels:stream_disposition=attached_pic:format_tags:"
+        "stream_tags:chapter_tags"
     )
     argv = ["ffprobe", "-v", "error", *SAFE, "-show_entries", entries, "-of", "json", SOURCE]
     result = await run(argv, source, jail)
     if not result.succeeded:
         raise ToolError(f"The file is not a sound or film that can be read: {_words(result)}")
     return parse_probe(result.stdout)
+
+
+async def read_subtitles(source: Source, jail: Jail, number: int) -> str:
+    """One of the streams of text of a film, counted from 0; ToolError if it is no text."""
+    argv = ["ffmpeg", "-v", "error", *FROM_SOURCE, "-map", f"0:s:{number}", "-f", "srt", "-"]
+    result = await run(argv, source, jail)
+    if not result.succeeded:
+        raise ToolError(f"The subtitles are no text: {_words(result)}")
+    return result.stdout.decode("utf-8", "replace")
 
 
 async def _frame_times(source: Source, jail: Jail) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.confine.jail import Jail
-from gta_bench.errors import ToolUnavailable
+from gta_bench.errors import NotInstalled
 from gta_bench.packages import install_command, missing_packages
 
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -68,9 +68,9 @@ def missing_walls(jail: Jail | None, program: str) -> Missing | None:
 
 
 def require(missing: Missing | None) -> None:
-    """Raise ToolUnavailable for what is missing."""
+    """Raise NotInstalled for what is missing."""
     if missing is not None:
-        raise ToolUnavailable(missing.reason, mend=missing.mend)
+        raise NotInstalled(missing.reason, mend=missing.mend)
 
 
 def program_version(program: str | None) -> str:

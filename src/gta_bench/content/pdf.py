@@ -46,21 +46,49 @@ class PdfPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file within the file; `data` is None where there was too much of them."""
+
+    name: str
+    about: str
+    data: Base64Bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PdfContent:
     """A PDF file; it may have more pages than were read, or than were searched for tables.
 
-    `properties` are its title, subject and keywords, `remarks` the words of its annotations.
+    `properties` are its title, subject and keywords; `signed` if it says who made it, and when.
+    `remarks` are its annotations, `fields` those of a form with what is filled in.
     """
 
     pages: tuple[PdfPage, ...]
     page_count: int
     pages_searched_for_tables: int
-    properties: str = ""
-    remarks: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    signed: bool = False
+    remarks: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    links: tuple[str, ...] = ()
+    bookmarks: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+
+    def beside_text(self) -> str:
+        """What lies beside the text of the pages."""
+        lists = {
+            "Form fields": [f"{name}: {value}" for name, value in self.fields],
+            "Annotations": self.remarks,
+            "Links": dict.fromkeys(self.links),
+            "Bookmarks": self.bookmarks,
+            "Attached files": [f"{one.name} {one.about}".strip() for one in self.attachments],
+        }
+        blocks = ["\n".join([f"[{name}]", *lines]) for name, lines in lists.items() if lines]
+        return "\n\n".join(blocks)
 
     def as_text(self) -> str:
-        """Page after page."""
+        """Page after page, then what lies beside them."""
         blocks = [page.as_text() for page in self.pages]
+        blocks += [self.beside_text()] if self.beside_text() else []
         read = len(self.pages)
         if read < self.page_count:
             blocks.append(f"[{read} of {self.page_count} pages were read.]")

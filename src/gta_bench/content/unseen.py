@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from typing import Final, NamedTuple
 
-FEW_WORDS: Final = 5
 PART_BYTES: Final = 8 << 20
 # Every repetition has a bound: a hostile text must not take longer than its length.
 COMMENT: Final = re.compile(r"<!--(.{0,100000}?)-->", re.DOTALL)
@@ -19,12 +18,6 @@ SHAPE_HIDDEN: Final = re.compile(r'<p:cNvPr\b[^<>]{0,2000}\bhidden="(?:1|true)"'
 OFFSET: Final = re.compile(r'<a:off\b[^<>]{0,60}?x="(-?\d{1,12})"[^<>]{0,60}?y="(-?\d{1,12})"')
 EXTENT: Final = re.compile(r'<a:ext\b[^<>]{0,60}?cx="(\d{1,12})"[^<>]{0,60}?cy="(\d{1,12})"')
 OUT_OF_SIGHT: Final = re.compile(r'<(row|col)\b[^<>]{0,600}?\shidden="(?:1|true)"')
-PROPERTIES: Final = ("docProps/core.xml", "docProps/custom.xml")
-# Names and dates of a properties part, which every program writes.
-USUAL: Final = re.compile(
-    r"<(?:dc:creator|cp:lastModifiedBy|dcterms:\w{1,20}|cp:revision|cp:lastPrinted|dc:language)\b"
-    r"[^<>]{0,300}>[^<]{0,300}<"
-)
 
 
 class UnseenText(NamedTuple):
@@ -52,8 +45,8 @@ def unseen_in_office(archive: zipfile.ZipFile) -> Iterator[UnseenText]:
                 with archive.open(name) as part:
                     yield part.read(PART_BYTES).decode("utf-8", "replace")
 
-    yield UnseenText("its properties", _joined(map(_properties, texts(*PROPERTIES))))
-    yield UnseenText("comments", _joined(map(_words, texts("word/comments", "ppt/comments"))))
+    comments = _joined(map(_words, texts("word/comments", "ppt/comments")))
+    yield UnseenText("comments", comments, kept=True)
     yield from _in_word(texts)
     yield from _in_slides(texts)
     yield from _in_sheets(texts)
@@ -65,7 +58,7 @@ def _in_word(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
     yield UnseenText("text that is set to be hidden", vanished, kept=True)
     deleted = (_words(text) for document in texts("word/document.xml")
                for text in _pieces(document, "w:del"))  # fmt: skip
-    yield UnseenText("text that was deleted with its traces kept", _joined(deleted))
+    yield UnseenText("text that was deleted with its traces kept", _joined(deleted), kept=True)
 
 
 def _in_slides(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
@@ -89,19 +82,13 @@ def _is_away(shape: str, width: int, height: int) -> bool:
 
 def _in_sheets(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
     notes = _joined(map(_words, texts("xl/comments", "xl/threadedComments")))
-    yield UnseenText("comments on cells", notes)
+    yield UnseenText("comments on cells", notes, kept=True)
     hidden = [
         found for text in texts("xl/worksheets/sheet") for found in OUT_OF_SIGHT.findall(text)
     ]
     yield UnseenText(
         "rows or columns that are hidden, each told as a word", " ".join(hidden), kept=True
     )
-
-
-def _properties(text: str) -> str:
-    """What somebody wrote there; a title of a few words is usual."""
-    words = TAG.sub(" ", USUAL.sub("<", text))
-    return words if len(words.split()) > FEW_WORDS else ""
 
 
 def _words(text: str) -> str:

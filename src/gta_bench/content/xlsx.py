@@ -20,7 +20,8 @@ CellType = Literal["text", "number", "truth", "date", "error", "empty"]
 class Cell(NamedTuple):
     """A cell that holds something, counted from 1; dates are ISO 8601, errors as `#DIV/0!`.
 
-    A formula that no program has calculated yet has the type `empty`.
+    A formula that no program has calculated yet has the type `empty`. `shown` is what a reader of
+    the sheet sees, where that is more than the value: a date in its format, a number with its unit.
     """
 
     row: int
@@ -28,6 +29,7 @@ class Cell(NamedTuple):
     value: str
     type: CellType
     formula: str | None
+    shown: str = ""
 
     @property
     def address(self) -> str:
@@ -60,7 +62,7 @@ class Sheet:
         """The cells that show an error."""
         return tuple(cell for cell in self.cells if cell.type == "error")
 
-    def lines(self) -> Iterator[list[str]]:
+    def lines(self, *, as_shown: bool = False) -> Iterator[list[str]]:
         """The sheet as rows of equal length; a formula without a value stands for itself.
 
         Where the cells lie so far apart that the grid would be huge, empty rows are left out.
@@ -74,7 +76,7 @@ class Sheet:
             line: list[str] = []
             for cell in cells:
                 line += [""] * (cell.column - 1 - len(line))
-                line.append(cell.value or cell.formula or "")
+                line.append((as_shown and cell.shown) or cell.value or cell.formula or "")
             yield line + [""] * (self.columns - len(line)) if full else line
 
     def as_text(self) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gta_bench.confine.names import is_plain
 from gta_bench.content.identify import Identity, identify
-from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS
+from gta_bench.content.kinds import KIND_OF_SUFFIX
 from gta_bench.content.links import (
     css_references,
     html_references,
@@ -16,14 +16,14 @@ from gta_bench.content.links import (
     resolve,
 )
 from gta_bench.content.text import read_text
-from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.errors import EvidenceFailed, ToolError, counted
 from gta_bench.judging.evidence_store import EvidenceStore, evidence_key
+from gta_bench.judging.known_good import failures_here
 from gta_bench.judging.printing import Document, Print, document, prints
 from gta_bench.judging.renderer import renderer
-from gta_bench.judging.showing.catalog import SHOW
-from gta_bench.judging.showing.draft import Draft, Subject, clean
+from gta_bench.judging.showing.catalog import SHOW, show_file
+from gta_bench.judging.showing.draft import Draft, Failure, Subject, clean, quoted
 from gta_bench.judging.showing.limits import EvidenceLimits
-from gta_bench.judging.showing.others import show_bytes
 from gta_bench.judging.visibility import upstream_visibility
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import Evidence, FileEvidence
@@ -58,7 +58,10 @@ async def make_evidence(
     equipment: Equipment,
     limits: EvidenceLimits | None = None,
 ) -> Evidence:
-    """The evidence of one unit; what the store has already is not made again."""
+    """The evidence of one unit; what the store has already is not made again.
+
+    EvidenceFailed where this machine cannot show a file: a score would be about the machine.
+    """
     bounds = limits or EvidenceLimits()
     version = await renderer(equipment)
     works = await asyncio.to_thread(
@@ -68,7 +71,9 @@ async def make_evidence(
     if missing:
         async with store.holding(missing):  # somebody else may have made some of them meanwhile
             left = {key: work for key, work in missing.items() if store.find(key) is None}
-            await _make(left, files, store, equipment, bounds)
+            failed = await _make(left, files, store, equipment, bounds)
+        if failed:
+            raise EvidenceFailed(_failure(failed))
     shown = [_found(store, work) for work in works]
     return Evidence(
         answer=clean(answer),
@@ -150,15 +155,26 @@ async def _make(
     store: EvidenceStore,
     equipment: Equipment,
     limits: EvidenceLimits,
-) -> None:
+) -> dict[str, list[Failure]]:
+    """Make and keep what is missing; the files that this machine cannot show, and why."""
+    failed: dict[str, list[Failure]] = {}
     slots = equipment.jail.slots if equipment.jail else 1
     room = asyncio.Semaphore(AT_ONCE * slots)
     async with asyncio.TaskGroup() as group:
         documents = await asyncio.to_thread(_documents, works.values(), files)
         printed = prints(documents, group, equipment, slots=slots, seconds=limits.seconds)
         for work in works.values():
-            job = _show(work, printed.get(work.key), files, store, equipment, limits)
+            job = _show(work, printed.get(work.key), files, store, equipment, limits, failed)
             group.create_task(_within(room, job))
+    return failed
+
+
+def _failure(failed: Mapping[str, Sequence[Failure]]) -> str:
+    """The first part that could not be shown, and how many files are like it."""
+    path, failures = min(failed.items())
+    what, problem = failures[0]
+    more = f" ({counted(len(failed) - 1, 'more file')} failed.)" if len(failed) > 1 else ""
+    return f"{quoted(path)}, {what}: {problem}{more}"
 
 
 async def _within(room: asyncio.Semaphore, job: Coroutine[None, None, None]) -> None:
@@ -183,8 +199,9 @@ async def _show(
     store: EvidenceStore,
     equipment: Equipment,
     limits: EvidenceLimits,
+    failed: dict[str, list[Failure]],
 ) -> None:
-    """Make one file's evidence and keep it."""
+    """Make one file's evidence and keep it, unless this machine failed it."""
     data = await asyncio.to_thread(files.read, work.file.digest)
     identity = await asyncio.to_thread(identify, work.file.path, data)
     subject = Subject(
@@ -199,16 +216,12 @@ async def _show(
         pdf=pdf,
     )
     draft = Draft(subject)
-    if not data:
-        draft.findings.append("the file is empty")
-    else:
-        draft.findings += _identity_findings(identity)
-        try:
-            await SHOW[identity.kind](draft)
-        except ToolUnavailable as exc:
-            draft.missed("its content", exc)
-        if not draft.texts and not draft.pictures:
-            show_bytes(draft)
+    await show_file(draft, SHOW)
+    for kind in sorted(draft.doubtful) if not draft.failed else ():
+        draft.failed += await failures_here(kind, equipment)
+    if draft.failed:
+        failed[work.file.path] = draft.failed
+        return
     store.keep(work.key, _finished(draft, work, identity), late=draft.late)
 
 
@@ -226,16 +239,6 @@ def _finished(draft: Draft, work: _Work, identity: Identity) -> FileEvidence:
         unshown=tuple(draft.unshown),
         findings=tuple(draft.findings),
     )
-
-
-def _identity_findings(identity: Identity) -> Iterator[str]:
-    if identity.claims is None or identity.honest:
-        return
-    wanted = KINDS[identity.claims].form
-    if identity.form == "zip" and identity.claims in ("docx", "pptx", "xlsx", "odt", "ods", "odp"):
-        yield f"its name says {identity.claims}; it is a zip that is no such document, or broken"
-    else:
-        yield f"its name says {identity.claims} ({wanted}); its bytes are {identity.form}"
 
 
 def _beside(work: _Work, files: ArtefactStore) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ from gta_bench.content.identify import Identity
 from gta_bench.content.kinds import Kind
 from gta_bench.content.libreoffice import SHEET_A_PAGE, convert, convert_all, missing_office
 from gta_bench.content.needs import require
+from gta_bench.content.office import normalized
 from gta_bench.errors import GtaError, ToolError
 from gta_bench.judging.showing.draft import settled
 from gta_bench.tools.contract import Equipment
@@ -55,6 +56,8 @@ def document(number: int, key: str, identity: Identity, data: bytes) -> Document
         return None
     if identity.kind == "office-97":
         suffix = next((old for old in OLD if identity.name.lower().endswith(old)), suffix)
+    if identity.kind in ("docx", "pptx", "xlsx"):
+        data = normalized(data) or data
     return Document(key, f"{number}{suffix}", data)
 
 
@@ -114,6 +117,12 @@ def _print(
         )
 
     return get
+
+
+async def checked_jail(document: Document, equipment: Equipment) -> Jail:
+    """The jail for a document that is safe to unpack; ToolError if it is not."""
+    await _check(document)
+    return _jail(equipment)
 
 
 def _jail(equipment: Equipment) -> Jail:

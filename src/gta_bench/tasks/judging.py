@@ -31,8 +31,10 @@ from gta_bench.tasks.spending import Spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
-# Faults of the provider, whose words are the same for all units.
-_PROVIDER: frozenset[Cause] = frozenset({"timeout", "rate_limited", "http_error", "model_error"})
+# Faults of the provider or of this machine: their words say what to do.
+_TOLD: frozenset[Cause] = frozenset(
+    {"timeout", "rate_limited", "http_error", "model_error", "evidence_failed"}
+)
 
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
@@ -195,7 +197,7 @@ def _unscored_cause(rows: Sequence[VerdictRow]) -> str | None:
     first = next(found, None)
     if first is None:
         return None
-    detail = f": {first.detail}" if first.cause in _PROVIDER else ""
+    detail = f": {first.detail}" if first.cause in _TOLD else ""
     return short_cause(f"no score, {first.cause}{detail}")
 
 

@@ -3,12 +3,13 @@
 import base64
 import io
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+from PIL import Image, ImageOps, ImageSequence, IptcImagePlugin, UnidentifiedImageError
 
 # No format that starts another program.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF", "ICO", "PPM")
@@ -19,8 +20,10 @@ TEXT_COLORS = 2048
 PALETTE = 256
 MOST_WORDS = 20_000
 # Of the many fields of a photograph: those in which people write.
-WRITTEN = {0x010E: "ImageDescription", 0x9C9B: "XPTitle", 0x9C9C: "XPComment",
+WRITTEN = {0x010D: "DocumentName", 0x010E: "ImageDescription", 0x013B: "Artist",
+           0x8298: "Copyright", 0x9C9B: "XPTitle", 0x9C9C: "XPComment", 0x9C9D: "XPAuthor",
            0x9C9E: "XPKeywords", 0x9C9F: "XPSubject"}  # fmt: skip
+TAGS = re.compile(r"<[^<>]{0,5000}>")
 USER_COMMENT = 0x9286
 DETAILS = 0x8769
 
@@ -72,11 +75,21 @@ def _words(image: Image.Image) -> Iterator[str]:
     yield from (_text(value) for name, value in chunks.items() if name != "Software")
     if "comment" in image.info:
         yield _text(image.info["comment"])
+    packet = image.info.get("xmp")
+    if packet:
+        yield " ".join(TAGS.sub(" ", _text(packet)).split())
+    yield from (_text(value) for value in _press(image))
     fields = image.getexif()
     yield from (_text(fields[tag]) for tag in WRITTEN if tag in fields)
     more = fields.get_ifd(DETAILS)
     if USER_COMMENT in more:
         yield _text(more[USER_COMMENT])
+
+
+def _press(image: Any) -> Iterator[Any]:
+    """Captions and keywords as agencies write them (IPTC)."""
+    for value in (IptcImagePlugin.getiptcinfo(image) or {}).values():
+        yield from value if isinstance(value, list) else [value]
 
 
 def _text(value: Any) -> str:

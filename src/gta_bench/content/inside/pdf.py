@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import logging
+import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -32,8 +33,12 @@ CONTRAST = 12
 SMALLEST_POINTS = 2.0
 FEW_LETTERS = 4
 MOST_LETTERS = 30_000
-FEW_WORDS = 5  # a title of so many is usual
 MOST_PROPERTIES = 20_000
+MOST_LISTED = 500
+MOST_ATTACHED = 40 << 20  # bytes
+TAGS = re.compile(r"<[^<>]{0,5000}>")
+SIGNATURE = ("/Author", "/CreationDate", "/ModDate")
+USUAL = ("/Producer", "/Creator", "/Trapped", "/PTEX.Fullbanner")
 
 
 def prepare() -> dict[str, Any]:
@@ -51,6 +56,7 @@ def finish(names: dict[str, Any]) -> str:
     file = Path("file")
     try:
         with pypdfium2.PdfDocument(file.read_bytes()) as document:
+            document.init_forms()  # or fields are left out of the pictures
             pages = len(document)
             if options["work"] == "render":
                 wanted = [number for number in options["pages"] if 1 <= number <= pages]
@@ -75,7 +81,6 @@ def _content(
         image["number"]: image["data"]
         for image in _images(document, poor[: options["most_images"]], options)
     }
-    properties, remarks = _beside(file, len(texts))
     return {
         "pages": [
             {
@@ -89,41 +94,100 @@ def _content(
         ],
         "page_count": len(document),
         "pages_searched_for_tables": len(tables),
-        "properties": properties,
-        "remarks": remarks,
+        **_beside(file, len(texts)),
     }
 
 
-def _beside(file: Path, pages: int) -> tuple[str, str]:
+def _beside(file: Path, pages: int) -> dict[str, Any]:
     """What lies beside the pages; a file in which that is broken has its pages all the same."""
     import pypdf.errors
 
-    broken = (pypdf.errors.PyPdfError, ValueError, LookupError, TypeError, AttributeError)
-    try:
-        reader = _reader(file)
-        return _properties(reader), _remarks(reader, pages)
-    except (*broken, RecursionError):
-        return "", ""
+    broken = (
+        pypdf.errors.PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
+    )  # fmt: skip
+    found: dict[str, Any] = {
+        "properties": [], "signed": False, "remarks": [], "fields": [], "links": [],
+        "bookmarks": [], "attachments": [],
+    }  # fmt: skip
+    reader = _reader(file)
+    for look in (_properties, _annotations, _fields, _bookmarks, _attachments):
+        try:
+            look(reader, pages, found)
+        except broken:
+            continue
+    return found
 
 
-def _properties(reader: Any) -> str:
-    """What the file says of itself: title, subject, keywords; not who made it with what."""
-    usual = ("/Producer", "/Creator", "/Author", "/CreationDate", "/ModDate", "/Trapped")
-    about = reader.metadata or {}
-    words = [str(value) for name, value in about.items() if name not in usual]
-    text = _clean(" ".join(words))[:MOST_PROPERTIES]
-    return text if len(text.split()) > FEW_WORDS else ""
+def _properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """What the file says of itself: title, subject, keywords."""
+    for name, value in (reader.metadata or {}).items():
+        if name in SIGNATURE:
+            found["signed"] = True
+        elif name not in USUAL and str(value).strip():
+            words = _clean(" ".join(str(value).split()))
+            found["properties"].append([name.strip("/"), words[:MOST_PROPERTIES]])
 
 
-def _remarks(reader: Any, pages: int) -> str:
-    """The words of annotations, which lie above the pages."""
-    found = []
-    for page in reader.pages[:pages]:
+def _annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """The words of annotations, which lie above the pages, and where links lead."""
+    for number, page in enumerate(reader.pages[:pages], 1):
         annotations = page.get("/Annots")
-        for note in (annotations.get_object() if annotations is not None else None) or ():
-            words = note.get_object().get("/Contents")
-            found += [str(words)] if words is not None else []
-    return _clean(" ".join(found))[:MOST_PROPERTIES]
+        for entry in (annotations.get_object() if annotations is not None else None) or ():
+            note = entry.get_object()
+            words = str(note.get("/Contents") or "").strip()
+            if words and len(found["remarks"]) < MOST_LISTED:
+                found["remarks"].append(_clean(f"page {number}: {words}")[:MOST_PROPERTIES])
+            action = note.get("/A")
+            address = action.get_object().get("/URI") if action is not None else None
+            if address is not None and len(found["links"]) < MOST_LISTED:
+                found["links"].append(_clean(str(address))[:2000])
+
+
+def _fields(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """The fields of a form, filled or not, with what one can choose from."""
+    for name, field in (reader.get_fields() or {}).items():
+        value = field.get("/V")
+        choices = field.get("/Opt")
+        said = "" if value is None else str(value).lstrip("/")
+        if choices:
+            said += f" (choices: {', '.join(map(_choice, choices))})"
+        hint = field.get("/TU")
+        if hint is not None and str(hint) != name:
+            said += f" (hint: {hint})"
+        found["fields"].append([_clean(str(name)), _clean(said)])
+    xfa = reader.xfa or {}
+    for name, content in xfa.items():
+        text = " ".join(TAGS.sub(" ", content.decode("utf-8", "replace")).split())
+        if text:
+            found["fields"].append([_clean(f"XFA {name}"), _clean(text)[:MOST_PROPERTIES]])
+
+
+def _choice(option: Any) -> str:
+    option = option.get_object() if hasattr(option, "get_object") else option
+    return str(option[-1]) if isinstance(option, list) else str(option)
+
+
+def _bookmarks(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    left = list(reader.outline)
+    while left and len(found["bookmarks"]) < MOST_LISTED:
+        entry = left.pop(0)
+        if isinstance(entry, list):
+            left = entry + left
+        else:
+            found["bookmarks"].append(_clean(str(entry.title)))
+
+
+def _attachments(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Files within the file, as long as they are not too much."""
+    room = MOST_ATTACHED
+    for attached in reader.attachment_list:
+        data = attached.content or b""
+        room -= len(data)
+        kept = base64.b64encode(data).decode("ascii") if room > 0 else None
+        about = " ".join(filter(None, (attached.description,)))
+        found["attachments"].append(
+            {"name": _clean(attached.name or "attached"), "about": _clean(about), "data": kept}
+        )
 
 
 def _reader(file: Path) -> Any:

@@ -19,6 +19,17 @@ LARGEST_INTEGER = 10**15
 MIDNIGHT = datetime.time()
 SECONDS = 15.0  # of the processor, so that a large sheet is read in part and not in vain
 OVER: list[Any] = []
+LOCALE = re.compile(r"\[(?:\$([^\]-]{0,20})[^\]]{0,20}|[^\]]{0,40})\]|_.|\*.")
+LITERAL = re.compile(r'"([^"]{0,300})"|\\(.)')
+DIGITS = re.compile(r"[0#?][0#?.,/ E+-]*")
+DATE_PARTS = re.compile(
+    r'"([^"]{0,300})"|\\(.)|am/pm|a/p|y{1,4}|m{1,5}|d{1,4}|h{1,2}|s{1,2}|.', re.IGNORECASE
+)
+DATE_CODES = {
+    "yyyy": "%Y", "yyy": "%Y", "yy": "%y", "y": "%y", "mmmmm": "%b", "mmmm": "%B", "mmm": "%b",
+    "mm": "%m", "m": "%m", "dddd": "%A", "ddd": "%a", "dd": "%d", "d": "%d", "hh": "%H",
+    "h": "%H", "ss": "%S", "s": "%S", "am/pm": "%p", "a/p": "%p",
+}  # fmt: skip
 
 
 def prepare() -> dict[str, Any]:
@@ -93,7 +104,8 @@ def _cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:
                 return
             text, kind = _shown(value_cell.value, value_cell.data_type)
             count += 1
-            yield [formula_cell.row, formula_cell.column, text, kind, formula]
+            as_shown = _as_shown(value_cell.value, text, kind, value_cell.number_format)
+            yield [formula_cell.row, formula_cell.column, text, kind, formula, as_shown]
 
 
 def _formula(cell: Any) -> str | None:
@@ -124,6 +136,50 @@ def _shown(value: Any, data_type: str) -> tuple[str, str]:
     if isinstance(value, datetime.timedelta):
         return str(value), "date"
     return str(value), "text"
+
+
+def _as_shown(value: Any, text: str, kind: str, code: str) -> str:
+    """What a reader of the sheet sees, where that is more than the value: dates, and units."""
+    if kind not in ("number", "date") or code == "General":
+        return ""
+    code = LOCALE.sub(lambda found: f'"{found[1]}"' if found[1] else "", code.partition(";")[0])
+    if kind == "date":
+        return _date_as_shown(value, text, code)
+    digits = DIGITS.search(LITERAL.sub(lambda found: "x" * len(found[0]), code))
+    if digits is None:
+        return ""
+    before, after = (
+        "".join(a or b for a, b in LITERAL.findall(part))
+        for part in (code[: digits.start()], code[digits.end() :])
+    )
+    return f"{before}{text}{after}" if before + after else ""
+
+
+def _date_as_shown(value: Any, text: str, code: str) -> str:
+    if isinstance(value, datetime.timedelta):
+        return ""
+    pieces, clock, afternoon = [], False, "am/pm" in code.lower()
+    for found in DATE_PARTS.finditer(code):
+        part = found[0].lower()
+        if found[1] or found[2]:
+            pieces.append(found[1] or found[2])
+            continue
+        minutes = part in ("m", "mm") and (
+            clock or code[found.end() :].lower().lstrip(":.").startswith("s")
+        )
+        clock = part[0] == "h" or (clock and not part[0].isalpha())
+        form = "%M" if minutes else DATE_CODES.get(part)
+        if form is not None and afternoon:
+            form = form.replace("%H", "%I")
+        try:
+            made = value.strftime(form) if form else found[0]
+        except ValueError:  # a year before 1000, which not every system writes
+            return ""
+        pieces.append(
+            made.lstrip("0") or "0" if part in ("d", "m", "h", "s") and not minutes else made
+        )
+    shown = "".join(pieces).strip()
+    return "" if shown == text else f"{shown} [{text}]"
 
 
 def _number(value: float) -> str:

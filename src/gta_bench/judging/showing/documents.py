@@ -2,17 +2,26 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from gta_bench.content.docx import DocxContent, read_docx
+from gta_bench.content.leftovers import Part, left_over
+from gta_bench.content.members import Member
 from gta_bench.content.office import PackageFacts, read_package
 from gta_bench.content.pdf import PdfContent, read_pdf
 from gta_bench.content.pptx import PptxContent, SlideChart, SlidePicture, SlideTable, read_pptx
-from gta_bench.errors import GtaError, ToolUnavailable
+from gta_bench.content.xlsx import XlsxContent
+from gta_bench.errors import GtaError
 from gta_bench.judging.showing.draft import Draft, left_out, settled, words_in
-from gta_bench.judging.showing.pages import add_pages, office_pages, office_pdf, page_images
+from gta_bench.judging.showing.pages import add_pages, office_pages, page_images
 
-REMARKS: Final = "comments"  # which a requirement may ask for
+FEW_WORDS: Final = 5  # a title of so many is usual
+# Parts that no reader of the kind looks at.
+READ_BY_NOBODY: Final = (
+    "word/header", "word/footer", "ppt/comments", "xl/comments", "xl/threadedComments",
+)  # fmt: skip
+OfficeContent = DocxContent | PptxContent | XlsxContent
 EMOJI: Final = re.compile("[\U0001f300-\U0001faff]")
 
 
@@ -27,7 +36,7 @@ async def show_docx(draft: Draft) -> None:
     add_pages(draft, pages)
     _add_docx(draft, text)
     add_emoji(draft)
-    add_package(draft, package)
+    add_package(draft, package, text)
 
 
 def _add_docx(draft: Draft, content: DocxContent | GtaError) -> None:
@@ -51,7 +60,7 @@ async def show_pptx(draft: Draft) -> None:
     add_pages(draft, pages, noun="slide")
     _add_pptx(draft, text)
     add_emoji(draft)
-    add_package(draft, package)
+    add_package(draft, package, text)
 
 
 def _add_pptx(draft: Draft, content: PptxContent | GtaError) -> None:
@@ -96,29 +105,22 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
     draft.probe("words", sum(words_in(page.text) for page in content.pages))
     draft.probe("tables", sum(len(page.tables) for page in content.pages))
     draft.probe("pages without text", len(without))
-    draft.hidden("its properties", content.properties, shown=False)
-    draft.hidden("annotations", content.remarks, shown=False)
+    add_properties(draft, content.properties, signed=content.signed)
+    draft.hidden("annotations", " ".join(content.remarks), shown=True)
+    draft.probe("form fields", len(content.fields))
     if len(without) < len(content.pages):
         draft.text("\n\n".join(page.as_text() for page in content.pages))
     elif without:
         draft.findings.append("no page has text of its own: they are scans, drawings or empty")
+    draft.attached = tuple(
+        Member(one.name, len(one.data or b""), one.data) for one in content.attachments
+    )
+    beside = content.beside_text()
+    if beside:
+        draft.text(f"\n\n{beside}\n", what="notes and fields")
     read = len(content.pages)
     if read < content.page_count:
         draft.cut.append(left_out("page", read + 1, content.page_count, how="shown as text"))
-
-
-async def show_by_office(draft: Draft) -> None:
-    """A document that only LibreOffice reads: its pages, and the text on them."""
-    subject = draft.subject
-    pdf = await settled(office_pdf(subject))
-    if isinstance(pdf, GtaError):
-        draft.missed("its pages and text", pdf)
-        return
-    text, pages = await asyncio.gather(
-        settled(read_pdf(pdf, subject.jail, scans=0)), settled(page_images(subject, pdf))
-    )
-    add_pages(draft, pages)
-    add_pdf_text(draft, text)
 
 
 def add_emoji(draft: Draft) -> None:
@@ -129,16 +131,49 @@ def add_emoji(draft: Draft) -> None:
         )
 
 
-def add_package(draft: Draft, facts: PackageFacts | GtaError) -> None:
-    """What an Office file would load from elsewhere, macros, and text that it does not show."""
-    if isinstance(facts, ToolUnavailable | GtaError):
+def add_package(
+    draft: Draft, facts: PackageFacts | GtaError, content: OfficeContent | GtaError
+) -> None:
+    """What an Office file brings beside its content, and all text that its reader left out."""
+    if isinstance(facts, GtaError):
         return  # a package that cannot be opened is told by its text
+    if facts.prefixed:
+        draft.findings.append(
+            "the names of its lists of parts have a prefix; a copy without it was rendered"
+        )
     if facts.macros:
         draft.findings.append("it holds macros; they were not run")
     if facts.external:
         draft.listed("linked content that was not loaded", facts.external)
+    if facts.embedded:
+        draft.listed("embedded files, not shown", facts.embedded)
+    add_properties(draft, facts.properties, signed=facts.signed)
     for unseen in facts.unseen:
-        remark = unseen.why.startswith(REMARKS)
-        draft.hidden(unseen.why, unseen.words, shown=unseen.kept or remark)
-        if remark:
-            draft.text(f"\n[{unseen.why}]\n{unseen.words}\n", what=unseen.why)
+        draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
+    draft.read = "" if isinstance(content, GtaError) else content.as_text()
+    add_leftovers(draft, facts.parts)
+
+
+def add_leftovers(draft: Draft, parts: Sequence[Part]) -> None:
+    """Text of a package that its reader did not show, part by part."""
+    blocks = [
+        "\n".join([f"[{part.name}]", *part.texts])
+        for part in left_over(parts, draft.read, whole=READ_BY_NOBODY)
+    ]
+    if blocks:
+        text = "\n\n" + "\n\n".join(blocks) + "\n"
+        draft.read += text
+        draft.text(text, what="further parts")
+
+
+def add_properties(
+    draft: Draft, properties: Sequence[tuple[str, str]], *, signed: bool = False
+) -> None:
+    """Title, keywords and the like: short ones as facts, long ones only named."""
+    short = [f"{name}: {value}" for name, value in properties if words_in(value) <= FEW_WORDS]
+    if short:
+        draft.probe("properties", "; ".join(short))
+    long = " ".join(value for _, value in properties if words_in(value) > FEW_WORDS)
+    draft.hidden("its properties", long, shown=False)
+    if signed:
+        draft.cut.append("its properties are shown without who made it and when")

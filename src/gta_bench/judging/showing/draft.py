@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
+from gta_bench.content.kinds import Kind
+from gta_bench.content.members import Member
 from gta_bench.content.pictures import measure
 from gta_bench.errors import ConfinedError, GtaError, ToolError, ToolUnavailable
 from gta_bench.judging.showing.limits import EvidenceLimits
@@ -25,12 +27,13 @@ DENSE: Final = "\u3040-\u9fff\uac00-\ud7a3"
 WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Subject:
     """The file to show: its bytes, what it is, and what it refers to.
 
     `beside` are files of the same unit that it loads, by path; `lost` are references of it that
-    lead to no file. `pdf` gives it as PDF where LibreOffice is what shows it.
+    lead to no file. `pdf` gives it as PDF where LibreOffice is what shows it. `depth` counts the
+    archives that it lies in.
     """
 
     path: str
@@ -42,6 +45,7 @@ class Subject:
     beside: dict[str, bytes] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     pdf: Callable[[], Awaitable[bytes]] | None = None
+    depth: int = 0
 
     @property
     def jail(self) -> Jail:
@@ -49,10 +53,20 @@ class Subject:
         return self.equipment.need_jail()
 
 
+class Failure(NamedTuple):
+    """A part of a file that this machine cannot show, and what it lacks."""
+
+    what: str
+    problem: ToolUnavailable
+
+
 @dataclass
 class Draft:
     """What is known of the file so far, in the order in which it is shown.
 
+    `failed` is what this machine cannot do: whatever is shown without it, nobody may score. Of
+    the `doubtful` kinds something is not shown, and the file or the machine is to blame. `read` is
+    all text that a reader found, whether there was room for it or not; `attached` are files in it.
     It is `late` where a program ran out of time, which may be the fault of a busy machine.
     """
 
@@ -63,6 +77,10 @@ class Draft:
     cut: list[str] = field(default_factory=list)
     unshown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    doubtful: set[Kind] = field(default_factory=set)
+    read: str = ""
+    attached: tuple[Member, ...] = ()
     late: bool = False
 
     @property
@@ -127,9 +145,11 @@ class Draft:
             self.findings.append(f"{HIDDEN}{what}, {count:,} {noun}, {seen}")
 
     def missed(self, what: str, problem: GtaError) -> None:
-        """Note that a part could not be made, and why."""
-        reason = problem.reason if isinstance(problem, ToolUnavailable) else str(problem)
-        words = " ".join(clean(reason).split())  # foreign words may be among them
+        """Note that a part could not be made: this machine lacks something, or it is the file."""
+        if isinstance(problem, ToolUnavailable):
+            self.failed.append(Failure(what, problem))
+            return
+        words = " ".join(clean(str(problem)).split())  # foreign words may be among them
         self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
         self.late |= isinstance(problem, ConfinedError) and problem.cause == "timeout"
 

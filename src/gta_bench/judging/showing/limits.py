@@ -18,6 +18,7 @@ class EvidenceLimits(Record):
     columns: int = 50
     formulas: int = 200
     members: int = 200
+    opened: int = 20
     picture_side: int = 1568
     sound_seconds: float = 600.0
     seconds: float = 60.0

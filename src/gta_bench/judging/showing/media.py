@@ -4,15 +4,17 @@ import asyncio
 
 from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.images import read_image
-from gta_bench.content.media import VideoContent, probe_media, read_video
+from gta_bench.content.media import VideoContent, probe_media, read_subtitles, read_video
 from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound
-from gta_bench.errors import GtaError, ToolUnavailable
-from gta_bench.judging.showing.draft import Draft, Subject, settled
+from gta_bench.errors import GtaError, NotInstalled
+from gta_bench.judging.showing.documents import add_properties
+from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.media.probing import Source, probe
 from gta_bench.tools.media.sound import Span, decode
-from gta_bench.tools.media.speech import RATE, local_recognizer
+from gta_bench.tools.media.speech import FETCH, RATE, local_recognizer
 
+MOST_SUBTITLES = 4
 STILLS = 3  # of a moving picture: first, middle, last
 
 
@@ -63,6 +65,7 @@ async def show_media(draft: Draft) -> None:
         settled(_transcript(subject, info)),
     )
     _add_info(draft, info)
+    await _add_subtitles(draft, info)
     if isinstance(video, GtaError):
         draft.missed("its frames", video)
     elif video is not None:
@@ -74,7 +77,7 @@ async def show_media(draft: Draft) -> None:
         if info.seconds is not None and info.seconds > MOST_SECONDS:
             draft.cut.append(f"the sound after {MOST_SECONDS:g} s is not measured")
     if isinstance(spoken, GtaError):
-        draft.missed("no transcript", spoken)
+        draft.missed("what is said in it", spoken)
     elif spoken is not None:
         draft.text(spoken, what="transcript")
         limit = subject.limits.sound_seconds
@@ -91,9 +94,23 @@ def _add_info(draft: Draft, info: MediaInfo) -> None:
         draft.probe("frames a second", None if video.rate is None else round(video.rate, 3))
         draft.probe("video codec", video.codec)
     draft.probe("has sound", info.audio is not None)
+    add_properties(draft, info.tags)
+    draft.cut += [f"{other} is not shown" for other in info.others]
     if info.audio is not None:
         audio = info.audio
         draft.probe("sound", f"{audio.codec}, {audio.sample_rate} Hz, {audio.channels} channels")
+
+
+async def _add_subtitles(draft: Draft, info: MediaInfo) -> None:
+    subject = draft.subject
+    for number in range(min(info.subtitles, MOST_SUBTITLES)):
+        words = await settled(read_subtitles(subject.data, subject.jail, number))
+        if isinstance(words, GtaError):
+            draft.missed(f"subtitles {number + 1}", words)
+        else:
+            draft.text(f"[Subtitles {number + 1}]\n{words.strip()}\n\n", what="subtitles")
+    if info.subtitles > MOST_SUBTITLES:
+        draft.cut.append(left_out("subtitle track", MOST_SUBTITLES + 1, info.subtitles))
 
 
 async def _frames(subject: Subject, info: MediaInfo) -> VideoContent | None:
@@ -139,7 +156,7 @@ async def _transcript(subject: Subject, info: MediaInfo) -> str | None:
         return None
     recognizer = local_recognizer(subject.equipment)
     if isinstance(recognizer, Unavailable):
-        raise ToolUnavailable(recognizer.reason, mend=recognizer.mend)
+        raise NotInstalled(recognizer.reason, mend=FETCH)
     media = await probe(subject.jail, subject.data, path="the file")
     source = Source("the file", subject.data, media)
     span = Span(0.0, subject.limits.sound_seconds)

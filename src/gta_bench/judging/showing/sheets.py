@@ -34,7 +34,7 @@ async def show_xlsx(draft: Draft) -> None:
         visible = [sheet.name for sheet in content.sheets if not sheet.hidden and sheet.cells]
         add_pages(draft, pages, noun="sheet", names=visible)
         _add_cells(draft, content)
-    add_package(draft, package)
+    add_package(draft, package, content)
 
 
 async def _calculated(draft: Draft, content: XlsxContent) -> XlsxContent:
@@ -90,11 +90,12 @@ def _add_cells(draft: Draft, content: XlsxContent) -> None:
 
 def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     limits = draft.subject.limits
-    lines = [line[: limits.columns] for line in islice(sheet.lines(), limits.rows)]
+    lines = [line[: limits.columns] for line in islice(sheet.lines(as_shown=True), limits.rows)]
     hidden = ", hidden" if sheet.hidden else ""
     head = f"# Sheet {sheet.name!r} ({sheet.rows:,} rows, {sheet.columns:,} columns{hidden})\n"
     formulas = [f"{cell.address} {cell.formula}" for cell in sheet.formulas[: limits.formulas]]
     below = f"\nFormulas:\n{chr(10).join(formulas)}\n" if formulas else ""
+    below += f"\nMerged cells: {', '.join(sheet.merged)}\n" if sheet.merged else ""
     draft.text(head + csv_text(lines) + below + "\n", what=f"sheet {quoted(sheet.name)}")
     place = f" of sheet {quoted(sheet.name)}"
     _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=place)

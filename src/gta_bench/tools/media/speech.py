@@ -9,10 +9,8 @@ from gta_bench.tools.media import packages
 from gta_bench.tools.media.sound import Samples
 
 RATE: Final = 16_000
-FETCH: Final = (
-    "gta tools fetch moonshine-tiny moonshine-tokenizer, "
-    "or set `endpoint` in [tools.SpeechToText] of gta.toml"
-)
+FETCH: Final = "gta tools fetch moonshine-tiny moonshine-tokenizer"
+OR_ENDPOINT: Final = ", or set `endpoint` in [tools.SpeechToText] of gta.toml"
 
 Transcribe = Callable[[Jail, Samples], Awaitable[str]]
 
@@ -33,7 +31,7 @@ def local_recognizer(equipment: Equipment) -> Recognizer | Unavailable:
 
     files = moonshine.find(equipment.weights)
     if files is None:
-        return Unavailable("The weights of Moonshine tiny are not here.", FETCH)
+        return Unavailable("The weights of Moonshine tiny are not here.", FETCH + OR_ENDPOINT)
     backend = f"Moonshine tiny int8 (English), {packages.named('onnxruntime')}"
 
     def listen(samples: Samples) -> str:

@@ -1,0 +1,80 @@
+"""The files within a file: archives of every form, and mails."""
+
+import asyncio
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+from pydantic import Base64Bytes, TypeAdapter
+
+from gta_bench.confine.archives import ArchiveLimits, check_archive
+from gta_bench.confine.jail import Jail
+from gta_bench.confine.limits import MIB
+from gta_bench.content.driver import Driver, check_size
+from gta_bench.content.identify import BROKEN_ZIP
+from gta_bench.errors import ToolError
+
+MOST_BYTES: Final = 48 * MIB  # of all members together
+MOST_MEMBERS: Final = 5000
+DEEPEST: Final = 5  # an office file is an archive too
+# What a system leaves beside the files that somebody packed.
+JUNK: Final = ("__MACOSX/", ".DS_Store")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file within a file; `data` is None where there was too much of it."""
+
+    name: str
+    bytes: int
+    data: Base64Bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What the driver in the jail replies."""
+
+    members: tuple[Member, ...]
+
+
+DRIVER = Driver("members", "The archive reader", (), TypeAdapter(Members))
+
+
+async def read_members(
+    data: bytes, form: Literal["packed", "mail"], jail: Jail, *, name: str
+) -> tuple[Member, ...]:
+    """The members of a tar archive, a packed file or a mail; ToolError if it is broken."""
+    found = await DRIVER.read(
+        jail,
+        data,
+        form=form,
+        inner=PurePosixPath(name).stem or "content",
+        most_bytes=MOST_BYTES,
+        most_members=MOST_MEMBERS,
+    )
+    return found.members
+
+
+async def read_zip_members(data: bytes) -> tuple[Member, ...]:
+    """The members of a zip archive; ToolError if it is broken, unsafe or unpacks to too much."""
+    check_size(data, label="The zip reader")
+    return await asyncio.to_thread(lambda: tuple(_zip_members(data)))
+
+
+def _zip_members(data: bytes) -> Iterator[Member]:
+    check_archive(io.BytesIO(data), limits=ArchiveLimits(depth=DEEPEST))
+    room = MOST_BYTES
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                if info.is_dir() or info.filename.startswith(JUNK):
+                    continue
+                room -= info.file_size
+                with archive.open(info) as stream:
+                    content = stream.read(info.file_size) if room >= 0 else None
+                yield Member(info.filename, info.file_size, content)
+    except BROKEN_ZIP as exc:
+        raise ToolError(f"The archive is broken: {exc}.") from exc

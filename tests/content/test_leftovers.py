@@ -1,0 +1,64 @@
+"""Every text of a package, and what of it a reader did not show."""
+
+import io
+import zipfile
+
+import pytest
+
+from gta_bench.content.leftovers import Part, left_over, package_parts
+from tests.content import samples
+
+
+def texts(name: str, source: str) -> tuple[str, ...]:
+    data = samples.zipped({name: source})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return next((part.texts for part in package_parts(archive)), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        (
+            "word/document.xml",
+            "<w:p><w:r><w:t>Mari</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>gold</w:t></w:r></w:p>",
+            ("Marigold",),
+        ),
+        ("word/a.xml", '<wp:docPr id="1" name="Picture 1" descr="a &amp; b"/>', ("a & b",)),
+        ("word/a.xml", "<w:p><w:r><w:t>a</w:t><w:br/><w:t>b</w:t></w:r></w:p>", ("a b",)),
+        ("word/a.xml", "<wp:posOffset>33</wp:posOffset><w:instrText>PAGE</w:instrText>", ()),
+        ("word/charts/chart1.xml", "<c:v>North</c:v><c:v>2.5</c:v><c:f>A1</c:f>", ("North", "2.5")),
+        ("xl/worksheets/sheet1.xml", "<sheetData><v>1</v></sheetData><o>head</o>", ("head",)),
+        (
+            "ppt/slideLayouts/slideLayout1.xml",
+            "<p:sp><p:ph/><a:t>Click to edit</a:t></p:sp><p:sp><a:p><a:t>Logo</a:t></a:p></p:sp>",
+            ("Logo",),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            '<Relationship Target="https://a.invalid/" TargetMode="External"/>'
+            '<Relationship Target="styles.xml"/>',
+            ("https://a.invalid/",),
+        ),
+        ("docProps/core.xml", "<dc:title>told elsewhere</dc:title>", ()),
+        ("word/media/image1.png", "<w:t>no part</w:t>", ()),
+    ],
+)  # fmt: skip
+def test_texts_of_a_part(name: str, source: str, expected: tuple[str, ...]) -> None:
+    assert texts(name, source) == expected
+
+
+def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
+    parts = [
+        Part("word/document.xml", ("Shown text.", "Box in it")),
+        Part("word/header1.xml", ("shown", "Box in it")),
+    ]
+    assert list(left_over(parts, "# shown TEXT")) == [Part("word/document.xml", ("Box in it",))]
+    whole = list(left_over(parts, "# shown TEXT", whole=("word/header",)))
+    assert whole[1] == Part("word/header1.xml", ("shown",)), "nobody reads it, so all of it is told"
+
+
+def test_a_hostile_part_takes_no_longer_than_its_length() -> None:
+    layout = "ppt/slideLayouts/slideLayout1.xml"
+    assert texts(layout, "<p:sp>" * 300_000) == ()
+    assert texts("word/document.xml", "<" * 2_000_000) == ()
+    assert len(texts("word/document.xml", "<w:t>a</w:p>" * 200_000)) == 1

@@ -1,0 +1,100 @@
+"""Files within files are shown like any file, within limits."""
+
+import bz2
+import io
+import tarfile
+from email.message import EmailMessage
+
+import pytest
+
+from gta_bench.judging.evidence import EvidenceLimits
+from tests.content import samples
+from tests.judging.shown import Desk, facts
+
+
+def test_members_of_an_archive_are_shown_like_files(desk: Desk) -> None:
+    """The members of a ZIP deliverable were shown by name only."""
+    inner = samples.zipped({"deep.txt": "deep words"})
+    data = samples.zipped(
+        {"a.csv": "x;y\n1;2\n", "b/c.png": samples.image(20, 10), "d.zip": inner, "e.pdf": "no pdf"}
+    )
+    shown = desk.show_one("a.zip", data)
+    assert facts(shown)["files"] == 4
+    assert '[Member "a.csv": csv, 8 bytes; rows 2; columns 2' in shown.text
+    assert "x,y\n1,2\n" in shown.text
+    assert "deep words" in shown.text
+    assert [picture.label for picture in shown.pictures] == ['"b/c.png": picture']
+    assert '"e.pdf": its name says pdf (pdf); its bytes are text' in shown.findings
+    assert (shown.unshown, shown.cut) == ((), ())
+
+
+def test_what_is_beyond_the_limits_is_named(desk: Desk) -> None:
+    many = samples.zipped({f"{number}.txt": f"text {number}" for number in range(5)})
+    shown = desk.show_one("a.zip", many, EvidenceLimits(opened=2))
+    assert ("text 1" in shown.text, "text 2" in shown.text, "4.txt" in shown.text) == (
+        True,
+        False,
+        True,
+    )
+    assert shown.cut == ("of 3 of 5 members only the name is shown",)
+    deep = samples.zipped({"x.txt": "bottom"})
+    for number in range(4):
+        deep = samples.zipped({f"{number}.zip": deep})
+    shown = desk.show_one("deep.zip", deep)
+    assert "bottom" not in shown.text
+    assert any("3 archives deep: its members are only named" in cut for cut in shown.cut)
+
+
+def test_a_bomb_is_refused_and_named(desk: Desk) -> None:
+    shown = desk.show_one("a.zip", samples.bomb({"a.txt": b"text"}, 400))
+    assert "unpacks to more than" in shown.unshown[0]
+    assert shown.text.startswith("[First bytes]")
+
+
+def tar(mode: str) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as packed:  # type: ignore[call-overload]
+        info = tarfile.TarInfo("a/notes.txt")
+        info.size = 5
+        packed.addfile(info, io.BytesIO(b"words"))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        packed.addfile(link)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.tar", tar("w")), ("a.tgz", tar("w:gz")), ("a.tar.xz", tar("w:xz"))],
+)
+def test_tar_archives_are_opened_and_links_are_not_followed(
+    desk: Desk, name: str, data: bytes
+) -> None:
+    shown = desk.show_one(name, data)
+    assert (shown.kind, "words" in shown.text, "root:" in shown.text) == ("tar", True, False)
+    assert "of 1 of 2 members only the name is shown" in shown.cut
+
+
+def test_a_packed_file_is_unpacked(desk: Desk) -> None:
+    shown = desk.show_one("table.csv.bz2", bz2.compress(b"a;b\n1;2\n"))
+    assert '[Member "table.csv": csv' in shown.text
+    broken = desk.show_one("b.gz", b"\x1f\x8b" + bytes(20))
+    assert "It is broken" in broken.unshown[0]
+
+
+def test_a_mail_has_its_headers_bodies_and_attachments(desk: Desk) -> None:
+    message = EmailMessage()
+    message["Subject"] = "Grüße"
+    message.set_content("Body text.")
+    message.add_attachment(b"a,b\n", maintype="text", subtype="csv", filename="t.csv")
+    inner = EmailMessage()
+    inner.set_content("Forwarded text.")
+    message.add_attachment(inner)
+    shown = desk.show_one("a.eml", message.as_bytes())
+    for words in ("Subject: Grüße", "Body text.", '[Member "t.csv"', "Forwarded text."):
+        assert words in shown.text, words
+
+
+def test_archives_that_nothing_opens_say_so(desk: Desk) -> None:
+    shown = desk.show_one("a.7z", b"7z\xbc\xaf\x27\x1c" + bytes(50))
+    assert shown.unshown == ("its members: 7z archives are not opened",)
