@@ -207,6 +207,7 @@ def test_links_to_elsewhere_are_told(outcome: Outcome) -> None:
 def test_macros_do_not_run(outcome: Outcome) -> None:
     assert "The text itself." in outcome.shown["macros.odt"].text
     assert "MACRO RAN" not in outcome.shown["macros.odt"].text
+    assert "it holds macros; they were not run" in outcome.shown["macros.odt"].findings
 
 
 def test_of_a_long_document_the_first_pages_are_shown(outcome: Outcome) -> None:

@@ -32,6 +32,7 @@ TARGETS: Final[Mapping[str, Kind]] = {
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".bmp", ".tif", ".tiff")
 SUFFIX_OF: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif",
                     "image/svg+xml": "svg"}  # fmt: skip
+MACROS: Final = ("Basic/", "Scripts/")
 LARGEST_NOTEBOOK: Final = 32 << 20
 
 Shows = Mapping[Kind, Callable[[Draft], Awaitable[None]]]
@@ -52,7 +53,9 @@ async def show_by_office(draft: Draft, shows: Shows) -> None:
     draft.findings.append(f"its text was read after LibreOffice converted it to {kind}")
     parts = await settled(asyncio.to_thread(_parts, subject.data))
     if not isinstance(parts, GtaError):
-        add_leftovers(draft, parts)
+        if any(part.name.startswith(MACROS) for part in parts):
+            draft.findings.append("it holds macros; they were not run")
+        add_leftovers(draft, [part for part in parts if not part.name.startswith(MACROS)])
 
 
 async def _converted(subject: Subject) -> tuple[Kind, bytes]:
