@@ -90,7 +90,10 @@ def test_an_override_that_was_not_given_changes_nothing(tmp_path: Path) -> None:
         ("[judge]\nleaf_threshold = 11", "`judge.leaf_threshold`: input should be less than"),
         ("[models.a]\ntemperature = 1", "`models.a.model` is missing."),
         ("[models.'a b']\nmodel = 'a/b'", "`models.a b`: string should match pattern"),
-        ("[endpoints.v]\nurl = 'vision'", "`endpoints.v.url`: string should match pattern"),
+        (
+            "[endpoints.v]\nurl = 'vision'",
+            "`endpoints.v.url`: an address begins with http:// or https://",
+        ),
         (
             "[endpoints.v]\nurl='http://h'\n[tools.OCR]\nendpoint = 'w'",
             "`tools.OCR.endpoint` names 'w', which is not in [endpoints]. Known endpoints: v.",

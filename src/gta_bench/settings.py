@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import PydanticCustomError
 
 from gta_bench.errors import ConfigError
 
@@ -20,10 +21,19 @@ CONFIG_FILE = "gta.toml"
 # The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
 DATA_VARIABLE: Final = "GTA_DATA"
 
+
+def _has_scheme(address: object) -> object:
+    if isinstance(address, str) and "://" not in address:
+        told = f"an address begins with http:// or https://, as in http://{address}"
+        raise PydanticCustomError("address", "{told}", {"told": told})
+    return address
+
+
 Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+# An address that a client can ask; without its scheme, servers' names are often given.
+Url = Annotated[str, BeforeValidator(_has_scheme), Field(pattern=r"^https?://[^\s/]+")]
 Score = Annotated[float, Field(ge=0, le=10)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 

@@ -185,3 +185,18 @@ def test_a_run_without_scores_says_how_to_get_them() -> None:
     Path("runs/gold/scores.json").unlink()
     result = gta("report", "runs/gold")
     assert "run `gta score runs/gold`" in str(result.exception)
+
+
+def test_several_models_do_not_write_into_a_run() -> None:
+    run("--agent", "gold", "--out", "runs/gold")
+    result = run("--model", "mockllm/a", "--model", "mockllm/b", "--out", "runs/gold")
+    assert "is a run; several models need a folder of runs" in str(result.exception)
+    assert not (Path("runs/gold") / "mockllm-a").exists()
+
+
+def test_what_a_limit_left_out_is_completed_by_another_command_than_before() -> None:
+    run("--agent", "gold", "--out", "runs/grown")
+    result = run("--agent", "gold", "--limit", "1", "--epochs", "2", "--out", "runs/grown")
+    assert "`gta run` for all its tasks and epochs, within its limits, completes it" in (
+        result.stderr
+    )

@@ -38,6 +38,11 @@ def test_fishers_permutation_of_darwins_maize() -> None:
     assert (test.n, test.method) == (15, "permutation")
 
 
+def test_one_common_task_tells_nothing_apart() -> None:
+    found = paired_permutation(means([1.0]), means([0.5]), seed=0)
+    assert (found.p_value, found.difference, found.n) == (1.0, 0.5, 1)
+
+
 def test_sampled_swaps_come_near_to_all_swaps() -> None:
     test = paired_permutation(means(CROSSED), means(SELFED), seed=1)
     assert test.p_value == pytest.approx(0.0527, abs=0.01)

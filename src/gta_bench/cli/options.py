@@ -60,6 +60,7 @@ def preflight_option(command: Command) -> Command:
         is_flag=True,
         flag_value=False,
         default=True,
+        show_default=False,
         help="Do not ask models and judges once, nor try a harness on one task, before the start.",
     )(command)
 

@@ -5,6 +5,7 @@ import re
 from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
+from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
 from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
@@ -35,4 +36,6 @@ def run_targets(
     names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
     if len(set(names)) < len(names):
         raise UsageError("The same --model is given twice.")
+    if (out / MANIFEST).is_file():
+        raise UsageError(f"{out} is a run; several models need a folder of runs: another --out.")
     return [(out / name, model) for name, model in zip(names, chosen, strict=True)]

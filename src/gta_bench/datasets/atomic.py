@@ -43,7 +43,8 @@ def load_atomic(root: Path) -> AtomicDataset:
     file = next((name for name in ATOMIC_FILES if (root / name).is_file()), None)
     if file is None:
         raise DatasetError(
-            "no such file; `gta data fetch atomic` brings it, `--data DIR` names another folder.",
+            "no such file; `gta data fetch atomic` brings it. `--data DIR` names another folder, "
+            "GTA_DATA the one above it.",
             file=str(root / ATOMIC_FILES[0]),
         )
     released = {}

@@ -30,7 +30,8 @@ def load_workflow(root: Path) -> WorkflowDataset:
     file = WORKFLOW_FILE
     if not (root / file).is_file():
         raise DatasetError(
-            "no such file; `gta data fetch workflow` brings it, `--data DIR` names another folder.",
+            "no such file; `gta data fetch workflow` brings it. `--data DIR` names another folder, "
+            "GTA_DATA the one above it.",
             file=str(root / file),
         )
     tools, findings = load_toolmeta(root)

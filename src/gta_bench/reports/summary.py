@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from gta_bench.errors import counted
+from gta_bench.errors import counted, was_stopped
+from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
 from gta_bench.records.run import Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
@@ -117,6 +118,13 @@ def system_name(manifest: RunManifest) -> str:
     return f"{system.model} · {system.agent}{seen}"
 
 
+def completing(cause: str) -> str:
+    """What to do about units without a result."""
+    if cause == NOT_RUN or was_stopped(cause):
+        return "`gta run` for all its tasks and epochs, within its limits, completes it"
+    return "the same `gta run` command completes it"
+
+
 def remarks(run: RunSummary) -> list[str]:
     """The system, what it took, and what one must know before comparing its numbers."""
     scores = run.scores
@@ -126,7 +134,7 @@ def remarks(run: RunSummary) -> list[str]:
         cause = scores.unscored[0].cause
         said.append(
             f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
-            f"rankable ({cause}); the same `gta run` command completes it."
+            f"rankable ({cause}); {completing(cause)}."
         )
     said += stop_remarks(scores.stops, scores.usage)
     if scores.missing:

@@ -12,7 +12,7 @@ from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
 from gta_bench.reports.stops import stop_remarks
-from gta_bench.reports.summary import system_name, usage_text
+from gta_bench.reports.summary import completing, system_name, usage_text
 from gta_bench.reports.tables import Table, dollars, shown
 
 # The scores of a set of units by one judge.
@@ -99,10 +99,10 @@ def floor_remark(floors: Sequence[Floor]) -> str:
 def _missing(run: WorkflowSummary) -> Iterator[str]:
     scores = run.scores
     if scores.unscored:
+        cause = scores.unscored[0].cause
         yield (
             f"no result: {len(scores.unscored)} of {counted(scores.n_units, 'unit')}, so the "
-            f"run is not rankable ({scores.unscored[0].cause}); the same `gta run` command "
-            "completes it."
+            f"run is not rankable ({cause}); {completing(cause)}."
         )
     if not scores.judges:
         yield f"no judge has seen it: `gta score {run.name} --judge MODEL`."

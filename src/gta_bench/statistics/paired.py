@@ -41,6 +41,9 @@ def paired_permutation(
     numerators = np.concatenate([first.numerators, second.numerators])
     denominators = np.concatenate([first.denominators, second.denominators])
     n = len(first.numerators)
+    if n == 1:  # scipy refuses it; either way round, the gap is the same
+        gap_of_one = first.value - second.value
+        return DifferenceTest(difference=gap_of_one, p_value=1.0, n=n, method="permutation")
 
     def gap(
         one: npt.NDArray[np.int_], two: npt.NDArray[np.int_], axis: int = -1
