@@ -144,6 +144,8 @@ class Played:
     api: str
     conversations: Mapping[str, Conversation]
     units: Mapping[str, AtomicUnit]
+    # Replies of the dialogue to be resumed that the first run did not get.
+    left: int
 
 
 @pytest.fixture(scope="module", params=APIS)
@@ -159,11 +161,11 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     asked = {question(name): script for name, script in scripts.items()}
     with strict_server(APIS[api], asked) as server:
         run(server, data, folder / "run", "end-to-end")
-        assert len(server.conversations[question(RESUMED)].script) == 2
+        left = len(server.conversations[question(RESUMED)].script)
         run(server, data, folder / "run", "end-to-end")
     units = {unit.task.id: unit for unit in gta_bench.units(folder / "run")}
     found = {name: server.conversations[question(name)] for name in scripts}
-    return Played(api, found, units)  # type: ignore[arg-type]
+    return Played(api, found, units, left)  # type: ignore[arg-type]
 
 
 def write_data(folder: Path, names: Iterable[str]) -> Path:
@@ -226,13 +228,14 @@ def assert_kept(name: str, found: Conversation, *, begun: int = 1) -> None:
 
 @pytest.mark.parametrize("name", dialogues_of("gemini"))
 def test_a_dialogue_is_taken(name: str, played: Played) -> None:
-    dialogue, unit = dialogues_of(played.api)[name], played.units[name]
     assert_kept(played.api, played.conversations[name])
+    dialogue, unit = dialogues_of(played.api)[name], played.units[name]
     assert [step.step for step in unit.trace or ()] == [*dialogue.trace]
     assert [*unit.stops] == [*dialogue.stops]
 
 
 def test_a_run_that_failed_is_resumed(played: Played) -> None:
+    assert played.left == 2
     assert_kept(played.api, played.conversations[RESUMED], begun=3)
     trace = played.units[RESUMED].trace or ()
     assert [step.step for step in trace] == [*CALLED * 2, "answer"]

@@ -96,8 +96,8 @@ def test_an_unfinished_workflow_run_is_continued(folder: Path) -> None:
     assert (old.tools, old.asks) == (None, None) and new.asks is not None
     assert (old.inputs, old.leaf, old.weighs) == (new.inputs, new.leaf, new.weighs)
     finished = read_finished(log_folder(run))
-    # Earlier versions kept no messages, so a later round of feedback cannot go on with them.
-    assert finished["1", 1].messages == ()
+    # Earlier versions kept turns.
+    assert finished["1", 1].messages == () and finished["1", 1].turns
     assert [one["role"] for one in finished["2", 1].messages][:2] == ["user", "assistant"]
 
 

@@ -7,7 +7,7 @@ their order: a call, its reply, the next call of the same reply, its reply.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from inspect_ai.model import (
     ChatMessage,
@@ -41,6 +41,8 @@ from gta_bench.records.units import StopKind
 # it tells the agent what was wrong with its reply.
 STEPS: Final = "gta_steps"
 TOLD: Final = "gta_told"
+
+MessageT = TypeVar("MessageT", ChatMessageAssistant, ChatMessageTool)
 
 _MESSAGES = TypeAdapter[list[ChatMessage]](list[ChatMessage])
 _STEPS = TypeAdapter[list[PredictedStep]](list[PredictedStep])
@@ -80,8 +82,7 @@ class Dialogue:
         if not isinstance(decision.step, CallStep):
             steps.append(decision.step)
         message = self._message(decision)
-        note = {**(message.metadata or {}), STEPS: _STEPS.dump_python(steps, mode="json")}
-        self.messages.append(message.model_copy(update={"metadata": note}))
+        self.messages.append(note_steps(message, steps))
         return message.tool_calls or []
 
     def add_result(self, call: ToolCall, outcome: Called | CallStep) -> None:
@@ -94,19 +95,17 @@ class Dialogue:
             steps, told = [*outcome.steps], outcome.told
             self.calls.append(outcome.record)
         failed = isinstance(outcome, CallStep) or outcome.result is None
-        self.messages.append(
-            ChatMessageTool(
-                content=told,
-                tool_call_id=call.id,
-                function=call.function,
-                error=ToolCallError("unknown", told) if failed else None,
-                metadata={STEPS: _STEPS.dump_python(steps, mode="json")},
-            )
+        result = ChatMessageTool(
+            content=told,
+            tool_call_id=call.id,
+            function=call.function,
+            error=ToolCallError("unknown", told) if failed else None,
         )
+        self.messages.append(note_steps(result, steps))
 
     def tell(self, words: str) -> None:
         """Tell the agent what is wrong with its reply."""
-        self.messages.append(ChatMessageUser(content=words, metadata={TOLD: True}))
+        self.messages.append(note_told(ChatMessageUser(content=words)))
 
     def _message(self, decision: Decision) -> ChatMessageAssistant:
         """The provider's message; calls that were read from text or scripted get ids of ours."""
@@ -124,6 +123,17 @@ class Dialogue:
 def call_id(number: int) -> str:
     """An id that every provider takes; Mistral wants nine letters and digits."""
     return f"gta{number:06d}"
+
+
+def note_steps(message: MessageT, steps: Sequence[PredictedStep]) -> MessageT:
+    """The message with the steps that it stands for; its id stays."""
+    note = {**(message.metadata or {}), STEPS: _STEPS.dump_python(list(steps), mode="json")}
+    return message.model_copy(update={"metadata": note})
+
+
+def note_told(message: ChatMessageUser) -> ChatMessageUser:
+    """The message as one that tells the agent what was wrong with its reply."""
+    return message.model_copy(update={"metadata": {TOLD: True}})
 
 
 def noted_steps(message: ChatMessage) -> list[PredictedStep]:

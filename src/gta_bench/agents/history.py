@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.attachment import Attachment
@@ -33,6 +33,9 @@ Said = UserTurn | CallTurn | AnswerTurn | RefusedTurn | tuple[ReplyTurn, ...]
 HistoryTurn = Annotated[
     UserTurn | CallTurn | AnswerTurn | ReplyTurn | RefusedTurn, Field(discriminator="turn")
 ]
+
+
+_TURNS = TypeAdapter[tuple[HistoryTurn, ...]](tuple[HistoryTurn, ...])
 
 
 class History(Record):
@@ -67,6 +70,11 @@ class History(Record):
         if self.messages:
             return sum(message.role == "assistant" for message in self.messages)
         return sum(isinstance(turn, CallTurn | AnswerTurn | RefusedTurn) for turn in self.turns)
+
+
+def read_turns(turns: Iterable[Any]) -> tuple[HistoryTurn, ...]:
+    """Turns in the form in which samples of earlier versions keep them."""
+    return _TURNS.validate_python(tuple(turns))
 
 
 def step_histories(task: AtomicTask) -> tuple[History, ...]:

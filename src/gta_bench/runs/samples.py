@@ -21,8 +21,9 @@ class UnitData(BaseModel):
     """What a unit left behind.
 
     `steps` is None where no prediction was made. `messages` are those of the dialogue in JSON, as
-    the model's provider gave them, with which a later round of feedback goes on. `stops` says how
-    replies ended that did not end in the ordinary way. `usage` is what a foreign system states
+    the model's provider gave them, with which a later round of feedback goes on; earlier versions
+    kept the dialogue as `turns`. `stops` says how replies ended that did not end in the ordinary
+    way. `usage` is what a foreign system states
     about itself; without it the usage follows from the sample's model calls. `digests` are missing
     in logs of the first versions.
     """
@@ -33,6 +34,7 @@ class UnitData(BaseModel):
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
+    turns: tuple[dict[str, Any], ...] = ()
     stops: tuple[StopKind, ...] = ()
     delivered: bool = True
     usage: Usage | None = None

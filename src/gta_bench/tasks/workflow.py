@@ -13,13 +13,15 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Images, Setup
 from gta_bench.agents.dialogue import Dialogue, dump_messages, load_messages
+from gta_bench.agents.earlier import earlier_messages
+from gta_bench.agents.history import History, read_turns
 from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import RunError, UsageError
+from gta_bench.errors import UsageError
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.run import DEFAULT_TURNS
 from gta_bench.records.workflow import WorkflowTask
@@ -42,7 +44,7 @@ from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.offering import own_tools
 
 # What a unit that is not worked on again takes over from the round before.
-CARRIED = ("steps", "calls", "stops", "messages", "deliverables", "inputs", "strays")
+CARRIED = ("steps", "calls", "stops", "messages", "turns", "deliverables", "inputs", "strays")
 
 
 @task
@@ -154,13 +156,11 @@ def _beginning(
 
 
 def _kept_dialogue(entry: WorkflowTask, kept: UnitData) -> Dialogue:
-    """The dialogue of the round before."""
-    if not kept.messages:
-        raise RunError(
-            f"Task {entry.id!r}: the round before was run by an earlier version, which kept no "
-            "messages to go on with. Start the run again in another --out."
-        )
+    """The dialogue of the round before, in the form of this version or of earlier ones."""
     messages = load_messages(kept.messages, model=str(get_model()))
+    if not messages:
+        history = History(task=entry.id, turns=read_turns(kept.turns))
+        messages = earlier_messages(history, kept.steps or ())
     return Dialogue(messages, list(kept.calls), list(kept.stops))
 
 
