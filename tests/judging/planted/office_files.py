@@ -36,10 +36,11 @@ AUTHORS = "who made it and when"
 
 
 def drawn(word: str, form: str = "PNG", **options: object) -> bytes:
-    """A picture of a word."""
-    picture = Image.new("RGB", (360, 90), "white")
-    font = ImageFont.load_default(size=44)
-    ImageDraw.Draw(picture).text((20, 15), word, fill="black", font=font)
+    """A picture of a word, in three sizes: whoever reads it may misread one."""
+    picture = Image.new("RGB", (480, 260), "white")
+    for top, size in ((10, 40), (75, 56), (160, 72)):
+        font = ImageFont.load_default(size=size)
+        ImageDraw.Draw(picture).text((24, top), word, fill="black", font=font)
     stream = io.BytesIO()
     picture.save(stream, form, **options)
     return stream.getvalue()
@@ -253,7 +254,7 @@ def workbook_by_openpyxl(words: Bed) -> bytes:
     sheet["A7"] = "link"
     sheet["A7"].hyperlink = f"https://{words('link target').lower()}.invalid/"
     sheet["A1"].comment = Comment(words("comment"), words("comment author"))
-    assert sheet.oddHeader and sheet.oddFooter
+    assert sheet.oddHeader is not None and sheet.oddFooter is not None
     sheet.oddHeader.center.text = words("page header")
     sheet.oddFooter.left.text = words("page footer")
     rule = DataValidation(type="list", formula1=f'"{words("choice")},b"')

@@ -4,7 +4,6 @@
 import base64
 import io
 import json
-import subprocess
 import tarfile
 from email.message import EmailMessage
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.content import samples
 from tests.content.films import ffmpeg
 from tests.judging.planted.office_files import AUTHORS, drawn
 from tests.judging.planted.planting import Bed
+from tests.tools.media_weights import fetch_speech
 
 HIDDEN_PROPERTIES = "words in its properties"
 
@@ -150,7 +150,9 @@ def pictures(words_of: dict[str, Bed]) -> dict[str, bytes]:
         "a.png": drawn(png("picture", drawn=True), pnginfo=about),
         "a.jpg": drawn(jpeg("picture", drawn=True), "JPEG", exif=fields, quality=90),
         "a.gif": drawn(
-            gif("picture"), "GIF", comment=gif("comment", named=HIDDEN_PROPERTIES).encode()
+            gif("picture", drawn=True),
+            "GIF",
+            comment=gif("comment", named=HIDDEN_PROPERTIES).encode(),
         ),
         "a.svg": f'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="60"><title>{svg("title")}'
         f"</title><desc>{svg('description')}</desc><text x='5' y='40'>{svg('text')}</text></svg>".encode(),
@@ -177,18 +179,16 @@ def film(words: Bed, folder: Path) -> bytes:
 
 
 def speech(words: Bed, folder: Path) -> bytes:
-    """Spoken words, which must exist; a tag."""
-    said = " ".join(words(f"spoken {word}", word=word) for word in ("morning", "garden", "seven"))
-    subprocess.run(
-        ["flite", "-voice", "slt", "-t", f"Good {said}.", "-o", folder / "s.wav"], check=True
-    )
+    """A recording whose words are known, and tags."""
+    for word in ("tried", "failed"):
+        words(f"spoken {word}", word=word)
     tags = (
         "-metadata",
         f"title={words('tag title')}",
         "-metadata",
         f"comment={words('tag comment')}",
     )
-    return ffmpeg(folder, "speech.mp3", "-i", str(folder / "s.wav"), *tags)
+    return ffmpeg(folder, "speech.mp3", "-i", str(fetch_speech()), *tags)
 
 
 def archive(words: Bed) -> bytes:

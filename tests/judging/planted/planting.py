@@ -1,7 +1,7 @@
 """Words that exist nowhere else, planted one to a place, and where each of them was found."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -57,7 +57,7 @@ class Bed:
         return planted
 
 
-def find(plant: Plant, shown: FileEvidence, read: Callable[[FileEvidence], Sequence[str]]) -> str:
+def find(plant: Plant, shown: FileEvidence, read: Callable[[FileEvidence], Iterable[str]]) -> str:
     """Where a word is: `text`, `picture`, `named`, or `lost`."""
     word = plant.word.casefold()
     facts = " ".join(str(probe.value) for probe in shown.probes)
