@@ -10,10 +10,11 @@ WAITING = -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 5 --
 # NO_SKIPS=1: a skipped test is a failure, as on CI. Skips are listed with their reasons.
 PYTEST_OPTIONS = -r fEs $(if $(NO_SKIPS),--no-skips)
 EXTRAS = all
-# What another Python can break: parsing, arithmetic, files, processes, the engine, the command line.
-PYTHON_PART = tests/agents tests/cli tests/cluster tests/confine tests/datasets tests/exports tests/metrics \
-  tests/packaging tests/parity tests/records tests/runs tests/similarity tests/statistics tests/tape \
-  tests/tasks tests/test_api.py tests/test_errors.py tests/test_extension.py tests/test_settings.py
+# What another Python can break: arithmetic, files, processes, the engine, the command line. `make
+# test-core` has the rest: records, metrics, datasets.
+PYTHON_PART = tests/agents tests/cli tests/cluster tests/confine tests/exports tests/packaging tests/parity \
+  tests/runs tests/similarity tests/statistics tests/tape tests/tasks tests/test_api.py \
+  tests/test_errors.py tests/test_extension.py
 
 # Without bytecode, every start of a test process or a command compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,12 +68,12 @@ coverage: ## all fast tests again, and what they cover; fails below the floors
 test-slow: ## LibreOffice, Chromium, Ray, real models, real harnesses
 	$(BIN)/pytest $(PYTEST_OPTIONS) $(WAITING) -m slow
 
-test-core: ## the core installed without extras, in its own environment
+test-core: ## the core installed without extras, in its own environment; the APIs of model providers
 	$(PYTHON) -m venv $(VENV)-core
 	$(BIN)/uv pip install --quiet --python $(VENV)-core --constraint constraints.txt \
-	  . pytest pytest-socket hypothesis
+	  . --group clients pytest pytest-socket hypothesis
 	$(VENV)-core/bin/pytest $(PYTEST_OPTIONS) tests/records tests/metrics tests/datasets \
-	  tests/test_settings.py tests/packaging/test_core_alone.py
+	  tests/providers tests/test_settings.py tests/packaging/test_core_alone.py
 
 test-part: ## the fast tests of what another Python can break (PYTHON_PART above)
 	$(BIN)/pytest $(PYTEST_OPTIONS) $(PARALLEL) $(PYTHON_PART)
