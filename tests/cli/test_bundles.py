@@ -122,7 +122,7 @@ def test_a_tampered_bundle_is_refused(
         ),
         (
             replaced("runs/1/logs/*.json", '"whitelist"', '"other"'),
-            "archive: a log cannot be read",
+            "entry: The log ",
         ),
         (
             replaced("runs/1/logs/*.json", "What is the", "What is a"),

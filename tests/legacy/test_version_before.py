@@ -36,6 +36,7 @@ from tests.legacy.kinds import (
 )
 
 INTERRUPTED = "step-interrupted"
+LACKING = "import-atomic-folder"
 
 
 async def stored_renderer(_: object) -> str:
@@ -69,10 +70,21 @@ def stored(kind: str, url: str = NOWHERE) -> Any:
     return json.loads(Path(EXPECTED).read_bytes())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in READ if kind != INTERRUPTED])
+@pytest.mark.parametrize("kind", [kind for kind in READ if kind not in (INTERRUPTED, LACKING)])
 def test_a_run_is_scored_and_reported_as_before(kind: str) -> None:
     expected = stored(kind)["observed"]
     assert differences(expected, observe(f"runs/{kind}")) == []
+
+
+def test_imported_answers_that_lack_a_task_are_counted_as_they_are() -> None:
+    """The version before counted the task as if it had been delivered, and ended with 0."""
+    expected = stored(LACKING)["observed"]
+    assert differences(expected, observe(f"runs/{LACKING}")) == [
+        "/score --json/exit: 0 was expected, not 1",
+        "/score --json/stdout/n: 3 was expected, not 2",
+        "/score --scoring compat/exit: 0 was expected, not 1",
+        "/score --scoring compat/stdout/n: 3 was expected, not 2",
+    ]
 
 
 def test_an_interrupted_unit_is_no_failure_any_more_and_every_number_is_as_before() -> None:
