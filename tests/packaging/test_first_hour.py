@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback"), needs("bwra
 
 TUTORIALS = REPOSITORY / "docs" / "tutorials"
 PAGES = [TUTORIALS / f"{name}.md" for name in ("first-model", "first-harness")]
-# Servers that a page names, and what stands there in its commands.
-MODELS = re.compile(r"http://localhost:800[01]/v1")
+# The servers that a page names: model, judge, product.
+MODEL, JUDGE = "http://localhost:8000/v1", "http://localhost:8001/v1"
 PRODUCT = "http://localhost:8010"
 
 
@@ -65,11 +65,11 @@ def commands(page: Path) -> Iterator[Command]:
 class Newcomer:
     """An ordinary user with a home, an environment and nothing of the repository."""
 
-    def __init__(self, folder: Path, wheel: Path, data: Path, model: str, product: str) -> None:
+    def __init__(self, folder: Path, wheel: Path, data: Path, servers: Mapping[str, str]) -> None:
         self.home, self.environment = folder / "home", folder / "venv"
         self.home.mkdir()
         os.chown(self.home, NOBODY, NOBODY)
-        self._wheel, self._model, self._product = wheel, model, product
+        self._wheel, self._servers = wheel, servers
         self._variables = {
             "HOME": str(self.home),
             "PATH": f"{self.environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
@@ -87,16 +87,21 @@ class Newcomer:
             write_files(page, self.home)
         settings = self.home / "gta.toml"
         if settings.exists():
-            settings.write_text(MODELS.sub(self._model, settings.read_text("utf-8")), "utf-8")
+            settings.write_text(self._with_servers(settings.read_text("utf-8")), "utf-8")
         for path in (self.home, *self.home.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
+
+    def _with_servers(self, text: str) -> str:
+        for named, real in self._servers.items():
+            text = text.replace(named, real)
+        return text
 
     def installs(self, what: list[str]) -> None:
         wheel = [f"{self._wheel}{one.removeprefix('gta-bench')}" for one in what]
         uv("pip", "install", "--quiet", "--python", self.environment, *wheel)
 
     def runs(self, words: list[str]) -> tuple[int, str]:
-        own = [word.replace(PRODUCT, self._product) for word in words]
+        own = [self._with_servers(word) for word in words]
         done = subprocess.run(
             as_nobody(own), cwd=self.home, env=self._variables, capture_output=True, text=True
         )
@@ -143,14 +148,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[str]:
-    # It has little to say and does not know when to stop.
-    with llm_server(longest_reply=96) as url:
-        yield url
+def servers() -> Iterator[Mapping[str, str]]:
+    """What answers at each address that the pages name.
+
+    The smallest of models has little to say and does not know when to stop. One thread each: on
+    busy cores, threads that wait for each other are slower than one.
+    """
+    with (
+        llm_server(threads=1, longest_reply=32) as model,
+        llm_server(threads=1, longest_reply=96) as judge,
+        product_service() as product,
+    ):
+        yield {MODEL: model, JUDGE: judge, PRODUCT: product}
 
 
-@pytest.fixture(scope="module")
-def product() -> Iterator[str]:
+@contextmanager
+def product_service() -> Iterator[str]:
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "product_service:app", "--port", str(port)]
     process = subprocess.Popen(
@@ -166,12 +179,12 @@ def product() -> Iterator[str]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_of_the_page_works(
-    page: Path, wheel: Path, data_dir: Path, model: str, product: str
+    page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str]
 ) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gta-first-")))
         folder.chmod(0o755)
-        reader = Newcomer(folder, wheel, _readable(data_dir, folder), model, product)
+        reader = Newcomer(folder, wheel, _readable(data_dir, folder), servers)
         reader.brings(page)
         for command in commands(page):
             words = shlex.split(command.line)

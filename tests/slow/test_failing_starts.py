@@ -175,7 +175,7 @@ def work_of_children() -> float:
 
 @pytest.fixture(scope="module")
 def engine_start() -> float:
-    """Seconds of processors for the engine's import alone: what every start takes on this machine."""
+    """Seconds of processors for the engine's import alone, which every start takes."""
     before = work_of_children()
     imports = "import inspect_ai.model, openai"
     subprocess.run([sys.executable, "-c", imports], check=True)
