@@ -137,9 +137,10 @@ def test_changed_texts_are_refused(tmp_path: Path, prompts: Path) -> None:
     (tmp_path / "site" / "lagent" / "agents" / "react.py").write_text("NOW = 'x'")
     with pytest.raises(EnvironmentProblem, match=r"lagent 0\.2\.4 is not the published one"):
         find_published(prompts)
-    (prompts / "prompts.json").write_text('{"files": "other", "answer_without_tools": "x"}')
-    with pytest.raises(DatasetError, match="other texts than the published ones"):
-        find_published(prompts)
+    for other in ('{"files": "other", "answer_without_tools": "x"}', '{"files"'):
+        (prompts / "prompts.json").write_text(other)
+        with pytest.raises(DatasetError, match="other texts than the published ones"):
+            find_published(prompts)
 
 
 def test_the_last_message_end_to_end_is_lagents(prompts: Path) -> None:
