@@ -108,7 +108,7 @@ def test_doctor_names_the_kinds_that_cannot_be_shown(
     result = CliRunner().invoke(app, ["doctor", "--json"])
     found = {one["name"]: one for one in json.loads(result.stdout)}
     assert result.exit_code == 3
-    assert found["evidence xlsx"]["state"] == "broken"
-    assert "lacks a package inside the jail" in found["evidence xlsx"]["detail"]
-    assert "into one environment" in found["evidence xlsx"]["mend"]
+    assert found["evidence xlsx, ods"]["state"] == "broken"
+    assert "lacks a package inside the jail" in found["evidence xlsx, ods"]["detail"]
+    assert "into one environment" in found["evidence xlsx, ods"]["mend"]
     assert "docx, pptx, pdf, csv" in found["evidence"]["detail"]

@@ -208,7 +208,7 @@ def test_a_start_that_fails_is_named_within_ten_seconds_and_leaves_out_as_it_was
     assert sorted(folder.rglob("*")) == before
     print(f"| {case.name} | {seconds:.1f} | {worked:.1f} | {line.removeprefix('gta: ')} |")
     # On a busy machine the clock says how busy it is; what is waited for is bounded by the code.
-    assert worked < max(WITHIN, 4 * engine_start)
+    assert worked < max(WITHIN, 6 * engine_start)
 
 
 def test_the_table_has_fifteen_starts() -> None:
