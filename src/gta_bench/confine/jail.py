@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Self, TypeVar
 
 from gta_bench.confine import files, outcomes, process, walls
-from gta_bench.confine.inside.protocol import Request
+from gta_bench.confine.inside.protocol import READY, Request
 from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.confine.walls import Job, Places, Python
@@ -146,6 +146,8 @@ class Jail:
         own_disk = self.kind == "bubblewrap" and job.argv is None
         bounds = process.Bounds(
             wall_seconds=limits.wall_seconds,
+            start_seconds=limits.start_seconds,
+            ready=READY,
             stdout_bytes=limits.reply_bytes if job.argv is None else limits.output_bytes,
             stderr_bytes=limits.output_bytes,
             disk_is_full=None if own_disk else lambda: _is_full(job),

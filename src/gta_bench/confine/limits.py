@@ -14,9 +14,11 @@ class Limits:
 
     `memory_bytes` is address space of each process, None for programs that reserve far more than
     they use (Chromium). `processes` counts threads too. `disk_bytes` and `disk_files` bound the
-    working and scratch folders together with every file in them.
+    working and scratch folders together with every file in them. `start_seconds` are for the jail
+    itself and our own imports; only then the time of the code begins.
     """
 
+    start_seconds: float = 30.0
     wall_seconds: float = 20.0
     cpu_seconds: int = 20
     memory_bytes: int | None = 2048 * MIB

@@ -127,7 +127,7 @@ def _require_ready(ended: Ended, case: _Case) -> None:
         return
     mend = "`gta doctor` shows what the jail needs."
     if ended.stopped is not None:
-        seconds = f"{case.limits.wall_seconds:g} s"
+        seconds = f"{case.limits.start_seconds:g} s"
         raise ToolUnavailable(f"The jail was not ready within {seconds}.", mend=mend)
     try:
         reason = Reply.model_validate_json(ended.stdout).setup

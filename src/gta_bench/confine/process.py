@@ -20,9 +20,14 @@ DRAIN_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """When a process is stopped."""
+    """When a process is stopped.
+
+    Its time begins with the words `ready` on stderr, for which it has `start_seconds`.
+    """
 
     wall_seconds: float
+    start_seconds: float
+    ready: bytes
     stdout_bytes: int
     stderr_bytes: int
     disk_is_full: Callable[[], bool] | None = None
@@ -124,7 +129,7 @@ def run(
     streams = _Streams(process, stdin, bounds)
     stdout, stderr = streams.read.values()
     try:
-        stopped = _watch(process, streams, bounds, start + bounds.wall_seconds)
+        stopped = _watch(process, streams, bounds)
     finally:
         _kill_group(process)
         _drain(streams)
@@ -138,13 +143,16 @@ def run(
     )
 
 
-def _watch(
-    process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds, deadline: float
-) -> Stop | None:
+def _watch(process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds) -> Stop | None:
     """Until the process ends or has to be ended; the reason for the latter."""
+    _, stderr = streams.read.values()
+    ready = not bounds.ready
+    deadline = time.monotonic() + (bounds.wall_seconds if ready else bounds.start_seconds)
     next_look = 0.0
     while process.poll() is None:
         now = time.monotonic()
+        if not ready and bounds.ready in stderr:
+            ready, deadline = True, now + bounds.wall_seconds
         if now >= deadline:
             return "timeout"
         if bounds.cancelled.is_set():

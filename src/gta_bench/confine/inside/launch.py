@@ -15,8 +15,10 @@ def main(text: str) -> None:
     orders = cast(Orders, json.loads(text))
     try:
         close_doors(orders)
-        if orders["argv"] is not None and orders["profile"] is not None:
-            seccomp.install(orders["profile"], forks=orders["forks"])
+        if orders["argv"] is not None:
+            privileges.limit_processor_time(orders["limits"]["cpu_seconds"])
+            if orders["profile"] is not None:
+                seccomp.install(orders["profile"], forks=orders["forks"])
     except OSError as exc:
         sys.stderr.write(f"{exc.strerror or exc}\n")
         sys.stderr.flush()
@@ -26,6 +28,7 @@ def main(text: str) -> None:
     snippet.run(
         profile=orders["profile"],
         scratch=orders["scratch"],
+        cpu_seconds=orders["limits"]["cpu_seconds"],
         reply_bytes=orders["reply_bytes"],
     )
 

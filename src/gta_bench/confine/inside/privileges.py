@@ -1,10 +1,12 @@
 """Giving up what a process may do: capabilities, limits, outliving its parent."""
 
 import ctypes
+import math
 import os
 import resource
 import signal
 import struct
+import time
 
 from gta_bench.confine.inside import seccomp
 from gta_bench.confine.inside.protocol import LimitOrders
@@ -18,8 +20,7 @@ HIGHEST_CAPABILITY = 63
 
 
 def set_limits(orders: LimitOrders) -> None:
-    """Limits of this process and its children. The hard CPU limit cannot be caught."""
-    _limit(resource.RLIMIT_CPU, orders["cpu_seconds"], orders["cpu_seconds"] + 1)
+    """Limits of this process and its children, but for processor time."""
     _limit(resource.RLIMIT_FSIZE, orders["file_bytes"])
     _limit(resource.RLIMIT_NOFILE, orders["open_files"])
     _limit(resource.RLIMIT_CORE, 0)
@@ -27,6 +28,12 @@ def set_limits(orders: LimitOrders) -> None:
         _limit(resource.RLIMIT_AS, orders["memory_bytes"])
     if orders["processes"] is not None:
         _limit(resource.RLIMIT_NPROC, orders["processes"])
+
+
+def limit_processor_time(seconds: int) -> None:
+    """From now on, for this process and each child. The hard limit cannot be caught."""
+    spent = math.ceil(time.process_time())
+    _limit(resource.RLIMIT_CPU, spent + seconds, spent + seconds + 1)
 
 
 def _limit(what: int, soft: int, hard: int | None = None) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn, TypedDict, cast
 
-from gta_bench.confine.inside import seccomp
+from gta_bench.confine.inside import privileges, seccomp
 from gta_bench.confine.inside.protocol import READY, Profile, Request
 
 FILE_NAME = "<code>"
@@ -32,7 +32,7 @@ class Driver(TypedDict):
     finish: Callable[[dict[str, Any]], str | bytes]
 
 
-def run(*, profile: Profile | None, scratch: str, reply_bytes: int) -> NoReturn:
+def run(*, profile: Profile | None, scratch: str, cpu_seconds: int, reply_bytes: int) -> NoReturn:
     """Read the request, close the last door, run the code, reply, end."""
     request = cast(Request, json.loads(sys.stdin.buffer.read()))
     channel = take_channel()
@@ -41,6 +41,7 @@ def run(*, profile: Profile | None, scratch: str, reply_bytes: int) -> NoReturn:
         write_files(request["files"])
         driver = load_driver(request["driver"])
         names = driver["prepare"]()
+        privileges.limit_processor_time(cpu_seconds)
         if profile is not None:
             seccomp.install(profile, forks=False)
     except Exception as exc:  # noqa: BLE001 - whatever it is, it is told to the host as it is
