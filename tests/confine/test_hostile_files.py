@@ -1,6 +1,6 @@
 """The workspace corpus: hostile names, paths, links, pipes, devices and exchanges.
 
-None escapes the workspace, none blocks: every test has thirty seconds, after which an alarm fails it.
+None escapes the workspace, none blocks: an alarm ends every test after thirty seconds.
 """
 
 import contextlib
