@@ -150,10 +150,16 @@ class BudgetSettings(Section):
     """Limits on a command: a run, or a judging."""
 
     cost_usd: float | None = Field(
-        None, gt=0, description="USD after which no unit begins and no judge is asked any more."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="USD after which no unit begins and no judge is asked any more.",
     )
     hours: float | None = Field(
-        None, gt=0, description="Hours after which no unit begins and no judge is asked any more."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Hours after which no unit begins and no judge is asked any more.",
     )
     max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
     max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")

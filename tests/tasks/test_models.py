@@ -1,8 +1,11 @@
+import asyncio
+
 import pytest
 
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
-from gta_bench.tasks.models import NO_MODEL, choose_model, open_model
+from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model, open_model
+from tests.chat_server import chat_server
 
 SETTINGS = Settings(
     models={"small": ModelSettings(model="mockllm/small", temperature=0.5, max_tokens=64)}
@@ -29,6 +32,27 @@ def test_a_model_is_asked_within_the_budget() -> None:
     config = open_model(choose_model("small", SETTINGS), budget).config
     assert (config.max_connections, config.max_retries, config.attempt_timeout) == (3, 2, 9)
     assert (config.temperature, config.max_tokens) == (0.5, 64)
+
+
+@pytest.mark.usefixtures("loopback")
+@pytest.mark.parametrize(("retries", "requests"), [(0, 1), (1, 2)])
+def test_all_retries_are_those_of_the_budget(retries: int, requests: int) -> None:
+    with chat_server() as server:
+        server.forever = "500"
+        held = ModelSettings(model="openai-api/local/m", base_url=server.url)
+        chosen = ChosenModel(held.model, held)
+        model = open_model(chosen, BudgetSettings(max_retries=retries))
+
+        async def ask() -> None:
+            try:
+                await model.generate("Hello")
+            finally:
+                await model.api.aclose()
+
+        with pytest.raises(Exception, match="InternalServerError"):
+            asyncio.run(ask())
+        assert server.asked == requests
+    assert "max_retries" not in model.model_args
 
 
 def test_the_agents_that_ask_nothing_have_a_model_that_is_none() -> None:

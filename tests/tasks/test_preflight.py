@@ -223,6 +223,14 @@ def test_what_keeps_a_folder_from_being_written_is_said_before_anybody_is_asked(
     result = step("--model", "good", "--out", "file/run")
     assert isinstance(result.exception, OSError)
     assert server.preflights == 0
+    result = step("--model", "good", "--out", "/proc/no/run")
+    assert isinstance(result.exception, OSError)
+    assert server.preflights == 0
+
+
+def test_https_to_a_server_that_speaks_http_is_named(server: ChatServer) -> None:
+    write_settings(server.url.replace("http://", "https://"))
+    assert "does not speak https" in refused(step("--model", "good"))
 
 
 def test_the_request_says_nothing_of_the_task(server: ChatServer) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gta_bench.cli.options import Positive
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.cell_plan import CellLimits
@@ -56,7 +57,7 @@ OPTIONS = (
     click.option(
         "--harness-seconds",
         "seconds",
-        type=click.FloatRange(0, min_open=True),
+        type=Positive(),
         default=DEFAULT.seconds,
         show_default=True,
         help="Time for one task.",
@@ -64,7 +65,7 @@ OPTIONS = (
     click.option(
         "--harness-cost",
         "max_cost",
-        type=click.FloatRange(0, min_open=True),
+        type=Positive(),
         help="Dollars for one task, where the model's price is known.",
     ),
     click.option(

@@ -1,13 +1,30 @@
 """Options that several commands share."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gta_bench.settings import Settings
 
 Command = Callable[..., None]
+
+
+class Positive(click.FloatRange):
+    """A number above 0; what compares with no number, and what no number reaches, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
 
 
 def json_option(command: Command) -> Command:

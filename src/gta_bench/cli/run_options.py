@@ -10,6 +10,7 @@ from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
 from gta_bench.cli.generation import generation_options, with_generation
 from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import (
+    Positive,
     backend_options,
     config_path,
     from_settings,
@@ -103,14 +104,14 @@ OPTIONS = (
     click.option(
         "--max-cost",
         "cost_usd",
-        type=click.FloatRange(0, min_open=True),
+        type=Positive(),
         show_default=from_settings("budget.cost_usd"),
         help="USD that the run may spend: then no more units begin.",
     ),
     click.option(
         "--max-hours",
         "hours",
-        type=click.FloatRange(0, min_open=True),
+        type=Positive(),
         show_default=from_settings("budget.hours"),
         help="Hours after which no more units begin.",
     ),

@@ -48,7 +48,7 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
     if settings.input_price is not None and settings.output_price is not None:
         _set_price(chosen.name, settings.input_price, settings.output_price)
     try:
-        return get_model(
+        model = get_model(
             chosen.name,
             config=config,
             base_url=settings.base_url,
@@ -56,6 +56,8 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             memoize=False,
             **args,
         )
+        _count_retries(model)
+        return model
     except (PrerequisiteError, ImportError) as exc:
         raise EnvironmentProblem(
             f"Model {chosen.name!r} cannot be used here: {_reason(str(exc))}"
@@ -70,6 +72,14 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             raise
         without = chosen._replace(settings=settings.model_copy(update={"args": {}}))
         raise UsageError(_refused(chosen, open_model(without, budget), str(exc))) from exc
+
+
+def _count_retries(model: Model) -> None:
+    """Leave all retries to the engine, which counts them: clients make some of their own."""
+    api: Any = model.api
+    if hasattr(getattr(api, "client", None), "max_retries"):
+        api.model_args.setdefault("max_retries", 0)
+        api.initialize()
 
 
 def _refused(chosen: ChosenModel, model: Model, said: str) -> str:

@@ -69,6 +69,7 @@ SKIP = "skip this check with --no-preflight"
 SCRIPTED = ("none", "mockllm", "scripted")
 REFUSED, MISSING, BUSY = (401, 403), 404, 429
 UNKNOWN_MODEL = ("valid model", "unknown model", "model not found", "model does not exist")
+NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "credit balance")
 SHOWN = 400
 LEAST_BYTES = 2**20  # on the disk of a run that begins
 
@@ -141,8 +142,8 @@ def check_place(out: StorePath) -> None:
     place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     if not place.is_dir():
         raise _system_error(errno.ENOTDIR, place)
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise _system_error(errno.EACCES, place)
+    with tempfile.TemporaryFile(dir=place):  # has no name, so nobody sees it
+        pass
     disk = shutil.disk_usage(place)
     if disk.total and disk.free < LEAST_BYTES:
         raise _system_error(errno.ENOSPC, place)
@@ -248,6 +249,8 @@ def _explain(asked: Asked, raised: Exception) -> str | None:
     """What is wrong and what to do; None where waiting helps, as a run does."""
     status, words = fault_status(raised), _words(raised)
     address = asked.model.api.base_url
+    if status == BUSY and any(said in words.lower() for said in NO_CREDIT):
+        return f"{asked} has no credit left ({words}). Raise its limit, or use another key."
     if status == BUSY or (status == 400 and "max_tokens" in words):
         return None
     if status in REFUSED:
@@ -262,6 +265,8 @@ def _explain(asked: Asked, raised: Exception) -> str | None:
         )
     if status is not None:
         return f"{asked} refuses a short request: {words}. Fix what it names, or {SKIP}."
+    if any("wrong version number" in str(exc).lower() for exc in raised_chain(raised)):
+        return f"{asked} does not speak https. Write http:// in `base_url` of [models] in gta.toml."
     if any(_is_connection(exc) for exc in raised_chain(raised)):
         return (
             f"{asked} cannot be reached ({_reason(raised)}). Start the server, or correct "
