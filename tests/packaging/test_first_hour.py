@@ -34,7 +34,10 @@ from tests.packaging.releases import built_release
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback"), needs("bwrap")]
 
 TUTORIALS = REPOSITORY / "docs" / "tutorials"
-PAGES = [TUTORIALS / f"{name}.md" for name in ("first-model", "first-harness")]
+PAGES = [
+    REPOSITORY / "README.md",
+    *(TUTORIALS / f"{name}.md" for name in ("first-model", "first-harness", "finished-results")),
+]
 # The servers that a page names: model, judge, product.
 MODEL, JUDGE = "http://localhost:8000/v1", "http://localhost:8001/v1"
 PRODUCT = "http://localhost:8010"
