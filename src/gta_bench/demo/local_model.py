@@ -44,7 +44,7 @@ params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
 # The smallest of models repeats itself until its reply is cut off, unless it is made not to.
 params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.2, 256
-params.n_predict = int(sys.argv[5])
+exec(sys.argv[5])
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
 server = xllamacpp.Server(params)
 while True:
@@ -72,15 +72,15 @@ def open_local(url: str) -> Model:
 
 
 @contextmanager
-def serving_model(weights: Path, *, threads: int = 2, longest_reply: int = -1) -> Iterator[str]:
+def serving_model(weights: Path, *, threads: int = 2, settings: str = "") -> Iterator[str]:
     """The address of an OpenAI-compatible server with that model, for as long as the block.
 
-    No reply is longer than `longest_reply` tokens; -1 leaves that to whoever asks.
+    `settings` are statements that set further `params` of the server.
     """
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = [str(weights), MODEL, str(port), str(threads), str(longest_reply)]
+    options = [str(weights), MODEL, str(port), str(threads), settings]
     command = [sys.executable, "-c", PROGRAM, *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
