@@ -48,7 +48,7 @@ class Messy:
         assert found is not None
         number = int(leaf[-1]) + int(found[1])
         score = number % 11
-        good = json.dumps({"score": score, **verdict(name, score)})
+        good = json.dumps(verdict(name, score))
         forms = [
             good,
             f"```json\n{good}\n```",
@@ -57,7 +57,7 @@ class Messy:
             json.dumps(verdict(name) | {"score": f"{score}/10"}),
         ]
         text = forms[number % len(forms)]
-        self.first.setdefault((found[1], leaf), text)
+        self.first.setdefault((found[1], leaf), text.replace(name, ""))
         return text
 
 
@@ -153,6 +153,7 @@ def test_a_provider_that_fails_leaves_no_published_score(server: ChatServer) -> 
         ('{"verdicts": [{"leaf": "b", "score": 4}, {"leaf": ["a"], "score": 9}]}', (0, 4)),
         ('{"verdicts": 5}', (0, 0)),
         ("Both are worth 6 points.", (6, 6)),
+        ('```json\n{"verdicts": [{"leaf": "cp1-2", "score": 9}]}\n```', (9, 9)),
     ],
 )
 def test_of_a_reply_for_several_leaves_each_verdict_is_read_as_a_reply(

@@ -19,6 +19,7 @@ SCALE = tuple(range(11))
 VERDICTS = "verdicts"
 _FIELDS = ("leaf", "used", "reason", "score")
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+_NAMED = re.compile(r'"leaf"\s*:\s*"[^"]*"')
 _SHOWN = 200
 
 
@@ -79,16 +80,28 @@ def read_reply(
 def read_published(text: str, leaves: Sequence[str], *, several: bool) -> dict[str, float]:
     """The score of every leaf as the published evaluator reads it in the raw reply.
 
-    It asks for one leaf at a time. Of a reply for several, each verdict is read as a reply of its
-    own, and a leaf without one as a reply without a score.
+    It asks for one leaf at a time and gives it no name, so digits of ours are taken out. Of a reply
+    for several, each verdict is read as a reply of its own, and a leaf without one as a reply
+    without a score.
     """
     entries = _listed_entries(text) if several else None
     if entries is None:
-        return dict.fromkeys(leaves, parse_reply(text).score)
+        return dict.fromkeys(leaves, parse_reply(_without_names(text, leaves)).score)
     own = {
         leaf: next((entry for entry in entries if entry.get("leaf") == leaf), {}) for leaf in leaves
     }
-    return {leaf: parse_reply(json.dumps(entry)).score for leaf, entry in own.items()}
+    return {
+        leaf: parse_reply(_without_names(json.dumps(entry), leaves)).score
+        for leaf, entry in own.items()
+    }
+
+
+def _without_names(text: str, leaves: Sequence[str]) -> str:
+    """The reply without the names of leaves, and without the field for one; JSON stays JSON."""
+    text = _NAMED.sub('"leaf": ""', text)
+    for leaf in leaves:
+        text = re.sub(rf"(?<!\w){re.escape(leaf)}(?!\w)", "", text)
+    return text
 
 
 def _listed_entries(text: str) -> list[dict[str, Any]] | None:
