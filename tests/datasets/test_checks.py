@@ -239,7 +239,7 @@ def workflow_checks(tmp_path: Path, task: dict[str, Any]) -> list[str]:
         ({}, []),
         ({"sub_tasks": []}, ["no-checkpoints"]),
         ({"sub_tasks": [checkpoint("a", requirements=" ")]}, ["leaf-without-requirement"]),
-        ({"sub_tasks": [checkpoint("a"), checkpoint("a")]}, ["checkpoint-twice"]),
+        ({"sub_tasks": [checkpoint("a", checkpoint("a"))]}, ["checkpoint-twice"]),
         ({"sub_tasks": [checkpoint("a", weight=0)]}, ["weight-zero"]),
         ({"workflow_category_6class": "Gardening"}, ["category-unknown"]),
         ({"files": [{"path": "a.jpg", "type": "video"}]}, ["type-disagrees"]),

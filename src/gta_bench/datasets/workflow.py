@@ -1,5 +1,6 @@
 """GTA-Workflow's released layout (`end.json`) as records."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def load_workflow(root: Path) -> WorkflowDataset:
         check_task_id(task, file=file)
         entry = parse(ReleasedWorkflowTask, raw, file=file, task=task)
         files = _all_files(entry)
-        tasks[task] = WorkflowTask(
+        tasks[task] = made = WorkflowTask(
             id=task,
             request=_request(entry.dialogs, file=file, task=task),
             category=entry.workflow_category_6class,
@@ -50,6 +51,7 @@ def load_workflow(root: Path) -> WorkflowDataset:
             attachments=attachments(files, file=file, task=task),
             checkpoints=tuple(_checkpoints(entry.sub_tasks)),
         )
+        _require_different(made, file=file)
         findings += bare_string_findings(files, file=file, task=task)
         findings += unknown_key_findings(entry, file=file, task=task)
         findings += _resource_findings(entry, file=file, task=task)
@@ -93,6 +95,13 @@ def _resource_findings(entry: ReleasedWorkflowTask, *, file: str, task: str) -> 
             field="dialogs.0.resources",
             message="names other files than `files`; all of them are attached.",
         )
+
+
+def _require_different(task: WorkflowTask, *, file: str) -> None:
+    """Two leaves of one name would share a verdict."""
+    for name, count in Counter(leaf.id for leaf in task.leaves()).items():
+        if count > 1:
+            raise DatasetError(f"{count} leaves have this id.", file=file, task=task.id, field=name)
 
 
 def _checkpoints(nodes: Sequence[ReleasedCheckpoint]) -> Iterator[Checkpoint]:
