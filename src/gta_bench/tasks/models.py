@@ -56,7 +56,8 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             memoize=False,
             **args,
         )
-        _count_retries(model)
+        if budget.max_retries == 0:
+            _ask_once(model)
         return model
     except (PrerequisiteError, ImportError) as exc:
         raise EnvironmentProblem(
@@ -74,8 +75,8 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
         raise UsageError(_refused(chosen, open_model(without, budget), str(exc))) from exc
 
 
-def _count_retries(model: Model) -> None:
-    """Leave all retries to the engine, which counts them: clients make some of their own."""
+def _ask_once(model: Model) -> None:
+    """Without the two retries that clients make by themselves."""
     api: Any = model.api
     if hasattr(getattr(api, "client", None), "max_retries"):
         api.model_args.setdefault("max_retries", 0)
