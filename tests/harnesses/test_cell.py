@@ -171,6 +171,7 @@ def test_a_lent_socket_answers_on_its_port(tmp_path: Path) -> None:
         refused = await cell.run(["python3", "-c", ask])
         assert refused.stdout in (b"\n", b""), "nobody listens yet: ended, or reset"
         async with await asyncio.start_unix_server(echo, cell.socket("echo")):
+            cell.socket("echo").chmod(0o666)
             return await cell.run(["python3", "-c", ask])
 
     assert inside(replace(plan(tmp_path), sockets=["echo"]), work).stdout == b"HELLO\n\n"

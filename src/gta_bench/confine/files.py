@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 CHUNK = 1 << 20
+DEEPEST = 64  # folders below a job's own that are kept
 
 
 class NotRegularError(OSError):
@@ -104,6 +105,38 @@ def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
         if size > most_bytes or count > most_files:
             break
     return Usage(size, count)
+
+
+def give(folder: Path, user: int | None) -> None:
+    """Let a job's user write to a folder of ours; None where that is who we are."""
+    if user is not None:
+        os.chown(folder, user, user, follow_symlinks=False)
+
+
+def take_back(root: Path, owner: os.stat_result) -> None:
+    """Give a folder and all in it to that owner, with plain rights; nobody may write meanwhile.
+
+    No bit of the mode that a job chose is kept. What lies too deep for anybody to read is removed.
+    """
+    os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    with open_folder(root) as top:
+        _take_back(top, owner, DEEPEST)
+
+
+def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
+    for name in _names(folder):
+        about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if (about.st_uid, about.st_gid) != (owner.st_uid, owner.st_gid):
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISREG(about.st_mode):
+            os.chmod(name, 0o644, dir_fd=folder)
+        elif stat.S_ISDIR(about.st_mode):
+            os.chmod(name, 0o755, dir_fd=folder)
+            if deeper:
+                with open_folder(name, within=folder) as below:
+                    _take_back(below, owner, deeper - 1)
+            else:
+                remove_tree(Path(f"/proc/self/fd/{folder}", name))
 
 
 def remove_tree(root: Path) -> None:
