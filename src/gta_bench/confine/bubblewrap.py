@@ -8,6 +8,7 @@ right to become another user, and does so before any foreign code runs (`Orders.
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import gta_bench
 from gta_bench.confine.inside import seccomp
 from gta_bench.confine.users import NOBODY
+from gta_bench.errors import EnvironmentProblem
 
 # Besides /usr: how programs find libraries, fonts and each other. No accounts, no host names.
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -81,6 +83,8 @@ def _filter() -> bytes:
 
 def build(walls: Walls, filter_: int) -> list[str]:
     """The command that stands up the walls; what runs inside is appended."""
+    if walls.user is not None:
+        _require_readable(walls.binds)
     argv = [shutil.which("bwrap") or "bwrap", *_who(walls.user)]
     argv += ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     argv += [] if walls.network else ["--unshare-net"]
@@ -103,6 +107,21 @@ def build(walls: Walls, filter_: int) -> list[str]:
         argv += ["--setenv", name, value]
     # `/dev` is memory that bubblewrap gives no size.
     return [*argv, "--chdir", walls.cwd, "--remount-ro", "/", "--remount-ro", "/dev", "--"]
+
+
+def _require_readable(binds: Sequence[Bind]) -> None:
+    """Whoever is not root inside must be able to read what root lends."""
+    for bind in binds:
+        try:
+            mode = Path(bind.source).stat().st_mode
+        except OSError:  # bubblewrap says so
+            continue
+        needed = 0o5 if stat.S_ISDIR(mode) else 0o4
+        if not (bind.writable or bind.optional) and mode & needed != needed:
+            raise EnvironmentProblem(
+                f"{bind.source} can be read by its owner alone, and root's jail is not root: "
+                f"`chmod -R o+rX {bind.source}`, or run as an ordinary user."
+            )
 
 
 def _who(user: int | None) -> list[str]:

@@ -96,6 +96,7 @@ class Workspace:
         space = cls(root.resolve(strict=True), quota or Quota())
         for name in (*FOLDERS, PARTIAL):
             (space.root / name).mkdir(exist_ok=True)
+        (space.root / "inputs").chmod(0o755)  # root's harness is another user
         for path, source in attachments.items():
             space._attach(path, source, follow=follow_links)
         return space

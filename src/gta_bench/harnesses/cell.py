@@ -301,9 +301,7 @@ def _ran(reply: dict[str, Any]) -> Ran:
     stop = reply["stopped"]
     if stop not in (None, "timeout", "output"):
         raise ValueError(f"stopped by {stop!r}")
-    stdout, stderr = (
-        base64.b64decode(reply[name], validate=True) for name in ("stdout", "stderr")
-    )
+    stdout, stderr = (base64.b64decode(reply[name], validate=True) for name in ("stdout", "stderr"))
     return Ran(int(reply["status"]), stdout, stderr, stop)
 
 
