@@ -118,25 +118,26 @@ def take_back(root: Path, owner: os.stat_result) -> None:
 
     No bit of the mode that a job chose is kept. What lies too deep for anybody to read is removed.
     """
-    os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    with suppress(PermissionError):  # what is not ours was not the job's to change either
+        os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        root.chmod(owner.st_mode & 0o777)
     with open_folder(root) as top:
         _take_back(top, owner, DEEPEST)
 
 
 def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
     for name in _names(folder):
-        about = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if (about.st_uid, about.st_gid) != (owner.st_uid, owner.st_gid):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        is_folder = stat.S_ISDIR(mode)
+        with suppress(PermissionError):
             os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISREG(about.st_mode):
-            os.chmod(name, 0o644, dir_fd=folder)
-        elif stat.S_ISDIR(about.st_mode):
-            os.chmod(name, 0o755, dir_fd=folder)
-            if deeper:
-                with open_folder(name, within=folder) as below:
-                    _take_back(below, owner, deeper - 1)
-            else:
-                remove_tree(Path(f"/proc/self/fd/{folder}", name))
+            if is_folder or stat.S_ISREG(mode):
+                os.chmod(name, 0o755 if is_folder else 0o644, dir_fd=folder)
+        if is_folder and deeper:
+            with suppress(PermissionError), open_folder(name, within=folder) as below:
+                _take_back(below, owner, deeper - 1)
+        elif is_folder:
+            remove_tree(Path(f"/proc/self/fd/{folder}", name))
 
 
 def remove_tree(root: Path) -> None:
