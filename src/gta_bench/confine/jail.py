@@ -17,8 +17,9 @@ from gta_bench.confine import bubblewrap, files, outcomes, process, walls
 from gta_bench.confine.inside.protocol import READY, Request
 from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
+from gta_bench.confine.python import Python
 from gta_bench.confine.users import job_user
-from gta_bench.confine.walls import Job, Places, Python
+from gta_bench.confine.walls import Job, Places
 from gta_bench.errors import ToolError, ToolUnavailable
 
 Result = TypeVar("Result")

@@ -12,6 +12,7 @@ from gta_bench.confine import bubblewrap
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS, Bind, Walls
 from gta_bench.confine.inside.protocol import LandlockOrders, Orders, Profile
 from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.confine.python import Python
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 INSIDE = "gta_bench/confine/inside"
@@ -30,37 +31,6 @@ BOOT = (
     "from gta_bench.confine.inside.launch import main; "
     "del sys.path[0]; main(sys.argv[2])"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Python:
-    """The interpreter for snippets: where it lies and what must be visible for it to run."""
-
-    executable: str
-    roots: tuple[str, ...]
-
-    @classmethod
-    def current(cls) -> "Python":
-        """The interpreter that runs this program, in its virtual environment if it has one."""
-        prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-        return cls.at(sys.executable, prefixes)
-
-    @classmethod
-    def at(cls, executable: str, prefixes: Sequence[str]) -> "Python":
-        """An interpreter by its path and its prefixes (`sys.prefix`, `sys.base_prefix`, …)."""
-        roots = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in ("/", "/usr")]
-        for hop in _hops(Path(executable)):  # a chain of links may lead through other folders
-            if not any(hop.is_relative_to(root) for root in [*roots, "/usr"]):
-                roots.append(str(hop))
-        return cls(executable, tuple(roots))
-
-
-def _hops(file: Path) -> list[Path]:
-    hops = [file]
-    while hops[-1].is_symlink() and len(hops) < 10:
-        target = hops[-1].readlink()
-        hops.append(Path(os.path.normpath(hops[-1].parent / target)))
-    return hops
 
 
 @dataclass(frozen=True, slots=True)

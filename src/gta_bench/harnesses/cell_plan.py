@@ -10,8 +10,8 @@ from gta_bench.confine import bubblewrap, walls
 from gta_bench.confine.bubblewrap import Bind, Walls
 from gta_bench.confine.inside.protocol import Orders
 from gta_bench.confine.limits import MIB
+from gta_bench.confine.python import Python
 from gta_bench.confine.users import NOBODY
-from gta_bench.confine.walls import Python
 from gta_bench.records.run import Network
 
 Stop = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
