@@ -19,8 +19,8 @@ WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harne
 INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
 OPEN_NETWORK_FILES = (
-    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl"),
-    *("/etc/ca-certificates", "/etc/pki"),
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ca-certificates"),
+    *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust"),
 )
 OWN_FILES = ("passwd", "group", "hosts", "nsswitch.conf")
 
