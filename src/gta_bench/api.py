@@ -213,7 +213,7 @@ def run(
         judges=tuple(_judge_name(one, held) for one in judges),
         similarity=chosen_similarity(held.scoring),
     )
-    planned = plan_run(spec, resources, loaded)
+    planned = plan_run(spec, resources, loaded, out=folder)
     asked = model if isinstance(model, Model) else None
     named = [one for one in judges if isinstance(one, str)]
     judging = plan_judging(named, held) if named else None

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 
 class Attack(NamedTuple):
-    """One hostile snippet."""
+    """One hostile snippet; `kind` is the table that it stands in."""
 
     name: str
     outcome: str
     sees: str
     code: str
+    kind: str = ""
 
 
 # Landlock answers "cross-device" to a link out of a folder that it closed.
@@ -63,6 +64,8 @@ FILES = [
     ("reads its parent's environment", REFUSED, "got = open(f'/proc/{os.getppid()}/environ').read()"),
     ("reads its parent's memory", REFUSED, "got = open(f'/proc/{os.getppid()}/mem', 'rb').read(1)"),
     ("changes the kernel's settings", REFUSED, "open('/proc/sys/kernel/core_pattern', 'w').write('x')"),
+    ("makes a program that runs as its owner", DENIED, "open('s', 'w').close(); os.chmod('s', 0o4755)"),
+    ("makes one with its first breath", DENIED, "os.open('t', os.O_CREAT | os.O_WRONLY, 0o4755)"),
     ("enters a folder by handle", REFUSED, "fd = os.open('{folder}', os.O_RDONLY); os.fchdir(fd)"),
     ("fills shared memory", REFUSED, "open('/dev/shm/x', 'wb').write(bytes(100))"),
 ]  # fmt: skip
@@ -250,12 +253,22 @@ def _attack(name: str, outcome: str, sees: str, statements: str, *, plain: bool 
 
 def attacks(machine: str) -> list[Attack]:
     """The whole corpus for an architecture."""
-    table = [_attack(name, "error", sees, code) for name, sees, code in FILES + NETWORK + PROCESSES]
-    table += [_attack(name, "value", sees, code) for name, sees, code in KERNEL]
-    table += [_attack(name, outcome, sees, code) for name, outcome, sees, code in LIMITS + ENDINGS]
+    tables = {"files": FILES, "network": NETWORK, "processes": PROCESSES}
+    found = [
+        _attack(name, "error", sees, code)._replace(kind=kind)
+        for kind, table in tables.items()
+        for name, sees, code in table
+    ]
+    found += [
+        _attack(name, "value", sees, code)._replace(kind="kernel") for name, sees, code in KERNEL
+    ]
+    for kind, bounds in (("limits", LIMITS), ("endings", ENDINGS)):
+        found += [_attack(*row)._replace(kind=kind) for row in bounds]
     if machine == "x86_64":
-        table += [_attack(name, "crashed", "SIGSYS", code, plain=True) for name, code in X86_ONLY]
-    return table
+        for name, code in X86_ONLY:
+            attack = _attack(name, "crashed", "SIGSYS", code, plain=True)
+            found.append(attack._replace(kind="machine"))
+    return found
 
 
 def filled(attack: Attack, places: dict[str, str]) -> str:
@@ -264,3 +277,67 @@ def filled(attack: Attack, places: dict[str, str]) -> str:
     for name, value in places.items():
         code = code.replace("{" + name + "}", value)
     return code.replace("\0", "{").replace("\1", "}")
+
+
+# What a program comes to where it may start processes: nothing of it reaches beyond its own jail.
+# A pattern over the outcome and its words.
+FORKS = {
+    "forks": "value",
+    "starts a program": "value",
+    "becomes a program": "crashed",
+    "spawns a program": "value|crashed",
+    "uses multiprocessing": "value|crashed",
+    "runs a shell": "value: 0",
+    "reserves memory outside its own": "value: 3 OK",
+    "looks for open descriptors": r"value: \[0, 1, 2\]",
+    "forges a good reply": "error: OSError: .*Bad file descriptor",
+    "takes over the runner's functions": "crashed",
+}
+# What it comes to in namespaces of its own: it meets nobody but itself.
+ALONE = {
+    **FORKS,
+    "fills shared memory": "value",
+    "connects over TCP": "error: ConnectionRefusedError",
+    "listens on TCP": "value",
+    "sends UDP": "value",
+    "uses IPv6": "value",
+    "connects to a unix socket": "error: FileNotFoundError",
+    "connects to an abstract socket": "error: ConnectionRefusedError",
+    "makes a socket pair": "value",
+    "reaches the hypervisor (vsock)": "error: OSError: .*Address family not supported",
+    "opens netlink": "value",
+    "kills everybody": "error: ProcessLookupError|gone",
+    "kills its process group": "killed|crashed",
+    "leaves its process group": "value|error: PermissionError",
+    "has the kernel signal its parent": "value",
+    "picks the signal for that": "value",
+    "asks to outlive its parent": "value: 0 OK",
+    "reads every environment in /proc": "value: .*LANG",
+    # An ordinary user's bubblewrap is the same user; it has the same filter and nothing to give.
+    "reads its parent's environment": "error: PermissionError|value: LANG|value: $",
+    "reads its parent's memory": "error",
+    "kills its parent": "error: PermissionError|value|gone",
+    "kills process 1": "error: PermissionError|value",
+    "slows its parent down": "error|value",
+    "pins its parent to a processor": "error|value",
+}
+# A harness has a home and accounts of its own, and memory is bounded for all of it together.
+IN_CELL = {
+    **ALONE,
+    "reads /etc/passwd": r"value: harness:x:\d+:\d+::/home/harness:/bin/sh\n$",
+    "lists /home": r"value: \['harness'\]",
+    "raises its own limits": "value",
+    "calls the 32-bit kernel": "crashed",
+    "calls the x32 kernel": "crashed",
+}
+
+
+def expected(attack: Attack, kind: str, road: str) -> str:
+    """A pattern over the outcome and its words, for a kind of jail and a road into it."""
+    instead: dict[str, str] = {}
+    if road == "program":
+        instead = ALONE if kind == "bubblewrap" else FORKS
+    elif road == "cell":
+        instead = IN_CELL
+    usual = f"(?:{attack.outcome}): .*(?:{attack.sees.removeprefix('^')})"
+    return instead.get(attack.name, usual)

@@ -1,7 +1,8 @@
 """Runs every attack in one kind of jail and prints what came of it, as JSON.
 
 A program of its own, so that the tests can start it as another user:
-`python -m tests.confine.corpus bubblewrap`.
+`python -m tests.confine.corpus bubblewrap program`. The last word is the road: foreign code comes
+as a snippet, as a program or as a harness in its cell.
 """
 
 import asyncio
@@ -14,14 +15,40 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast
 
+from gta_bench.confine import files
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, JailKind, Limits
+from gta_bench.confine.limits import MIB, JailKind, Limits, ProgramResult
 from gta_bench.errors import ConfinedError, GtaError
+from gta_bench.harnesses.cell import Cell, CellGone, Ran
+from gta_bench.harnesses.cell_plan import Plan
+from tests.confine import survey
 from tests.confine.attacks import attacks, filled
+from tests.confine.survey import Survey
 
 SECRET = "planted-7f3a9c"
+
+
+Road = Literal["snippet", "program", "cell"]
+Tried = tuple[str, str]
+ROADS: tuple[Road, ...] = ("snippet", "program", "cell")
+# What a program runs after an attack; a snippet's driver does the same.
+REPORT = """
+import json
+try:
+    said = ["value", str(solution())]
+except BaseException as exc:
+    said = ["error", f"{type(exc).__name__}: {exc}"]
+print()
+print(json.dumps(said), flush=True)
+"""
+# A program answers with its outputs, and a cell's bounds have tests of their own.
+APPLY: dict[Road, tuple[str, ...]] = {
+    "snippet": ("files", "network", "processes", "kernel", "limits", "endings", "machine"),
+    "program": ("files", "network", "processes", "kernel", "machine"),
+    "cell": ("files", "network", "processes", "kernel", "machine"),
+}
 
 
 class Outcome(TypedDict):
@@ -38,6 +65,8 @@ class Results(TypedDict):
     """What the whole corpus came to."""
 
     outcomes: list[Outcome]
+    survey: Survey
+    set_id_left: list[str]
     left_behind: list[str]
     folders: list[str]
     secret_intact: bool
@@ -59,17 +88,92 @@ def marked_limits() -> Limits:
     )
 
 
-async def attack_once(jail: Jail, name: str, code: str, limits: Limits) -> Outcome:
-    start = time.monotonic()
+async def attack_snippet(jail: Jail, name: str, code: str, limits: Limits) -> Tried:
+    result = await jail.run_snippet(code, limits=limits)
+    return "value", str(result.value) + result.printed
+
+
+async def attack_program(jail: Jail, name: str, code: str, limits: Limits) -> Tried:
+    argv = [sys.executable, "-S", "-c", code + REPORT]
+    return reported(await jail.run_program(argv, limits=limits))
+
+
+def reported(done: ProgramResult | Ran) -> Tried:
+    """What a program says that it came to; the last line, for it may print as much as it likes."""
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
     try:
-        result = await jail.run_snippet(code, limits=limits)
-        outcome, words, kind = "value", str(result.value) + result.printed, result.report.jail
+        outcome, words = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        return "crashed", (done.stdout + done.stderr).decode("utf-8", "replace")
+    return outcome, words
+
+
+async def attack_once(jail: Jail, road: Road, name: str, code: str, limits: Limits) -> Outcome:
+    start, kind = time.monotonic(), jail.kind
+    attack = attack_snippet if road == "snippet" else attack_program
+    try:
+        outcome, words = await attack(jail, name, code, limits)
     except ConfinedError as exc:
         outcome, words, kind = exc.cause, str(exc), cast(JailKind, exc.jail)
     except GtaError as exc:
-        outcome, words, kind = type(exc).__name__, str(exc), jail.kind
+        outcome, words = type(exc).__name__, str(exc)
     seconds = time.monotonic() - start
     return {"name": name, "outcome": outcome, "words": words, "seconds": seconds, "jail": kind}
+
+
+async def look_around(jail: Jail, road: Road, places: dict[str, str], space: Path) -> Survey:
+    limits = Limits(wall_seconds=60, cpu_seconds=60)
+    if road == "snippet":
+        own = [] if jail.kind == "landlock" else ["/tmp"]
+        return survey_read((await jail.run_snippet(survey.code(places, own), limits=limits)).value)
+    own = ["/tmp", "/job", "/workspace", "/task", "/run/gta", "/etc", "/home/harness", "/var/tmp"]
+    source = survey.code(places, own)
+    if road == "program":
+        return survey_read((await attack_program(jail, "survey", source, limits))[1])
+    plan = cell_plan(space)
+    async with Cell(plan) as cell:
+        argv = [sys.executable, "-S", "-c", source + REPORT]
+        return survey_read(reported(await cell.run(argv, cwd="/workspace/outputs"))[1])
+
+
+def survey_read(text: str | bytes) -> Survey:
+    return cast(Survey, json.loads(text))
+
+
+async def attack_cell(jobs: Path, codes: dict[str, str]) -> list[Outcome]:
+    """Every attack in one cell, and in a new one where an attack ended it."""
+    outcomes: list[Outcome] = []
+    waiting = list(codes)
+    while waiting:
+        async with Cell(cell_plan(jobs)) as cell:
+            while waiting:
+                name = waiting.pop(0)
+                start = time.monotonic()
+                argv = [sys.executable, "-S", "-c", codes[name] + REPORT]
+                try:
+                    outcome, words = reported(await cell.run(argv, seconds=10))
+                except CellGone:
+                    outcome, words = "gone", ""
+                seconds = time.monotonic() - start
+                outcomes.append(
+                    {
+                        "name": name,
+                        "outcome": outcome,
+                        "words": words,
+                        "seconds": seconds,
+                        "jail": "bubblewrap",
+                    }
+                )
+                if outcome == "gone":
+                    break
+    return outcomes
+
+
+def cell_plan(jobs: Path) -> Plan:
+    space = Path(tempfile.mkdtemp(dir=jobs))
+    for name in ("inputs", "outputs"):
+        (space / name).mkdir()
+    return Plan(inputs=space / "inputs", outputs=space / "outputs", network="tools")
 
 
 def processes_with(mark: str) -> list[str]:
@@ -108,7 +212,7 @@ def plant(folder: Path, stack: ExitStack) -> dict[str, str]:
     return {"secret": str(secret), "folder": str(folder), "port": port, "name": name}
 
 
-async def run_corpus(kind: JailKind) -> Results:
+async def run_corpus(kind: JailKind, road: Road) -> Results:
     limits = marked_limits()
     os.environ["OPENAI_API_KEY"] = f"sk-{SECRET}"
     os.environ["GTA_PLANTED"] = SECRET
@@ -120,15 +224,31 @@ async def run_corpus(kind: JailKind) -> Results:
         jobs.mkdir()
         places = plant(folder, stack)
         jail = stack.enter_context(Jail(kind, slots=4, temporary=jobs))
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(attack_once(jail, attack.name, filled(attack, places), limits))
-                for attack in attacks(os.uname().machine)
-            ]
+        codes = {
+            attack.name: filled(attack, places)
+            for attack in attacks(os.uname().machine)
+            if attack.kind in APPLY[road]
+        }
+        if road == "cell":
+            outcomes = await attack_cell(temporary, codes)
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(attack_once(jail, road, name, code, limits))
+                    for name, code in codes.items()
+                ]
+            outcomes = [task.result() for task in tasks]
+        found = await look_around(jail, road, places, temporary)
         good = await jail.run_snippet("def solution():\n    return 6 * 7", limits=limits)
         secret = Path(places["secret"])
         return {
-            "outcomes": [task.result() for task in tasks],
+            "outcomes": outcomes,
+            "survey": found,
+            "set_id_left": [
+                entry.path
+                for entry in files.walk(temporary)
+                if entry.stat(follow_symlinks=False).st_mode & 0o6000
+            ],
             "left_behind": wait_until_gone(str(limits.memory_bytes)),
             "folders": [path.name for path in jobs.iterdir()],
             "secret_intact": secret.read_text(encoding="utf-8") == SECRET
@@ -141,4 +261,5 @@ async def run_corpus(kind: JailKind) -> Results:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run_corpus(cast(JailKind, sys.argv[1])))))
+    wanted = cast(JailKind, sys.argv[1]), cast(Road, sys.argv[2])
+    print(json.dumps(asyncio.run(run_corpus(*wanted))))

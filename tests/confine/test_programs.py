@@ -10,7 +10,7 @@ import pytest
 
 from gta_bench.confine.jail import Argv, Jail
 from gta_bench.confine.limits import MIB, Limits, ProgramResult
-from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
+from gta_bench.errors import ConfinedError, EnvironmentProblem, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, wait_until_gone
 from tests.confine.users import USERS, run_as
 
@@ -89,9 +89,17 @@ class TestFiles:
 
     def test_folders_of_the_host_can_be_lent(self, jail: Jail, tmp_path: Path) -> None:
         (tmp_path / "settings").write_bytes(b"lent")
+        tmp_path.chmod(0o755)
         argv = ["cat", str(tmp_path / "settings")]
         assert run(jail, argv).report.exit_status != 0
         assert run(jail, argv, readable=[tmp_path]).stdout == b"lent"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's jail is that user")
+    @pytest.mark.parametrize("jail", ["bubblewrap"], indirect=True)
+    def test_what_only_root_can_read_is_not_lent(self, jail: Jail, tmp_path: Path) -> None:
+        tmp_path.chmod(0o700)
+        with pytest.raises(EnvironmentProblem, match=r"read by its owner alone.*chmod -R o\+rX"):
+            run(jail, ["true"], readable=[tmp_path])
 
 
 class TestTalk:
@@ -213,22 +221,20 @@ class TestLimits:
         assert shell(jail, f"sleep {mark} & echo done").stdout == b"done\n"
         assert wait_until_gone(mark) == []
 
-    if os.geteuid() != 0:  # the kernel does not count root's processes
-
-        def test_a_fork_bomb_is_survived(self, jail: Jail) -> None:
-            limits = Limits(wall_seconds=1.5, cpu_seconds=1, processes=30)
-            code = (
-                "import os, time\n"
-                "for _ in range(200):\n"
-                "    try:\n"
-                "        os.fork()\n"
-                "    except OSError:\n"
-                "        print('no more', flush=True)\n"
-                "        time.sleep(9)\n"
-            )
-            with pytest.raises(ConfinedError, match="stopped after"):
-                run(jail, [sys.executable, "-S", "-c", code], limits=limits)
-            assert run(jail, ["true"]).succeeded
+    def test_a_fork_bomb_is_survived(self, jail: Jail) -> None:
+        limits = Limits(wall_seconds=1.5, cpu_seconds=1, processes=30)
+        code = (
+            "import os, time\n"
+            "for _ in range(200):\n"
+            "    try:\n"
+            "        os.fork()\n"
+            "    except OSError:\n"
+            "        print('no more', flush=True)\n"
+            "        time.sleep(9)\n"
+        )
+        with pytest.raises(ConfinedError, match="stopped after"):
+            run(jail, [sys.executable, "-S", "-c", code], limits=limits)
+        assert run(jail, ["true"]).succeeded
 
     def test_processor_time_is_bounded(self, jail: Jail) -> None:
         error = failure(jail, "while :; do :; done", limits=Limits(wall_seconds=60, cpu_seconds=1))

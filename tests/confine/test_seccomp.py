@@ -137,6 +137,21 @@ class TestEveryProfile:
         assert judge(profile, machine, number, 0, 0x5412) == seccomp.refuse(errno.ENOTTY)
         assert judge(profile, machine, number, 0, 0x5401) == seccomp.ALLOW
 
+    def test_no_file_is_made_with_the_rights_of_its_maker(
+        self, profile: Profile, machine: str
+    ) -> None:
+        no, creat, tmpfile = seccomp.refuse(errno.EPERM), 0o101, 0o20200001
+        for mode in (0o4755, 0o2755, 0o6000):
+            for flags in (creat, tmpfile):
+                assert judge(profile, machine, call(machine, "openat"), 0, 0, flags, mode) == no
+            assert judge(profile, machine, call(machine, "mknodat"), 0, 0, mode) == no
+            assert judge(profile, machine, call(machine, "fchmod"), 3, mode) == no
+            assert judge(profile, machine, call(machine, "fchmodat"), 0, 0, mode) == no
+        openat = call(machine, "openat")
+        assert judge(profile, machine, openat, 0, 0, creat, 0o1777) == seccomp.ALLOW
+        assert judge(profile, machine, openat, 0, 0, 0, 0o4755) == seccomp.ALLOW, "no mode at all"
+        assert judge(profile, machine, call(machine, "openat2")) == seccomp.refuse(errno.ENOSYS)
+
 
 @pytest.mark.parametrize("machine", MACHINES)
 class TestDifferences:
@@ -147,6 +162,9 @@ class TestDifferences:
         assert judge("program", machine, number, fork) == seccomp.ALLOW
         refused = judge("program", machine, number, fork, forks=False)
         assert refused == seccomp.refuse(errno.EPERM)
+
+    def test_programs_in_namespaces_change_other_rights(self, machine: str) -> None:
+        assert judge("program", machine, call(machine, "fchmod"), 3, 0o1777) == seccomp.ALLOW
 
     def test_programs_without_forks_can_still_be_started(self, machine: str) -> None:
         execve = call(machine, "execve")

@@ -10,7 +10,7 @@ import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, Limits, SnippetResult
-from gta_bench.confine.walls import Python
+from gta_bench.confine.python import Python
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, processes_with, wait_until_gone
 from tests.confine.users import environment
@@ -254,11 +254,12 @@ def finish(names):
 
 
 class TestInterpreter:
-    def test_the_current_one_needs_its_own_and_its_base_folder(self) -> None:
+    def test_of_the_current_one_its_library_is_shown_and_not_its_prefix(self) -> None:
         python = Python.current()
         assert python.executable == sys.executable
         for prefix in {sys.prefix, sys.base_prefix} - {"/usr"}:
-            assert prefix in python.roots
+            assert prefix not in python.roots
+            assert f"{prefix}/bin" in python.roots
 
     def test_links_through_other_folders_are_followed(self, tmp_path: Path) -> None:
         real = tmp_path / "real" / "bin" / "python3"
@@ -271,7 +272,8 @@ class TestInterpreter:
         venv.parent.mkdir(parents=True)
         venv.symlink_to(middle)
         prefixes = [str(tmp_path / "venv"), str(tmp_path / "real")]
-        assert Python.at(str(venv), prefixes).roots == (*prefixes, str(middle))
+        own = [f"{prefix}/bin" for prefix in prefixes]
+        assert Python.at(str(venv), prefixes).roots == (*own, str(middle))
 
     def test_the_whole_file_system_is_never_a_prefix(self) -> None:
         assert Python.at("/usr/bin/python3", ["/", "/usr"]).roots == ()

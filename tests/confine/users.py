@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-NOBODY = 65534
+ORDINARY = 1000
 
 USERS = ("this user", "unprivileged") if os.geteuid() == 0 else ("this user",)
 
@@ -27,9 +27,9 @@ def environment() -> dict[str, str]:
     }
 
 
-def as_nobody(arguments: list[str]) -> list[str]:
+def as_ordinary(arguments: list[str]) -> list[str]:
     # `env` between: setpriv itself still starts its program with root's right to pass any folder.
-    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
+    drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "env"]
     return [*drop, *arguments]
 
 
@@ -42,7 +42,7 @@ def python_for(user: str) -> tuple[str, ...] | None:
     if user == "this user":
         return (sys.executable,)
     for candidate in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-        command = as_nobody([candidate])
+        command = as_ordinary([candidate])
         check = [*command, "-c", "import pydantic, pytest, gta_bench, tests.confine.users"]
         try:
             done = subprocess.run(check, env=environment(), capture_output=True, check=False)

@@ -149,3 +149,15 @@ async def slow(task: AgentTask) -> str:
 
     await asyncio.sleep(60)
     return "never"
+
+
+async def curious(task: AgentTask) -> str:
+    """Answers with all that Inspect tells it about the sample."""
+    from inspect_ai.log._samples import sample_active
+    from inspect_ai.solver._task_state import sample_state
+
+    state, active = sample_state(), sample_active()
+    assert state is not None and active is not None
+    sample = active.sample
+    known = [state.target.text, state.metadata, sample.target, sample.metadata, state.store]
+    return repr(known)

@@ -1,6 +1,7 @@
 """The cell itself: what it bounds, and what it says when it cannot be made."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from inspect_ai.util import SandboxUserUnsupportedError
 
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses.cell import Cell, CellGone, Ran
+from gta_bench.harnesses.cell import Cell, CellGone, Ran, _Waiting
 from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.harnesses.sandbox import CellSandbox
 from gta_bench.records.run import Network
@@ -171,6 +172,71 @@ def test_a_lent_socket_answers_on_its_port(tmp_path: Path) -> None:
         refused = await cell.run(["python3", "-c", ask])
         assert refused.stdout in (b"\n", b""), "nobody listens yet: ended, or reset"
         async with await asyncio.start_unix_server(echo, cell.socket("echo")):
+            cell.socket("echo").chmod(0o666)
             return await cell.run(["python3", "-c", ask])
 
     assert inside(replace(plan(tmp_path), sockets=["echo"]), work).stdout == b"HELLO\n\n"
+
+
+OVER = """
+try:
+    open("/proc/2/mem", "r+b")
+except OSError as exc:
+    print(exc.strerror)
+"""
+
+
+def test_the_first_process_cannot_be_taken_over(tmp_path: Path) -> None:
+    """A harness wrote into its memory and spoke to the host in its name."""
+    ran = inside(plan(tmp_path), lambda cell: cell.run(["python3", "-c", OVER]))
+    assert ran.stdout == b"Permission denied\n", ran.stderr
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (1 << 32) - 1,
+        b"[]",
+        b"[" * 5000,
+        b"\xff",
+        b'{"id": []}',
+        b'{"id": 1}',
+        b'{"id": 1, "status": "x", "stdout": "", "stderr": "", "stopped": null}',
+        b'{"id": 1, "status": 0, "stdout": "#", "stderr": "", "stopped": null}',
+        b'{"id": 1, "status": 0, "stdout": "", "stderr": "", "stopped": "cost"}',
+    ],
+)
+def test_what_no_first_process_says_ends_the_cell(said: bytes | int, tmp_path: Path) -> None:
+    """A length of four bytes was believed: the host's process grew by 2.9 GB."""
+
+    async def work() -> None:
+        cell, reader = Cell(plan(tmp_path)), asyncio.StreamReader()
+        reply: asyncio.Future[Ran] = asyncio.get_running_loop().create_future()
+        cell._waiting[1] = _Waiting(reply, 10_000)
+        text = b"" if isinstance(said, int) else said
+        length = said if isinstance(said, int) else len(said)
+        reader.feed_data(length.to_bytes(4, "big") + text)
+        await asyncio.wait_for(cell._listen(reader), 10)
+        with pytest.raises(CellGone):
+            await reply
+        await cell.close()
+
+    asyncio.run(work())
+
+
+def test_outputs_come_back_with_plain_rights(tmp_path: Path) -> None:
+    script = (
+        "cd outputs; echo a > plain; echo b > shut; chmod 000 shut; mkdir shut-folder;"
+        "echo c > shut-folder/c; chmod 000 shut-folder; ln -s /etc/passwd link; mkfifo pipe;"
+        "chmod 4755 plain; chmod 1777 .;"
+        "i=0; while [ $i -lt 80 ]; do mkdir d; cd d; i=$((i+1)); done"
+    )
+    inside(plan(tmp_path), lambda cell: cell.run(["sh", "-c", script]))
+    outputs = tmp_path / "outputs"
+    found = {str(path.relative_to(outputs)): path.lstat() for path in outputs.rglob("*")}
+    assert {about.st_uid for about in found.values()} == {outputs.stat().st_uid} == {os.geteuid()}
+    modes = {name: about.st_mode & 0o7777 for name, about in found.items() if name[0] in "ps"}
+    modes.pop("pipe")
+    assert modes == {"plain": 0o644, "shut": 0o644, "shut-folder": 0o755, "shut-folder/c": 0o644}
+    assert outputs.stat().st_mode & 0o7777 == 0o755
+    assert 60 < sum(name.startswith("d") for name in found) < 70, "the depth is bounded"

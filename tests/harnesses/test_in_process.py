@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
+from gta_bench.records.dialogue import CallTurn
 from gta_bench.records.run import Limits
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.units import AtomicUnit
@@ -152,3 +153,16 @@ def test_time_and_cost_are_all_that_bounds_an_agent_in_this_process() -> None:
     limits = CellLimits(seconds=9, cost_usd=2)
     harness = Harness(kind="bridged", target="m:f", network="open", limits=limits)
     assert harness.bounds == Limits(seconds=9, cost_usd=2)
+
+
+def test_an_agent_does_not_find_the_reference_in_its_sample(
+    atomic_dir: Path, tmp_path: Path
+) -> None:
+    """It answered with the target that Inspect's sample had."""
+    unit = work("curious", atomic_dir, tmp_path / "run")
+    assert unit.task.steps, "the log has the reference"
+    told = unit.answer or ""
+    assert told.startswith("['', {}, '', None")
+    calls = [step.call.name for step in unit.task.steps if isinstance(step, CallTurn)]
+    assert calls
+    assert not any(name in told for name in calls)

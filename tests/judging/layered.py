@@ -3,9 +3,10 @@
 import os
 import sys
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
-from gta_bench.confine.walls import Python
+from gta_bench.confine.python import Python
 
 # All that the readers in the jail import, pandoc's package among them.
 PACKAGES = (
@@ -31,4 +32,5 @@ def layered_python(folder: Path, *, without: str) -> Python:
     (folder / "pyvenv.cfg").write_text(f"home = {home}\n", encoding="utf-8")
     (own / "below.pth").write_text(f"{below}\n", encoding="utf-8")
     seen = [str(below / name) for name in PACKAGES if name != without and (below / name).exists()]
-    return Python.at(str(executable), [str(folder), sys.base_prefix, *seen])
+    made = Python.at(str(executable), [str(folder), sys.base_prefix])
+    return replace(made, roots=(*made.roots, *seen))

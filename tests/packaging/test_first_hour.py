@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pytest
 
 from gta_bench.harnesses.choice import free_port
-from tests.confine.users import NOBODY, as_nobody
+from tests.confine.users import ORDINARY, as_ordinary
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import ALL
 from tests.docs.test_console_blocks import pattern, write_files, write_results
@@ -71,7 +71,7 @@ class Newcomer:
     def __init__(self, folder: Path, wheel: Path, data: Path, servers: Mapping[str, str]) -> None:
         self.home, self.environment = folder / "home", folder / "venv"
         self.home.mkdir()
-        os.chown(self.home, NOBODY, NOBODY)
+        os.chown(self.home, ORDINARY, ORDINARY)
         self._wheel, self._servers = wheel, servers
         self._variables = {
             "HOME": str(self.home),
@@ -92,7 +92,7 @@ class Newcomer:
         if settings.exists():
             settings.write_text(self._with_servers(settings.read_text("utf-8")), "utf-8")
         for path in (self.home, *self.home.rglob("*")):
-            os.chown(path, NOBODY, NOBODY)
+            os.chown(path, ORDINARY, ORDINARY)
 
     def _with_servers(self, text: str) -> str:
         for named, real in self._servers.items():
@@ -106,14 +106,14 @@ class Newcomer:
     def runs(self, words: list[str]) -> tuple[int, str]:
         own = [self._with_servers(word) for word in words]
         done = subprocess.run(
-            as_nobody(own), cwd=self.home, env=self._variables, capture_output=True, text=True
+            as_ordinary(own), cwd=self.home, env=self._variables, capture_output=True, text=True
         )
         return done.returncode, done.stdout + done.stderr
 
     def looks(self, words: list[str]) -> str:
         """A viewer, until it says where it is; then Ctrl-C."""
         process = subprocess.Popen(
-            as_nobody(words),
+            as_ordinary(words),
             cwd=self.home,
             env=self._variables,
             stdout=subprocess.PIPE,

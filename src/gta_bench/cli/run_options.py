@@ -283,7 +283,7 @@ def plan_runs(
             judges=judges,
             similarity=chosen_similarity(settings.scoring),
         )
-        runs.append(PlannedRun(target, plan_run(spec, resources, loaded), resources))
+        runs.append(PlannedRun(target, plan_run(spec, resources, loaded, out=target), resources))
     if plain and mode != "step" and product is None:
         used = {name for task in chosen for name in own_tools(loaded, loaded.tasks[task])}
         tell_missing_tools(used, settings)

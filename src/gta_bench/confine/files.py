@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 CHUNK = 1 << 20
+DEEPEST = 64  # folders below a job's own that are kept
 
 
 class NotRegularError(OSError):
@@ -104,6 +105,39 @@ def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
         if size > most_bytes or count > most_files:
             break
     return Usage(size, count)
+
+
+def give(folder: Path, user: int | None) -> None:
+    """Let a job's user write to a folder of ours; None where that is who we are."""
+    if user is not None:
+        os.chown(folder, user, user, follow_symlinks=False)
+
+
+def take_back(root: Path, owner: os.stat_result) -> None:
+    """Give a folder and all in it to that owner, with plain rights; nobody may write meanwhile.
+
+    No bit of the mode that a job chose is kept. What lies too deep for anybody to read is removed.
+    """
+    with suppress(PermissionError):  # what is not ours was not the job's to change either
+        os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        root.chmod(owner.st_mode & 0o777)
+    with open_folder(root) as top:
+        _take_back(top, owner, DEEPEST)
+
+
+def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
+    for name in _names(folder):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        is_folder = stat.S_ISDIR(mode)
+        with suppress(PermissionError):
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+            if is_folder or stat.S_ISREG(mode):
+                os.chmod(name, 0o755 if is_folder else 0o644, dir_fd=folder)
+        if is_folder and deeper:
+            with suppress(PermissionError), open_folder(name, within=folder) as below:
+                _take_back(below, owner, deeper - 1)
+        elif is_folder:
+            remove_tree(Path(f"/proc/self/fd/{folder}", name))
 
 
 def remove_tree(root: Path) -> None:

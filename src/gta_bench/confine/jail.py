@@ -8,16 +8,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Self, TypeVar
 
-from gta_bench.confine import files, outcomes, process, walls
+from gta_bench.confine import bubblewrap, files, outcomes, process, walls
 from gta_bench.confine.inside.protocol import READY, Request
 from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
-from gta_bench.confine.walls import Job, Places, Python
+from gta_bench.confine.python import Python
+from gta_bench.confine.users import job_user
+from gta_bench.confine.walls import Job, Places
 from gta_bench.errors import ToolError, ToolUnavailable
 
 Result = TypeVar("Result")
@@ -86,8 +88,16 @@ class Jail:
         wanted = limits or Limits()
 
         def run(cancelled: threading.Event) -> SnippetResult:
-            with self._folder() as folder:
-                job = Job(folder=folder, limits=wanted, argv=None, environment={}, readable=())
+            user = job_user(self.kind)
+            with self._folder(user) as folder:
+                job = Job(
+                    folder=folder,
+                    limits=wanted,
+                    argv=None,
+                    environment={},
+                    readable=(),
+                    user=user,
+                )
                 ended = self._run(job, json.dumps(request).encode(), cancelled)
                 return outcomes.snippet_result(ended, kind=self.kind, limits=wanted, label=label)
 
@@ -115,7 +125,8 @@ class Jail:
         label = argv[0] if isinstance(argv, Sequence) else "The program"
 
         def run(cancelled: threading.Event) -> ProgramResult:
-            with self._folder() as folder:
+            user = job_user(self.kind)
+            with self._folder(user) as folder:
                 _stage(inputs or {}, folder / "inputs")
                 job = Job(
                     folder=folder,
@@ -124,6 +135,7 @@ class Jail:
                     environment=environment or {},
                     readable=[str(path) for path in readable],
                     forks=allow_fork,
+                    user=user,
                 )
                 job = replace(job, argv=_argv(argv, walls.places(self.kind, job)))
                 ended = self._run(job, stdin, cancelled)
@@ -141,7 +153,6 @@ class Jail:
         return await self._in_thread(run)
 
     def _run(self, job: Job, stdin: bytes, cancelled: threading.Event) -> process.Ended:
-        command = walls.command(self.kind, job, self._python)
         limits = job.limits
         own_disk = self.kind == "bubblewrap" and job.argv is None
         bounds = process.Bounds(
@@ -154,26 +165,34 @@ class Jail:
             cancelled=cancelled,
         )
         try:
-            return process.run(
-                command.argv,
-                stdin=stdin,
-                environment=command.environment,
-                cwd=command.cwd,
-                bounds=bounds,
-            )
+            with ExitStack() as stack:
+                walled = self.kind == "bubblewrap"
+                filter_ = stack.enter_context(bubblewrap.filter_file()) if walled else None
+                command = walls.command(self.kind, job, self._python, filter_)
+                return process.run(
+                    command.argv,
+                    stdin=stdin,
+                    environment=command.environment,
+                    cwd=command.cwd,
+                    bounds=bounds,
+                    descriptors=() if filter_ is None else (filter_,),
+                )
         except OSError as exc:
             raise ToolUnavailable(
-                f"The jail cannot start {command.argv[0]!r}: {exc.strerror}.",
+                f"The jail cannot start {exc.filename!r}: {exc.strerror}.",
                 mend="`gta doctor` shows what the jail needs.",
             ) from exc
 
     @contextmanager
-    def _folder(self) -> Iterator[Path]:
+    def _folder(self, user: int | None) -> Iterator[Path]:
         """A folder of our own for one job, gone afterwards whatever was done in it."""
         folder = Path(tempfile.mkdtemp(prefix="gta-jail-", dir=self._temporary))
         try:
             for part in ("inputs", "work", "scratch"):
                 (folder / part).mkdir()
+            (folder / "inputs").chmod(0o755)
+            for place in (folder, folder / "work", folder / "scratch"):
+                files.give(place, user)
             yield folder
         finally:
             files.remove_tree(folder)
@@ -214,6 +233,7 @@ def _stage(inputs: Mapping[str, bytes | Path], folder: Path) -> None:
             raise ToolError(f"{shown(name)} is not a plain file name.")
         if isinstance(source, bytes):
             (folder / name).write_bytes(source)
-            continue
-        with files.open_regular(source) as original, (folder / name).open("xb") as copy:
-            shutil.copyfileobj(original, copy, files.CHUNK)
+        else:
+            with files.open_regular(source) as original, (folder / name).open("xb") as copy:
+                shutil.copyfileobj(original, copy, files.CHUNK)
+        (folder / name).chmod(0o644)

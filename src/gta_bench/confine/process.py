@@ -108,12 +108,18 @@ class _Streams:
 
 
 def run(
-    argv: Sequence[str], *, stdin: bytes, environment: Mapping[str, str], cwd: str, bounds: Bounds
+    argv: Sequence[str],
+    *,
+    stdin: bytes,
+    environment: Mapping[str, str],
+    cwd: str,
+    bounds: Bounds,
+    descriptors: Sequence[int] = (),
 ) -> Ended:
     """Run a program to its end, or to ours. Blocks: call it in a thread of its own.
 
     The thread that starts a child must outlive it, because the child dies with that thread
-    (PR_SET_PDEATHSIG), so starting and waiting stay together here.
+    (PR_SET_PDEATHSIG), so starting and waiting stay together here. `descriptors` are passed on.
     """
     start = time.monotonic()
     process = subprocess.Popen(
@@ -124,6 +130,7 @@ def run(
         env=dict(environment),
         cwd=cwd,
         start_new_session=True,
+        pass_fds=descriptors,
         bufsize=0,
     )
     streams = _Streams(process, stdin, bounds)

@@ -2,26 +2,20 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import gta_bench
+from gta_bench.confine import bubblewrap
+from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS, Bind, Walls
 from gta_bench.confine.inside.protocol import LandlockOrders, Orders, Profile
 from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.confine.python import Python
 
-# Besides /usr: how programs find libraries, fonts and each other. No accounts, no host names.
-SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
-SYSTEM_FILES = (
-    "/etc/fonts",
-    "/etc/ld.so.cache",
-    "/etc/alternatives",
-    "/var/cache/fontconfig",
-)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-NOBODY = "65534"
+INSIDE = "gta_bench/confine/inside"
 
 # Without PYTHONHASHSEED the order of sets would make a snippet's answer change from run to run.
 ENVIRONMENT = {
@@ -37,37 +31,6 @@ BOOT = (
     "from gta_bench.confine.inside.launch import main; "
     "del sys.path[0]; main(sys.argv[2])"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Python:
-    """The interpreter for snippets: where it lies and what must be visible for it to run."""
-
-    executable: str
-    roots: tuple[str, ...]
-
-    @classmethod
-    def current(cls) -> "Python":
-        """The interpreter that runs this program, in its virtual environment if it has one."""
-        prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-        return cls.at(sys.executable, prefixes)
-
-    @classmethod
-    def at(cls, executable: str, prefixes: Sequence[str]) -> "Python":
-        """An interpreter by its path and its prefixes (`sys.prefix`, `sys.base_prefix`, …)."""
-        roots = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in ("/", "/usr")]
-        for hop in _hops(Path(executable)):  # a chain of links may lead through other folders
-            if not any(hop.is_relative_to(root) for root in [*roots, "/usr"]):
-                roots.append(str(hop))
-        return cls(executable, tuple(roots))
-
-
-def _hops(file: Path) -> list[Path]:
-    hops = [file]
-    while hops[-1].is_symlink() and len(hops) < 10:
-        target = hops[-1].readlink()
-        hops.append(Path(os.path.normpath(hops[-1].parent / target)))
-    return hops
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +51,10 @@ INSIDE_BUBBLEWRAP = Places(inputs="/job/inputs", work="/job/work", scratch="/tmp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One use of the jail. `folder` on the host holds inputs, work and scratch."""
+    """One use of the jail. `folder` on the host holds inputs, work and scratch.
+
+    `user` is whom it becomes where we are root (`users.job_user`).
+    """
 
     folder: Path
     limits: Limits
@@ -96,6 +62,7 @@ class Job:
     environment: Mapping[str, str]
     readable: Sequence[str]
     forks: bool = True
+    user: int | None = None
 
     @property
     def on_host(self) -> Places:
@@ -117,9 +84,9 @@ def places(kind: JailKind, job: Job) -> Places:
     return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
 
 
-def command(kind: JailKind, job: Job, python: Python) -> Command:
-    """How to start the job in that kind of jail."""
-    return _bubblewrap(job, python) if kind == "bubblewrap" else _bare(kind, job, python)
+def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> Command:
+    """How to start the job in that kind of jail; `filter_` is `bubblewrap.filter_file`."""
+    return _bare(kind, job, python) if filter_ is None else _bubblewrap(job, python, filter_)
 
 
 def _environment(job: Job, where: Places) -> dict[str, str]:
@@ -129,20 +96,18 @@ def _environment(job: Job, where: Places) -> dict[str, str]:
 
 def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | None) -> Orders:
     limits = job.limits
-    profile: Profile | None = "snippet" if job.argv is None else "program"
-    if kind == "landlock" and profile == "program":
-        profile = "program-unwalled"
     return {
+        "user": job.user,
         "parent": None if kind == "bubblewrap" else os.getpid(),
         "limits": {
             "cpu_seconds": limits.cpu_seconds,
             "memory_bytes": limits.memory_bytes,
             "file_bytes": limits.file_bytes,
             "open_files": limits.open_files,
-            "processes": _process_limit(kind, limits),
+            "processes": _process_limit(kind, job),
         },
         "landlock": landlock,
-        "profile": None if kind == "none" else profile,
+        "profile": _profile(kind, job),
         "forks": job.forks and job.argv is not None,
         "argv": None if job.argv is None else list(job.argv),
         "environment": _environment(job, where),
@@ -151,11 +116,23 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
     }
 
 
-def _process_limit(kind: JailKind, limits: Limits) -> int | None:
+def _profile(kind: JailKind, job: Job) -> Profile | None:
+    """The filter that the launcher adds; bubblewrap has installed that of programs."""
+    if kind == "none":
+        return None
+    if job.argv is None:
+        return "snippet"
+    if kind == "landlock":
+        return "program-unwalled"
+    return None if job.forks else "program"
+
+
+def _process_limit(kind: JailKind, job: Job) -> int | None:
     """The limit counts the user's processes in the same user namespace, so add those outside."""
-    if kind == "bubblewrap":
-        return limits.processes
-    return _tasks_of(os.getuid()) + limits.processes if sys.platform == "linux" else None
+    most = job.limits.processes
+    if kind == "bubblewrap" or job.user is not None:
+        return most
+    return _tasks_of(os.getuid()) + most if sys.platform == "linux" else None
 
 
 def _tasks_of(user: int) -> int:
@@ -188,39 +165,21 @@ def _bare(kind: JailKind, job: Job, python: Python) -> Command:
     return Command(argv, _environment(job, where), where.work)
 
 
-def _bubblewrap(job: Job, python: Python) -> Command:
-    """New namespaces of every kind, an own tree of files, no capability, no environment."""
+def _bubblewrap(job: Job, python: Python, filter_: int) -> Command:
     where, host = INSIDE_BUBBLEWRAP, job.on_host
-    argv = [shutil.which("bwrap") or "bwrap"]
-    argv += ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
-    argv += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "jail"]
-    argv += ["--uid", NOBODY, "--gid", NOBODY, *system_tree()]
-    argv += ["--size", str(job.limits.disk_bytes), "--tmpfs", where.scratch]
-    for path in dict.fromkeys((*python.roots, *job.readable)):  # may lie below the scratch folder
-        argv += ["--ro-bind", path, path]
-    inside = "gta_bench/confine/inside"
-    argv += ["--ro-bind", str(Path(gta_bench.__file__).parent.parent / inside), f"/jail/{inside}"]
-    argv += ["--dev", "/dev"]
+    disk = job.limits.disk_bytes
+    binds = [Bind(path, path) for path in dict.fromkeys((*python.roots, *job.readable))]
     if job.argv is not None:  # a snippet has its scratch folder and replies with bytes
-        argv += ["--ro-bind", host.inputs, where.inputs, "--bind", host.work, where.work]
-        argv += ["--proc", "/proc", "--size", str(job.limits.disk_bytes), "--tmpfs", "/dev/shm"]
-    for name, value in _environment(job, where).items():
-        argv += ["--setenv", name, value]
-    argv += ["--chdir", where.scratch if job.argv is None else where.work, "--remount-ro", "/"]
-    argv += ["--remount-ro", "/dev"]  # memory that bubblewrap gives no size
-    orders = _orders("bubblewrap", job, where, None)
-    return Command([*argv, "--", *_python(job, python, "/jail", orders)], {}, "/")
-
-
-def system_tree() -> list[str]:
-    """The system's programs and libraries, read-only."""
-    argv = ["--ro-bind", "/usr", "/usr"]
-    for name in SYSTEM_LINKS:
-        path = Path(name)
-        if path.is_symlink():
-            argv += ["--symlink", str(path.readlink()), name]
-        elif path.is_dir():
-            argv += ["--ro-bind", name, name]
-    for name in SYSTEM_FILES:
-        argv += ["--ro-bind-try", name, name]
-    return argv
+        binds += [Bind(host.inputs, where.inputs), Bind(host.work, where.work, writable=True)]
+    walls = Walls(
+        name="jail",
+        user=job.user,
+        cwd=where.scratch if job.argv is None else where.work,
+        code=[INSIDE],
+        memory={where.scratch: disk},
+        binds=binds,
+        shared_memory=None if job.argv is None else disk,
+        environment=_environment(job, where),
+    )
+    launcher = _python(job, python, bubblewrap.CODE, _orders("bubblewrap", job, where, None))
+    return Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")

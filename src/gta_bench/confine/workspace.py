@@ -96,6 +96,7 @@ class Workspace:
         space = cls(root.resolve(strict=True), quota or Quota())
         for name in (*FOLDERS, PARTIAL):
             (space.root / name).mkdir(exist_ok=True)
+        (space.root / "inputs").chmod(0o755)  # root's harness is another user
         for path, source in attachments.items():
             space._attach(path, source, follow=follow_links)
         return space
@@ -194,6 +195,7 @@ class Workspace:
                 # A clock's tick can be longer than the time between two files.
                 stamp = max(time.time_ns(), newest + 1)
                 os.utime(partial, ns=(stamp, stamp), dir_fd=workbench)
+                _share(partial, workbench, outputs)
                 kept = _publish(partial, wanted, workbench, outputs, overwrite=overwrite)
             finally:
                 with suppress(FileNotFoundError):
@@ -314,6 +316,13 @@ def _parts(spelling: str) -> list[str]:
 def _names(folder: int) -> list[str]:
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries)
+
+
+def _share(partial: str, workbench: int, outputs: int) -> None:
+    """Let a file belong to whom its folder does: a harness may change what a tool of its made."""
+    owner = os.fstat(outputs)
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(partial, owner.st_uid, owner.st_gid, dir_fd=workbench, follow_symlinks=False)
 
 
 def _publish(partial: str, wanted: str, workbench: int, outputs: int, *, overwrite: bool) -> str:

@@ -13,7 +13,7 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -21,15 +21,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from gta_bench.confine import files
+from gta_bench.confine.bubblewrap import filter_file
+from gta_bench.confine.users import job_user
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell_plan import (
-    OWN_FILES,
     SOCKETS,
     WORKSPACE,
     Plan,
     Stop,
-    bubblewrap,
     cell_environment,
+    command,
+    own_files,
 )
 
 TICK = 0.1
@@ -37,6 +39,12 @@ READY_SECONDS = 60.0
 GONE_SECONDS = 10.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
+FIRST_BYTES = 1 << 16  # of the frame that says that the cell is ready
+FRAME_BYTES = 1 << 12  # of a reply besides what a command printed
+
+
+# What reading a reply raises that the cell's first process did not write.
+FORGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 class CellGone(Exception):
@@ -57,6 +65,14 @@ class Ran:
     stop: Stop | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Who waits for the end of a command, and how long the frame that says so may be."""
+
+    reply: "asyncio.Future[Ran]"
+    most: int
+
+
 class Cell:
     """A cell that is open; leaving it kills everything inside."""
 
@@ -66,17 +82,22 @@ class Cell:
         self.ports: dict[str, int] = {}
         self.stop: Stop | None = None
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[int, _Waiting] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._namespace = ""
+        self._user = job_user("bubblewrap")
+        self._owner = plan.outputs.stat()
         for name in ("work", "task", "etc", "sockets"):
             (self.folder / name).mkdir()
+            (self.folder / name).chmod(0o755)
         for name in ("inputs", "outputs"):  # where the real ones are mounted
             (self.folder / "work" / name).mkdir()
-        for name, text in OWN_FILES.items():
-            (self.folder / "etc" / name).write_text(text, encoding="utf-8")
+        for name, text in own_files(self._user).items():
+            self.show("etc", name, text)
+        for folder in (self.folder / "work", plan.outputs):
+            files.give(folder, self._user)
 
     async def __aenter__(self) -> Self:
         try:
@@ -91,16 +112,17 @@ class Cell:
 
     async def _open(self) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, filter_file() as filter_:
             try:
                 self._process = await asyncio.create_subprocess_exec(
-                    *bubblewrap(self.plan, self.folder),
+                    *command(self.plan, self.folder, user=self._user, filter_=filter_),
                     stdin=theirs.fileno(),
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.PIPE,
                     env={},
                     cwd="/",
                     start_new_session=True,
+                    pass_fds=[filter_],
                 )
             except OSError as exc:
                 ours.close()
@@ -110,7 +132,7 @@ class Cell:
         reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         try:
             async with asyncio.timeout(READY_SECONDS):
-                first = await _frame(reader)
+                first = await _frame(reader, FIRST_BYTES)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as exc:
             self._kill()
             assert self._process.stderr is not None
@@ -125,6 +147,12 @@ class Cell:
             asyncio.create_task(self._watch()),
             asyncio.create_task(self._drain()),
         ]
+
+    def show(self, folder: str, name: str, text: str) -> None:
+        """Write a file that the cell can read, whatever rights our files usually have."""
+        file = self.folder / folder / name
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o644)
 
     def port(self, name: str) -> int:
         """The loopback port, inside, of the socket of that name."""
@@ -147,8 +175,10 @@ class Cell:
         """Run a command in the cell; raises CellGone where the cell ends first."""
         if self._writer is None or self._writer.is_closing():
             raise CellGone(self.stop)
-        number = next(self._numbers)
-        reply = self._waiting[number] = asyncio.get_running_loop().create_future()
+        number, most = next(self._numbers), output_bytes or self.plan.limits.output_bytes
+        reply: asyncio.Future[Ran] = asyncio.get_running_loop().create_future()
+        # Two streams in base64.
+        self._waiting[number] = _Waiting(reply, 2 * 4 * (most // 3 + 1) + FRAME_BYTES)
         order = {
             "do": "run",
             "id": number,
@@ -157,22 +187,16 @@ class Cell:
             "environment": {**cell_environment(self.plan), **(environment or {})},
             "stdin": base64.b64encode(stdin).decode(),
             "seconds": seconds,
-            "output_bytes": output_bytes or self.plan.limits.output_bytes,
+            "output_bytes": most,
         }
         try:
             self._say(order)
-            ended = await reply
+            return await reply
         except asyncio.CancelledError:
             self._say({"do": "kill", "id": number})
             raise
         finally:
             del self._waiting[number]
-        return Ran(
-            int(ended["status"]),
-            base64.b64decode(ended["stdout"]),
-            base64.b64decode(ended["stderr"]),
-            ended["stopped"],
-        )
 
     async def close(self) -> None:
         """End what is inside, and remove the cell's folder."""
@@ -192,6 +216,7 @@ class Cell:
             self._writer.close()
         self._hang_up()
         await asyncio.to_thread(self._wait_until_gone)
+        await asyncio.to_thread(files.take_back, self.plan.outputs, self._owner)
 
     def halt(self, stop: Stop) -> None:
         """End everything inside, for that reason."""
@@ -217,19 +242,23 @@ class Cell:
         """Hand out replies. The cell may be anybody's by now: what it says is data."""
         try:
             while True:
-                reply = await _frame(reader)
+                reply = await _frame(reader, self._most)
                 waiting = self._waiting.get(reply["id"])
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(reply)
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError, KeyError, TypeError):
+                if waiting is not None and not waiting.reply.done():
+                    waiting.reply.set_result(_ran(reply))
+        except (asyncio.IncompleteReadError, ConnectionError, *FORGED):
             self._hang_up()
+
+    def _most(self) -> int:
+        """The longest frame that anybody waits for."""
+        return max((waiting.most for waiting in self._waiting.values()), default=FRAME_BYTES)
 
     def _hang_up(self) -> None:
         if self._writer is not None:
             self._writer.close()
         for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(CellGone(self.stop))
+            if not waiting.reply.done():
+                waiting.reply.set_exception(CellGone(self.stop))
 
     async def _watch(self) -> None:
         """Stop a harness that takes more than it may."""
@@ -259,10 +288,21 @@ class Cell:
             pass
 
 
-async def _frame(reader: asyncio.StreamReader) -> dict[str, Any]:
+async def _frame(reader: asyncio.StreamReader, most: Callable[[], int] | int) -> dict[str, Any]:
+    """The next frame; ValueError where it claims to be longer than it can be."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    if length > (most if isinstance(most, int) else most()):
+        raise ValueError(f"a frame of {length} bytes")
     message: dict[str, Any] = json.loads(await reader.readexactly(length))
     return message
+
+
+def _ran(reply: dict[str, Any]) -> Ran:
+    stop = reply["stopped"]
+    if stop not in (None, "timeout", "output"):
+        raise ValueError(f"stopped by {stop!r}")
+    stdout, stderr = (base64.b64decode(reply[name], validate=True) for name in ("stdout", "stderr"))
+    return Ran(int(reply["status"]), stdout, stderr, stop)
 
 
 def _inside(namespace: str) -> list[str]:

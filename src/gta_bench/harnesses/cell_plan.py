@@ -1,33 +1,28 @@
 """What a cell shows of this machine and what bounds it, as the command that makes it."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import gta_bench
-from gta_bench.confine import walls
+from gta_bench.confine import bubblewrap, walls
+from gta_bench.confine.bubblewrap import Bind, Walls
 from gta_bench.confine.inside.protocol import Orders
 from gta_bench.confine.limits import MIB
-from gta_bench.confine.walls import Python
+from gta_bench.confine.python import Python
+from gta_bench.confine.users import NOBODY
 from gta_bench.records.run import Network
 
 Stop = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
 WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
-INSIDE = ("gta_bench/confine/inside", "gta_bench/harnesses/inside")
+INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
 OPEN_NETWORK_FILES = (
-    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl"),
-    *("/etc/ca-certificates", "/etc/pki"),
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ca-certificates"),
+    *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust"),
 )
-OWN_FILES = {
-    "passwd": f"harness:x:{walls.NOBODY}:{walls.NOBODY}::{HOME}:/bin/sh\n",
-    "group": f"harness:x:{walls.NOBODY}:\n",
-    "hosts": "127.0.0.1 localhost harness\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-}
+OWN_FILES = ("passwd", "group", "hosts", "nsswitch.conf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +71,18 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+def own_files(user: int | None) -> dict[str, str]:
+    """What stands in place of this machine's accounts and names."""
+    number = NOBODY if user is None else user
+    texts = (
+        f"harness:x:{number}:{number}::{HOME}:/bin/sh\n",
+        f"harness:x:{number}:\n",
+        "127.0.0.1 localhost harness\n",
+        "passwd: files\ngroup: files\nhosts: files\n",
+    )
+    return dict(zip(OWN_FILES, texts, strict=True))
+
+
 def cell_environment(plan: Plan) -> dict[str, str]:
     """What every command inside finds in its environment."""
     search = [str(folder) for folder in plan.search]
@@ -89,37 +96,37 @@ def cell_environment(plan: Plan) -> dict[str, str]:
     }
 
 
-def bubblewrap(plan: Plan, folder: Path) -> list[str]:
+def command(plan: Plan, folder: Path, *, user: int | None, filter_: int) -> list[str]:
     """The command that opens a cell whose own files lie in `folder`."""
-    python, limits = Python.current(), plan.limits
-    argv = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
-    argv += ["--share-net"] if plan.network == "open" else []
-    argv += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    argv += ["--hostname", "harness", "--uid", walls.NOBODY, "--gid", walls.NOBODY]
-    argv += walls.system_tree()
-    for name in ("/tmp", "/var/tmp", HOME):
-        argv += ["--size", str(limits.disk_bytes), "--tmpfs", name]
-    for path in _outermost([*map(Path, python.roots), *plan.readable]):
-        argv += ["--ro-bind", str(path), str(path)]
-    source = Path(gta_bench.__file__).parent.parent
-    for inside in INSIDE:
-        argv += ["--ro-bind", str(source / inside), f"/jail/{inside}"]
-    outside = OPEN_NETWORK_FILES if plan.network == "open" else ()
-    for name in (*SYSTEM_NAMES, *outside):
-        argv += ["--ro-bind-try", name, name]
-    for name in OWN_FILES:
-        if f"/etc/{name}" not in outside:
-            argv += ["--ro-bind", str(folder / "etc" / name), f"/etc/{name}"]
-    argv += ["--dev", "/dev", "--proc", "/proc"]
-    argv += ["--size", str(limits.disk_bytes), "--tmpfs", "/dev/shm"]
-    argv += ["--bind", str(folder / "work"), WORKSPACE]
-    argv += ["--ro-bind", str(plan.inputs), f"{WORKSPACE}/inputs"]
-    argv += ["--bind", str(plan.outputs), f"{WORKSPACE}/outputs"]
-    argv += ["--ro-bind", str(folder / "task"), TASK]
-    argv += ["--ro-bind", str(folder / "sockets"), SOCKETS]
-    argv += ["--chdir", WORKSPACE, "--remount-ro", "/", "--remount-ro", "/dev"]
-    boot = [python.executable, "-s", "-P", "-B", "-c", walls.BOOT, "/jail"]
-    return [*argv, "--", *boot, json.dumps(_orders(plan, python))]
+    python, disk = Python.current(), plan.limits.disk_bytes
+    is_open = plan.network == "open"
+    outside = OPEN_NETWORK_FILES if is_open else ()
+    own = [name for name in OWN_FILES if f"/etc/{name}" not in outside]
+    binds = [
+        Bind(str(path), str(path))
+        for path in _outermost([*map(Path, python.roots), *plan.readable])
+    ]
+    binds += [Bind(name, name, optional=True) for name in (*SYSTEM_NAMES, *outside)]
+    binds += [Bind(str(folder / "etc" / name), f"/etc/{name}") for name in own]
+    binds += [
+        Bind(str(folder / "work"), WORKSPACE, writable=True),
+        Bind(str(plan.inputs), f"{WORKSPACE}/inputs"),
+        Bind(str(plan.outputs), f"{WORKSPACE}/outputs", writable=True),
+        Bind(str(folder / "task"), TASK),
+        Bind(str(folder / "sockets"), SOCKETS),
+    ]
+    built = Walls(
+        name="harness",
+        user=user,
+        cwd=WORKSPACE,
+        code=INSIDE,
+        memory={place: disk for place in ("/tmp", "/var/tmp", HOME)},
+        binds=binds,
+        shared_memory=disk,
+        network=is_open,
+    )
+    boot = [python.executable, "-s", "-P", "-B", "-c", walls.BOOT, bubblewrap.CODE]
+    return [*bubblewrap.build(built, filter_), *boot, json.dumps(_orders(plan, python, user))]
 
 
 def _outermost(paths: Sequence[Path]) -> list[Path]:
@@ -128,26 +135,33 @@ def _outermost(paths: Sequence[Path]) -> list[Path]:
     return [path for path in distinct if not any(parent in distinct for parent in path.parents)]
 
 
-def _orders(plan: Plan, python: Python) -> Orders:
+def _orders(plan: Plan, python: Python, user: int | None) -> Orders:
     """What the jail's launcher does before it becomes the cell's first process."""
     limits = plan.limits
     told = {
         "sockets": [f"{SOCKETS}/{name}" for name in plan.sockets],
         "data_bytes": limits.memory_bytes,
     }
-    first = [python.executable, "-I", "-B", f"/jail/{INSIDE[1]}/cell.py", json.dumps(told)]
+    first = [
+        python.executable,
+        "-I",
+        "-B",
+        f"{bubblewrap.CODE}/{INSIDE[1]}/cell.py",
+        json.dumps(told),
+    ]
     return {
+        "user": user,
         "parent": None,
         "limits": {
             "cpu_seconds": int(limits.seconds) + 60,
             "memory_bytes": None,
             "file_bytes": limits.disk_bytes,
             "open_files": 4096,
-            # A fork bomb between two looks; the kernel does not count root's.
+            # A fork bomb between two looks.
             "processes": 2 * limits.processes,
         },
         "landlock": None,
-        "profile": "program",
+        "profile": None,  # bubblewrap has installed it
         "forks": True,
         "argv": first,
         "environment": cell_environment(plan),

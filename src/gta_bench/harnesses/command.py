@@ -46,7 +46,7 @@ async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
 
     token = new_token()
     url = f"http://127.0.0.1:{cell.port(MCP)}{MCP_PATH}"
-    _write_papers(given, cell.folder / "task", url, token)
+    _write_papers(given, cell, url, token)
     places = dict(zip(PLACES, (f"{TASK}/{TASK_FILE}", WORKSPACE), strict=True))
     argv = [_filled(word, places) for word in parse_command(harness.target)]
     environment = {
@@ -84,7 +84,7 @@ def _filled(word: str, places: dict[str, str]) -> str:
     return word
 
 
-def _write_papers(given: Assignment, folder: Path, url: str, token: str) -> None:
+def _write_papers(given: Assignment, cell: Cell, url: str, token: str) -> None:
     """The task as JSON and as text, and the MCP server as most harnesses want it written."""
     task = {
         "id": given.task.id,
@@ -108,7 +108,7 @@ def _write_papers(given: Assignment, folder: Path, url: str, token: str) -> None
         (TEXT_FILE, given.prompt),
         (MCP_FILE, json.dumps({"mcpServers": {"gta": server}}, indent=2)),
     ):
-        (folder / name).write_text(text + "\n", encoding="utf-8")
+        cell.show("task", name, text + "\n")
 
 
 def _model_environment(port: int) -> dict[str, str]:

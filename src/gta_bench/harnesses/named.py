@@ -106,7 +106,7 @@ def driver_version() -> str:
 def plan(harness: Harness, given: Assignment) -> Plan:
     """The cell of a named harness: its program and all that is installed with it."""
     program = installed(harness.target)
-    return harness.cell(given.workspace, readable=_installation(program), search=[program.parent])
+    return harness.cell(given.workspace, readable=installation(program), search=[program.parent])
 
 
 async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
@@ -156,7 +156,7 @@ def _tool(spec: ToolSpec, given: Assignment) -> Tool:
     ).as_tool()
 
 
-def _installation(program: Path) -> list[Path]:
+def installation(program: Path) -> list[Path]:
     """The folders that a program was installed into, by npm or by hand."""
     found = []
     for path in dict.fromkeys((program, program.resolve())):

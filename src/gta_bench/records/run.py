@@ -240,6 +240,7 @@ class RunManifest(Record):
     entry for every command that extended the run. `dataset_tasks` is how many tasks the dataset
     has, of which a run may have fewer; None where that was not recorded. `edited_from` is the
     digest of the dataset that was run, where its work was judged again by edited requirements.
+    `shown` is what a harness saw of the machine besides its task.
     """
 
     format: Literal[1] = 1
@@ -252,6 +253,7 @@ class RunManifest(Record):
     imported_from: str | None = None
     edited_from: str | None = None
     notes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     growth: tuple[Growth, ...] = ()
 
     @model_validator(mode="before")

@@ -182,7 +182,9 @@ def _newest(
     for log, keys in _newest_by_log(folder, wanted).items():
         with explain_unreadable(log), reaching(folder):
             for sample in stored_samples(log, keys):
-                yield sample.key, read(sample)
+                # A sample that failed before its solver began has no record of its task yet.
+                if sample.failure is None or TASK in sample.metadata:
+                    yield sample.key, read(sample)
 
 
 def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:

@@ -42,6 +42,7 @@ async def serve_unit(
     server = make_server(gate, limits, guest=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(path))
+        path.chmod(0o666)  # the harness may be another user; nobody else gets to the folder
         listening.listen()  # who is quicker than the server's start waits, and is not refused
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:

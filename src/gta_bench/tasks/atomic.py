@@ -22,7 +22,6 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
 from gta_bench.records.steps import ReplyStep, Trace
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.samples import read_task
 from gta_bench.similarity.catalog import chosen_similarity
 from gta_bench.tasks.atomic_step import atomic_samples, host_file, loaded_dataset, unit_store
 from gta_bench.tasks.context import (
@@ -33,6 +32,7 @@ from gta_bench.tasks.context import (
 )
 from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.show import step_text
 from gta_bench.tools.placeholders import PlaceholderImages
 
@@ -70,7 +70,7 @@ def use_tools(
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, AtomicTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
@@ -104,7 +104,7 @@ def use_tools(
             else current_loop_limits(max_turns),
         )
 
-    return solve
+    return sealed(dataset, solve)
 
 
 def open_workspace(dataset: Dataset, entry: AtomicTask | WorkflowTask, epoch: int) -> Workspace:

@@ -20,10 +20,11 @@ from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attachment import Attachment
 from gta_bench.records.tools import ToolSpec
-from gta_bench.runs.samples import TASK, UnitStore, read_task
+from gta_bench.runs.samples import UnitStore
 from gta_bench.similarity.catalog import chosen_similarity
 from gta_bench.tasks.context import current_published, current_settings
 from gta_bench.tasks.scorers import atomic_steps
+from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.show import step_text
 
 
@@ -58,7 +59,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
     files = dataset_files(dataset.tasks.values())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, AtomicTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         decide = factory(
             Setup(
@@ -76,7 +77,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
         state.messages = _shown(entry, decisions)
         return state
 
-    return solve
+    return sealed(dataset, solve)
 
 
 async def _decisions(decide: Decide, entry: AtomicTask, tools: list[ToolSpec]) -> list[Decision]:
@@ -120,13 +121,8 @@ def atomic_samples(folder: str) -> MemoryDataset:
 
 
 def atomic_sample(entry: AtomicTask) -> Sample:
-    """A task as Inspect's sample; its record travels along, so scoring needs no dataset."""
-    return Sample(
-        id=entry.id,
-        input=entry.request,
-        target=[step_text(step) for step in reference_steps(entry)],
-        metadata={TASK: entry.model_dump(mode="json")},
-    )
+    """A task as Inspect's sample, without its reference (`sealed`)."""
+    return Sample(id=entry.id, input=entry.request)
 
 
 def unit_store(dataset: Dataset, task: str) -> UnitStore:

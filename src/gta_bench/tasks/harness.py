@@ -14,18 +14,18 @@ from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
-from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.steps import AnswerStep, MalformedStep
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import UnitStore, read_task
+from gta_bench.runs.samples import UnitStore
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import artefact_store, current_harness
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.workflow import input_files, loaded_workflow, workflow_samples
 from gta_bench.tools.offering import own_tools
 
@@ -61,7 +61,7 @@ def deliver_by_harness(data: str) -> Solver:
     dataset, run_tools = loaded_workflow(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, WorkflowTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         own = own_tools(dataset, entry)
@@ -72,7 +72,7 @@ def deliver_by_harness(data: str) -> Solver:
         await asyncio.to_thread(_keep_files, unit, entry, workspace, artefact_store())
         return state
 
-    return solve
+    return sealed(dataset, solve)
 
 
 @solver
@@ -81,7 +81,7 @@ def answer_by_harness(data: str) -> Solver:
     dataset, run_tools = loaded_dataset(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, AtomicTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
@@ -90,7 +90,7 @@ def answer_by_harness(data: str) -> Solver:
             await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
         return state
 
-    return solve
+    return sealed(dataset, solve)
 
 
 async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:

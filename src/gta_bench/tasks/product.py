@@ -18,6 +18,7 @@ from gta_bench.tasks.atomic import shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import artefact_store, current_product
 from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.workflow import loaded_workflow, workflow_samples
 
 AGENT = "product"
@@ -78,7 +79,7 @@ def ask_product(data: str, name: DatasetName = "workflow") -> Solver:
         state.messages = shown_work(entry.request, trace)
         return state
 
-    return solve
+    return sealed(dataset, solve)
 
 
 def product_system(product: Product) -> System:

@@ -4,12 +4,11 @@ from inspect_ai import Task, task
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.harnesses.in_process import work_in_steps
-from gta_bench.records.atomic import AtomicTask
-from gta_bench.runs.samples import read_task
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.context import current_harness
 from gta_bench.tasks.scorers import atomic_steps
+from gta_bench.tasks.sealed import sealed
 
 
 @task
@@ -30,7 +29,7 @@ def decide_by_harness(data: str) -> Solver:
     dataset = loaded_dataset(data)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, AtomicTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         folder = open_workspace(dataset, entry, state.epoch).root
         # As published: the tools of the task, as toolmeta.json defines them.
@@ -39,4 +38,4 @@ def decide_by_harness(data: str) -> Solver:
         state.messages = shown_work(entry.request, unit.steps)
         return state
 
-    return solve
+    return sealed(dataset, solve)

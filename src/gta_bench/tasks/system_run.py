@@ -39,7 +39,7 @@ from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
-from gta_bench.settings import Settings
+from gta_bench.settings import CONFIG_FILE, Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
 from gta_bench.tasks.context import Earlier, RunContext, workspaces
@@ -107,9 +107,12 @@ def _files_digest(harness: Harness) -> str | None:
     return files_digest(harness)
 
 
-def plan_run(spec: RunSpec, resources: Resources, dataset: Dataset) -> RunManifest:
-    """The manifest of a run that has not begun; refuses what cannot be run."""
+def plan_run(
+    spec: RunSpec, resources: Resources, dataset: Dataset, *, out: StorePath | None = None
+) -> RunManifest:
+    """The manifest of a run that has not begun; refuses what cannot be run, or could be cheated."""
     _check_packages(spec, resources.harness)
+    shown = _shown(resources, out)
     if not resources.is_foreign:
         _check_agent(spec)
     parse_controls(spec.controls)
@@ -125,7 +128,27 @@ def plan_run(spec: RunSpec, resources: Resources, dataset: Dataset) -> RunManife
         prompts=_prompts(spec, resources),
         packages=package_versions() | _drivers(resources.harness),
         notes=_notes(spec, resources),
+        shown=shown,
     )
+
+
+def _shown(resources: Resources, out: StorePath | None) -> tuple[str, ...]:
+    """What a harness sees of this machine; raises where that, or what the jail shows, is gold."""
+    from gta_bench.harnesses.exposure import require_hidden, shown_paths
+
+    data = resources.settings.data
+    hidden = {
+        "the dataset": resources.data,
+        "GTA-Atomic": Path(data.atomic),
+        "GTA-Workflow": Path(data.workflow),
+        "the settings": Path(CONFIG_FILE),
+        "the keys": Path(".env"),
+    }
+    hidden = {what: path for what, path in hidden.items() if path.exists()}
+    if isinstance(out, Path):
+        hidden["the run"] = out
+    require_hidden(resources.harness, hidden)
+    return () if resources.harness is None else shown_paths(resources.harness)
 
 
 def execute(

@@ -26,7 +26,7 @@ from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.run import DEFAULT_TURNS
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.samples import TASK, UnitData, UnitStore, read_task
+from gta_bench.runs.samples import UnitData, UnitStore
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import host_file, unit_store
 from gta_bench.tasks.context import (
@@ -40,6 +40,7 @@ from gta_bench.tasks.context import (
     workspace_folder,
 )
 from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.offering import own_tools
 
@@ -80,7 +81,7 @@ def deliver(
     run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = read_task(state.metadata, WorkflowTask)
+        entry = dataset.tasks[str(state.sample_id)]
         unit = unit_store(dataset, entry.id)
         earlier = earlier_round()
         if earlier is not None and (entry.id, state.epoch) not in earlier.words:
@@ -113,7 +114,7 @@ def deliver(
         state.messages = dialogue.messages
         return state
 
-    return solve
+    return sealed(dataset, solve)
 
 
 def check_agent(agent: str) -> None:
@@ -132,8 +133,8 @@ def workflow_samples(folder: str) -> MemoryDataset:
 
 
 def workflow_sample(entry: WorkflowTask) -> Sample:
-    """A task as Inspect's sample; its record travels along, so judging needs no dataset."""
-    return Sample(id=entry.id, input=entry.request, metadata={TASK: entry.model_dump(mode="json")})
+    """A task as Inspect's sample, without what is asked of its deliverables (`sealed`)."""
+    return Sample(id=entry.id, input=entry.request)
 
 
 @cache

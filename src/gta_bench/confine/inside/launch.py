@@ -35,14 +35,17 @@ def main(text: str) -> None:
 
 def close_doors(orders: Orders) -> None:
     """Everything but the system-call filter, which would stop imports that start a helper."""
-    if orders["parent"] is not None:
-        privileges.die_with(orders["parent"])
     privileges.set_limits(orders["limits"])
     walls = orders["landlock"]
     if walls is not None:
         landlock.restrict(read=walls["read"], work=walls["work"], devices=walls["devices"])
-        if os.geteuid() == 0:
-            privileges.drop_capabilities()
+    if orders["user"] is not None:
+        # Under Landlock, Python may lie below a home that only root can enter.
+        privileges.become_user(orders["user"], may_enter=walls is not None)
+    elif walls is not None and os.geteuid() == 0:
+        privileges.drop_capabilities()
+    if orders["parent"] is not None:  # last, for whoever becomes another user is forgotten
+        privileges.die_with(orders["parent"])
 
 
 def become(argv: list[str], environment: dict[str, str]) -> None:

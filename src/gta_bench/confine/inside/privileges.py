@@ -1,6 +1,7 @@
 """Giving up what a process may do: capabilities, limits, outliving its parent."""
 
 import ctypes
+import errno
 import math
 import os
 import resource
@@ -15,6 +16,9 @@ PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
 # NOROOT and NO_SETUID_FIXUP with their locks: user 0 is a user like any other.
 NO_ROOT_MAGIC = 0b1111
+PR_SET_KEEPCAPS = 8
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
+DAC_READ_SEARCH = 2
 CAPABILITY_VERSION_3 = 0x20080522
 HIGHEST_CAPABILITY = 63
 
@@ -53,12 +57,51 @@ def die_with(parent: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Root without its powers. The user stays: Python may lie below a home only root can enter."""
+    """Root without its powers, where the container lets it become nobody else."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_SECUREBITS, NO_ROOT_MAGIC, 0, 0, 0)
+    _drop_bounds(libc, keep=0)
+    _set_capabilities(libc, 0)
+
+
+def become_user(user: int, *, may_enter: bool) -> None:
+    """Be that user from here on, with no way back.
+
+    With `may_enter` it keeps the right to pass any folder: what it may read is Landlock's to say.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    kept = 1 << DAC_READ_SEARCH & _permitted(libc) if may_enter else 0
+    _drop_bounds(libc, keep=kept)
+    libc.prctl(PR_SET_KEEPCAPS, 1 if kept else 0, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    _set_capabilities(libc, kept)
+    if kept:  # for the program that takes the place of this one
+        libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, DAC_READ_SEARCH, 0, 0)
+    if os.getresuid() != (user, user, user) or _permitted(libc) != kept:
+        raise OSError(errno.EPERM, "the jail could not give up being root")
+
+
+def _permitted(libc: ctypes.CDLL) -> int:
+    header, found = _header(), ctypes.create_string_buffer(24)
+    libc.capget(header, found)
+    low, high = struct.unpack("6I", found.raw)[1::3]
+    return int(high << 32 | low)
+
+
+def _drop_bounds(libc: ctypes.CDLL, *, keep: int) -> None:
     for capability in range(HIGHEST_CAPABILITY + 1):
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
-    header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION_3, 0), 8)
-    nothing = ctypes.create_string_buffer(24)
-    if libc.capset(header, nothing) != 0:
+        if not keep >> capability & 1:
+            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def _set_capabilities(libc: ctypes.CDLL, kept: int) -> None:
+    """Effective, permitted and inheritable, each in two halves of 32."""
+    wanted = ctypes.create_string_buffer(struct.pack("6I", kept, kept, kept, 0, 0, 0), 24)
+    if libc.capset(_header(), wanted) != 0:
         raise OSError(ctypes.get_errno(), "capabilities could not be dropped")
+
+
+def _header() -> ctypes.Array[ctypes.c_char]:
+    return ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION_3, 0), 8)

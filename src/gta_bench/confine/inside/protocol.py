@@ -32,10 +32,12 @@ class LandlockOrders(TypedDict):
 class Orders(TypedDict):
     """What the far side is told in its argument.
 
-    `parent` is the process to die with, None where a PID namespace sees to it. `profile` names
-    the system-call filter. Without `argv` a snippet is run, whose `Request` comes on stdin.
+    `user` is whom to become, None to stay. `parent` is the process to die with, None where a PID
+    namespace sees to it. `profile` names the system-call filter. Without `argv` a snippet is run,
+    whose `Request` comes on stdin.
     """
 
+    user: int | None
     parent: int | None
     limits: LimitOrders
     landlock: LandlockOrders | None

@@ -61,6 +61,15 @@ REACHING_IOCTLS = (0x8901, 0x8902, 0x40086602, 0x401C5820)
 # virtual machine it would reach the host.
 NAMESPACED_FAMILIES = (1, 2, 10, 16)
 
+# S_ISUID and S_ISGID: a program that others run with the rights of who made it.
+SET_ID = 0o6000
+# O_CREAT and __O_TMPFILE: only then the mode of an open is more than what a register held.
+CREATES = 0o100 | 0o20000000
+# Which argument is the mode, by call.
+CHANGES_MODE = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+MAKES_FILE = {"creat": 1, "mknod": 1, "mknodat": 2}
+OPENS_FILE = {"open": 2, "openat": 3}  # the flags stand before the mode
+
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
 
@@ -122,6 +131,23 @@ def _ioctl(profile: Profile, number: int) -> list[Instruction]:
     return _judge(number, 1, _when_equal(denied, no), ALLOW)
 
 
+def _set_id(architecture: Architecture) -> list[Instruction]:
+    """No file is made or becomes set-user-id or set-group-id."""
+    no = refuse(errno.EPERM)
+    refused = _when_any_bit(SET_ID, no)
+    call = numbers("metadata", architecture) | numbers("making files", architecture)
+    steps = _when_equal([call["openat2"]], refuse(errno.ENOSYS))  # its mode lies in memory
+    for name, mode in (CHANGES_MODE | MAKES_FILE).items():
+        if name in call:
+            steps += _judge(call[name], mode, refused, ALLOW)
+    for name, mode in OPENS_FILE.items():
+        if name in call:
+            rules = [_load(16 + 8 * mode), *refused]
+            skip = Instruction(0x45, 0, len(rules), CREATES)
+            steps += _judge(call[name], mode - 1, [skip, *rules], ALLOW)
+    return steps
+
+
 def _by_argument(profile: Profile, architecture: Architecture, *, forks: bool) -> list[Instruction]:
     """The calls that are allowed or not depending on what they are asked."""
     call = numbers("judged by argument", architecture)
@@ -131,6 +157,7 @@ def _by_argument(profile: Profile, architecture: Architecture, *, forks: bool) -
     steps += _clone(call["clone"], forks=forks)
     steps += _judge(call["prlimit64"], 0, _when_equal([0], ALLOW), no)
     steps += _ioctl(profile, call["ioctl"])
+    steps += _set_id(architecture)
     if profile == "program":
         family = refuse(errno.EAFNOSUPPORT)
         socket = numbers("sockets", architecture)["socket"]
@@ -164,20 +191,25 @@ def this_architecture() -> Architecture | None:
     return ARCHITECTURES.get(os.uname().machine)
 
 
-def install(profile: Profile, *, forks: bool) -> None:
-    """Put every thread of this process under the filter, for good."""
+def compiled(profile: Profile, *, forks: bool) -> bytes:
+    """The filter for this machine, as the kernel takes it."""
     architecture = this_architecture()
     if architecture is None:
         raise OSError(errno.ENOSYS, f"no system-call table for {os.uname().machine}")
     steps = build(profile, architecture, forks=forks)
-    code = b"".join(struct.pack("HBBI", *step) for step in steps)
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+def install(profile: Profile, *, forks: bool) -> None:
+    """Put every thread of this process under the filter, for good."""
+    code = compiled(profile, forks=forks)
     instructions = ctypes.create_string_buffer(code, len(code))
     program = ctypes.create_string_buffer(
-        struct.pack("HxxxxxxP", len(steps), ctypes.addressof(instructions)), 16
+        struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions)), 16
     )
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     set_mode_filter, all_threads = ctypes.c_uint(1), ctypes.c_uint(1)
-    call = ctypes.c_long(numbers("ours", architecture)["seccomp"])
+    call = ctypes.c_long(numbers("ours", ARCHITECTURES[os.uname().machine])["seccomp"])
     if libc.syscall(call, set_mode_filter, all_threads, program) != 0:
         raise OSError(ctypes.get_errno(), "the seccomp filter was refused")

@@ -60,6 +60,9 @@ GROUPS = {
         setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7 removexattr:197:14 lremovexattr:198:15
         fremovexattr:199:16
     """,
+    "making files": """
+        open:2:- openat:257:56 openat2:437:437 creat:85:- mknod:133:- mknodat:259:33
+    """,
     "judged by argument": """
         clone:56:220 clone3:435:435 prlimit64:302:261 prctl:157:167 fcntl:72:25 ioctl:16:29
     """,
