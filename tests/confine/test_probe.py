@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,12 +50,26 @@ def test_without_bubblewrap_the_package_is_named(monkeypatch: pytest.MonkeyPatch
     assert "apt install bubblewrap" in entry.mend
 
 
-def test_without_bubblewrap_landlock_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bubblewrap_landlock_is_used_and_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     if not availability()["landlock"].works:
         pytest.skip("no Landlock here")
     monkeypatch.setenv("PATH", "/nowhere")
     with asyncio.run(probe.find_jail()) as jail:
         assert jail.kind == "landlock"
+    assert "landlock is used: bubblewrap is not installed." in caplog.text
+
+
+@needs("bwrap")
+def test_an_interpreter_that_was_started_by_a_way_around_works() -> None:
+    def around(path: str) -> str:
+        return f"{Path(path).parent}/../{Path(path).parent.name}/{Path(path).name}"
+
+    own = (sys.prefix, sys.base_prefix)
+    python = Python.at(around(sys.executable), [around(prefix) for prefix in own])
+    with asyncio.run(probe.find_jail(python=python)) as jail:
+        assert jail.kind == "bubblewrap"
 
 
 class TestWhereNothingWorks:

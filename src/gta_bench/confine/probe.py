@@ -1,5 +1,6 @@
 """Which jail works on this machine, and what keeps the others from working."""
 
+import logging
 import shutil
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ NAMESPACES = (
 NEWER_BUBBLEWRAP = "Install bubblewrap 0.8 or newer."
 NEWER_KERNEL = "Landlock needs Linux 6.2 or newer with `landlock` among its `lsm=` modules."
 TOOL_SERVER = "Run the tools on a Linux machine (`gta tools serve`) and use `--tools URL` here."
+
+logger = logging.getLogger(__name__)
 
 ORDER: tuple[JailKind, ...] = ("bubblewrap", "landlock")
 
@@ -52,6 +55,8 @@ async def find_jail(
     for kind in ORDER:
         found.append(await _examine(kind, python))
         if found[-1].works:
+            for other in found[:-1]:
+                logger.warning("%s is used: %s %s", kind, other.reason, other.mend)
             return Jail(kind, slots=slots, python=python)
     if unconfined and sys.platform == "linux":
         return Jail("none", slots=slots, python=python)

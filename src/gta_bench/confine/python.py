@@ -35,8 +35,12 @@ class Python:
     ) -> "Python":
         """An interpreter by its path, its prefixes (`sys.prefix`, …) and its `sys.path`.
 
-        Of the latter, folders of packages count; that of an editable install is a project.
+        Of the latter, folders of packages count; that of an editable install is a project. Started
+        as `../venv/bin/python`, Python keeps the two dots in all of them, and no jail takes those.
         """
+        executable = os.path.normpath(executable)
+        prefixes = [os.path.normpath(prefix) for prefix in prefixes]
+        packages = [os.path.normpath(name) for name in packages]
         wanted = [own for prefix in dict.fromkeys(prefixes) for own in _own(Path(prefix))]
         wanted += [Path(name) for name in packages if Path(name).name in PACKAGE_FOLDERS]
         wanted += _hops(Path(executable))  # a chain of links may lead through other folders
