@@ -94,20 +94,25 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """What the parser in the jail replies; `cut` if there were more cells than are read."""
+    """What the parser in the jail replies; `cut` if there were more cells than are read.
+
+    It is `stale` if it asks to be calculated when it is opened: its values may be of no use.
+    """
 
     sheets: tuple[Sheet, ...]
     cut: bool
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True)
 class XlsxContent:
-    """A workbook; `charts` and `pictures` are counted only."""
+    """A workbook; `charts` and `pictures` are counted only, `stale` as in `Workbook`."""
 
     sheets: tuple[Sheet, ...]
     cut: bool
     charts: int
     pictures: int
+    stale: bool = False
 
     def as_text(self) -> str:
         """Every sheet as CSV under a heading."""
@@ -128,4 +133,5 @@ async def read_xlsx(data: bytes, jail: Jail) -> XlsxContent:
         cut=book.cut,
         charts=count_parts(parts, "xl/charts/chart"),
         pictures=count_parts(parts, "xl/media/"),
+        stale=book.stale,
     )
