@@ -7,6 +7,7 @@ name.
 
 import re
 import zipfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Final, NamedTuple
@@ -17,6 +18,15 @@ PARTS: Final = (".xml", ".vml", ".rels", ".xhtml", ".html", ".htm", ".ncx", ".op
 TOKEN: Final = re.compile(r"<([^<>]{0,20000})>|([^<]+)")
 NAME: Final = re.compile(r"/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})")
 WORD: Final = re.compile(r"\w+")
+# A word or a number: 1.5 is not 15, and -5 is not 5.
+COMPARED: Final = re.compile(r"(?:(?<![^\W_])-(?=\d))?[^\W_]+(?:(?<=\d)[.,]\d[^\W_]*)*")
+BETWEEN: Final = re.compile(
+    r'<span class="comment-start"[^<>]{0,2000}>[^<]{0,20000}</span>|<[a-zA-Z/][^<>]{0,2000}>'
+    r"|\]\([^()\s]{0,2000}\)|\[\^\w{1,20}\]|\\\n"
+)
+FEW: Final = 8
+PATIENCE: Final = 1 << 30  # letters that are searched; what comes after them is told
+STEP: Final = 1000  # letters that are searched in the time of one step
 # Text that goes on in the next element of the same name; all other text ends with its element.
 RUNS: Final = frozenset({"t", "delText", "span", "a", "b", "i", "em", "strong", "s", "c"})
 BLOCKS: Final = frozenset({"p", "h", "si", "is", "text", "comment", "title", "td", "th", "li"})
@@ -26,7 +36,7 @@ CODES: Final = frozenset({
     "instrText", "f", "formatCode", "posOffset", "pctWidth", "pctHeight", "pctPosHOffset",
     "pctPosVOffset", "align", "sizeRelH", "sizeRelV", "style", "script", "attrName", "formula",
     "Anchor", "Row", "Column", "fmla", "datastoreItem", "binary-data", "dm", "pts",
-    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default",
+    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default", "tableStyleId",
 })  # fmt: skip
 WORDS_OF: Final = re.compile(
     r"(?:^|\s)(?:[\w.-]{1,20}:)?(descr|title|alt|string|prompt|promptTitle|error|errorTitle|tooltip"
@@ -81,26 +91,69 @@ def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
 def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -> Iterator[Part]:
     """What of the parts does not stand in the text that is shown, each text once.
 
-    A text is left over if one of its words is nowhere in `shown`. Parts whose names begin as one
-    of `whole` were read by nobody, so they are left over with every text.
+    A text is left over if its words do not follow each other in `shown`: the same words elsewhere
+    may say something else. Parts whose names begin as one of `whole` were read by nobody, so they
+    are left over with every text.
     """
-    known = set(words(shown))
+    known = Shown(shown)
     told: set[str] = set()
     for part in parts:
         every = part.name.startswith(tuple(whole)) if whole else False
-        texts = [
-            text
-            for text in part.texts
-            if text not in told and (every or not known.issuperset(words(text)))
-        ]
+        texts = [text for text in part.texts if text not in told and (every or text not in known)]
         told.update(texts)
         if texts:
             yield Part(part.name, tuple(texts))
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, so that two spellings of it can be compared."""
-    return WORD.findall(text.casefold())
+class Shown:
+    """A text that is shown, to look up others in it by their words alone.
+
+    Spaces and marks do not count, so that `Mari**gold**` is Marigold, but a text begins and ends
+    where words do. Links, notes and tags stand in the way of a sentence, so it is also searched
+    without them.
+    """
+
+    def __init__(self, shown: str) -> None:
+        plain = unescape(BETWEEN.sub(" ", shown))
+        pieces: list[str] = []
+        self._starts: set[int] = set()
+        self._ends: set[int] = set()
+        self._lines: list[int] = []
+        place = 0
+        for line in (*plain.splitlines(), *shown.splitlines()):
+            for word in COMPARED.findall(line.casefold()):
+                self._starts.add(place)
+                place += len(word)
+                self._ends.add(place)
+                pieces.append(word)
+            self._lines.append(place)
+        self._letters = "".join(pieces)
+        self._next = 0
+        self._patience = PATIENCE
+
+    def __contains__(self, text: str) -> bool:
+        words = COMPARED.findall(text.casefold())
+        wanted = "".join(words)
+        # Most texts come in their order, so that nothing is searched twice.
+        places = (self._next, len(self._letters)), (0, self._next + len(wanted))
+        return any(
+            self._found(wanted, first, last, across=len(words) > FEW) for first, last in places
+        )
+
+    def _found(self, wanted: str, first: int, last: int, *, across: bool) -> bool:
+        """Whether it stands there; few words must stand in one line."""
+        while self._patience > 0:
+            start = self._letters.find(wanted, first, last)
+            self._patience -= (start if start >= 0 else last) - first + STEP
+            if start < 0:
+                return False
+            end = start + len(wanted)
+            one_line = across or bisect_right(self._lines, start) == bisect_left(self._lines, end)
+            if one_line and start in self._starts and end in self._ends:
+                self._next = end
+                return True
+            first = start + 1
+        return False
 
 
 def _texts(name: str, source: str) -> Iterator[str]:
@@ -151,6 +204,9 @@ def _blocks(source: str) -> Iterator[str]:
         elif name in BREAKS:
             buffer.append(" ")
         elif not tag.endswith("/"):
+            if name in BLOCKS and buffer:  # a text box within a paragraph
+                yield "".join(buffer)
+                buffer.clear()
             within = name
         yield from _speaking(name, tag)
     yield "".join(buffer)

@@ -151,6 +151,8 @@ def add_package(
     for unseen in facts.unseen:
         draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
     draft.read = "" if isinstance(content, GtaError) else content.as_text()
+    if isinstance(content, XlsxContent):  # neighboring cells are no sentence
+        draft.read = draft.read.replace(",", "\n")
     add_leftovers(draft, facts.parts)
 
 
