@@ -120,13 +120,14 @@ def test_tar_archives_are_opened_and_links_are_not_followed(
     desk: Desk, name: str, data: bytes
 ) -> None:
     shown = desk.show_one(name, data)
-    assert (shown.kind, "words" in shown.text, "root:" in shown.text) == ("tar", True, False)
+    assert (shown.kind, "words" in shown.text, "root:" in shown.text) == ("packed", True, False)
     assert "of 1 of 2 members only the name is shown" in shown.cut
 
 
 def test_a_packed_file_is_unpacked(desk: Desk) -> None:
     shown = desk.show_one("table.csv.bz2", bz2.compress(b"a;b\n1;2\n"))
     assert '[Member "table.csv": csv' in shown.text
+    assert shown.kind == "packed", "it was called tar"
     broken = desk.show_one("b.gz", b"\x1f\x8b" + bytes(20))
     assert "It is broken" in broken.unshown[0]
 

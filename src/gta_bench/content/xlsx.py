@@ -62,12 +62,17 @@ class Sheet:
         """The cells that show an error."""
         return tuple(cell for cell in self.cells if cell.type == "error")
 
+    @property
+    def full(self) -> bool:
+        """Whether its lines are all its rows; else empty ones are left out."""
+        return self.rows * self.columns <= LARGEST_GRID
+
     def lines(self, *, as_shown: bool = False) -> Iterator[list[str]]:
         """The sheet as rows of equal length; a formula without a value stands for itself.
 
         Where the cells lie so far apart that the grid would be huge, empty rows are left out.
         """
-        full = self.rows * self.columns <= LARGEST_GRID
+        full = self.full
         expected = 1
         for number, cells in groupby(self.cells, key=lambda cell: cell.row):
             if full:

@@ -100,16 +100,33 @@ def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     below += f"\nMerged cells: {', '.join(sheet.merged)}\n" if sheet.merged else ""
     draft.text(head + csv_text(lines) + below + "\n", what=f"sheet {quoted(sheet.name)}")
     place = f" of sheet {quoted(sheet.name)}"
-    _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=place)
+    if not sheet.full:
+        draft.cut.append(f"empty rows{place} are left out")
+    _cut_table(
+        draft,
+        rows=sheet.rows,
+        columns=sheet.columns,
+        place=place,
+        shown=_last_row(sheet, limits.rows),
+    )
     count = len(sheet.formulas)
     if count > limits.formulas:
         draft.cut.append(left_out("formula", limits.formulas + 1, count, place=place, how="listed"))
 
 
-def _cut_table(draft: Draft, *, rows: int, columns: int, place: str) -> None:
+def _last_row(sheet: Sheet, most: int) -> int:
+    """The last row that is shown of a sheet."""
+    if sheet.full:
+        return most
+    filled = list(islice(dict.fromkeys(cell.row for cell in sheet.cells), most))
+    return filled[-1]
+
+
+def _cut_table(draft: Draft, *, rows: int, columns: int, place: str, shown: int = 0) -> None:
     limits = draft.subject.limits
-    if rows > limits.rows:
-        draft.cut.append(left_out("row", limits.rows + 1, rows, place=place))
+    shown = shown or limits.rows
+    if rows > shown:
+        draft.cut.append(left_out("row", shown + 1, rows, place=place))
     if columns > limits.columns:
         draft.cut.append(left_out("column", limits.columns + 1, columns, place=place))
 
