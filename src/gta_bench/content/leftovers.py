@@ -40,7 +40,7 @@ CODES: Final = frozenset({
 })  # fmt: skip
 WORDS_OF: Final = re.compile(
     r"(?:^|\s)(?:[\w.-]{1,20}:)?(descr|title|alt|string|prompt|promptTitle|error|errorTitle|tooltip"
-    r'|displayName|author|Author|initials|name|text)="([^"]{1,20000})"'
+    r'|displayName|author|Author|initials|name|text|v)="([^"]{1,20000})"'
 )
 # `title`, `name` and the like say something to a reader in these elements only.
 SPEAKING: Final = {
@@ -51,6 +51,13 @@ SPEAKING: Final = {
     "shape": ("alt",),
     "dataValidation": ("prompt", "promptTitle", "error", "errorTitle"),
     "hyperlink": ("tooltip",),
+    "hlinkClick": ("tooltip",),
+    "hlinkHover": ("tooltip",),
+    "section": ("name",),
+    "sheet": ("name",),
+    "cacheField": ("name",),
+    "dataField": ("name",),
+    "s": ("v",),
     "comment": ("author",),
     "ins": ("author",),
     "del": ("author",),
