@@ -244,10 +244,11 @@ def _pinned(note: Any) -> tuple[str, str | None, bytes] | None:
 
 def _descriptions(reader: Any, pages: int, found: dict[str, Any]) -> None:
     """What tags say in place of a picture, a formula or a shape."""
-    left, seen = [reader.root_object.get("/StructTreeRoot")], set()
+    left: list[Any] = [reader.root_object.get("/StructTreeRoot")]
+    seen: set[int] = set()
     while left and len(seen) < MOST_TAGS and len(found["descriptions"]) < MOST_LISTED:
         entry = left.pop()
-        tag = entry.get_object() if entry is not None else None
+        tag: Any = entry.get_object() if entry is not None else None
         if isinstance(tag, list):
             left += reversed(tag)
         if id(tag) in seen or not hasattr(tag, "get"):
