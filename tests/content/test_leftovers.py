@@ -26,6 +26,7 @@ def texts(name: str, source: str) -> tuple[str, ...]:
         ("word/a.xml", '<wp:docPr id="1" name="Picture 1" descr="a &amp; b"/>', ("a & b",)),
         ("word/a.xml", "<w:p><w:r><w:t>a</w:t><w:br/><w:t>b</w:t></w:r></w:p>", ("a b",)),
         ("word/a.xml", "<wp:posOffset>33</wp:posOffset><w:instrText>PAGE</w:instrText>", ()),
+        ("xl/drawings/drawing1.xml", "<xdr:col>3</xdr:col><xdr:rowOff>14</xdr:rowOff>", ()),
         ("word/charts/chart1.xml", "<c:v>North</c:v><c:v>2.5</c:v><c:f>A1</c:f>", ("North", "2.5")),
         ("xl/worksheets/sheet1.xml", "<sheetData><v>1</v></sheetData><o>head</o>", ("head",)),
         (
@@ -58,6 +59,15 @@ def texts(name: str, source: str) -> tuple[str, ...]:
 )  # fmt: skip
 def test_texts_of_a_part(name: str, source: str, expected: tuple[str, ...]) -> None:
     assert texts(name, source) == expected
+
+
+def test_numbers_of_charts_are_as_old_as_the_formulas() -> None:
+    chart = "<c:title><a:t>Sums</a:t></c:title><c:numCache><c:pt><c:v>7</c:v></c:pt></c:numCache>"
+    for asked, expected in (("1", ("Sums",)), ("0", ("Sums", "7"))):
+        book = f'<workbook><calcPr calcId="1" fullCalcOnLoad="{asked}"/></workbook>'
+        data = samples.zipped({"xl/workbook.xml": book, "xl/charts/chart1.xml": chart})
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            assert list(package_parts(archive)) == [Part("xl/charts/chart1.xml", expected)]
 
 
 def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:

@@ -36,7 +36,8 @@ CODES: Final = frozenset({
     "instrText", "f", "formatCode", "posOffset", "pctWidth", "pctHeight", "pctPosHOffset",
     "pctPosVOffset", "align", "sizeRelH", "sizeRelV", "style", "script", "attrName", "formula",
     "Anchor", "Row", "Column", "fmla", "datastoreItem", "binary-data", "dm", "pts",
-    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default", "tableStyleId",
+    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default", "tableStyleId", "col",
+    "colOff", "row", "rowOff",
 })  # fmt: skip
 WORDS_OF: Final = re.compile(
     r"(?:^|\s)(?:[\w.-]{1,20}:)?(descr|title|alt|string|prompt|promptTitle|error|errorTitle|tooltip"
@@ -68,6 +69,8 @@ SPEAKING: Final = {
     "img": ("alt", "title"),
     "image": ("title",),
 }
+CALCULATE: Final = re.compile(r'<(?:\w{1,8}:)?calcPr\b[^<>]{0,2000}\bfullCalcOnLoad="(?:1|true)"')
+WORKBOOK: Final = "xl/workbook.xml"
 LINK: Final = re.compile(r'\bTarget="([^"]{1,2000})"')
 MASTERS: Final = re.compile(r"ppt/(slideMasters|slideLayouts|notesMasters|handoutMasters)/")
 CELLS: Final = re.compile(r"<(?:\w{1,8}:)?sheetData>.*</(?:\w{1,8}:)?sheetData>", re.DOTALL)
@@ -85,11 +88,14 @@ class Part(NamedTuple):
 
 def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
     """Every part that has text; call it for an archive that is safe to unpack."""
-    for name in archive.namelist():
+    names = archive.namelist()
+    stale = WORKBOOK in names and CALCULATE.search(_source(archive, WORKBOOK))
+    for name in names:
         if not name.endswith(PARTS) or name.startswith(ELSEWHERE):
             continue
-        with archive.open(name) as stream:
-            source = stream.read(PART_BYTES).decode("utf-8", "replace")
+        source = _source(archive, name)
+        if stale and name.startswith("xl/charts/"):  # its numbers are as old as the formulas'
+            source = "".join(_without(source, "<c:numCache>", "</c:numCache>"))
         texts = tuple(dict.fromkeys(_texts(name, source)))
         if texts:
             yield Part(name, texts)
@@ -168,7 +174,8 @@ def _texts(name: str, source: str) -> Iterator[str]:
         yield from (unescape(link) for link in _links(source))
         return
     if MASTERS.match(name):
-        source = "".join(_without_prompts(source))
+        # Placeholders hold what the program asks for, and no slide shows it.
+        source = "".join(_without(source, "<p:sp>", "</p:sp>", holding="<p:ph"))
     if name.startswith("xl/worksheets/"):
         source = CELLS.sub("", source)
     for text in _blocks(source):
@@ -177,11 +184,16 @@ def _texts(name: str, source: str) -> Iterator[str]:
             yield plain
 
 
-def _without_prompts(source: str) -> Iterator[str]:
-    """Placeholders of masters and layouts hold what the program asks for, and no slide shows it."""
-    for number, piece in enumerate(source.split("<p:sp>")):
-        shape, end, rest = piece.partition("</p:sp>")
-        yield rest if number and end and "<p:ph" in shape else piece
+def _source(archive: zipfile.ZipFile, name: str) -> str:
+    with archive.open(name) as stream:
+        return stream.read(PART_BYTES).decode("utf-8", "replace")
+
+
+def _without(source: str, start: str, end: str, *, holding: str = "") -> Iterator[str]:
+    """The source without some of its elements."""
+    for number, piece in enumerate(source.split(start)):
+        inner, found, rest = piece.partition(end)
+        yield rest if number and found and holding in inner else piece
 
 
 def _links(source: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from gta_bench.confine.archives import check_archive
 from gta_bench.content.archive import ZipContent, read_zip
 from gta_bench.content.driver import check_size
 from gta_bench.content.identify import BROKEN_ZIP, require_form
-from gta_bench.content.leftovers import Part, package_parts
+from gta_bench.content.leftovers import CALCULATE, WORKBOOK, Part, package_parts
 from gta_bench.content.unseen import UnseenText, unseen_in_office
 from gta_bench.errors import ToolError
 
@@ -21,12 +21,10 @@ RELATIONS_BYTES: Final = 1 << 20
 LISTS: Final = ("[Content_Types].xml", ".rels")
 HEAD: Final = 4096
 PREFIXED: Final = re.compile(rb"<([\w.-]{1,40}):(?:Types|Relationships)[\s>]")
-CALCULATE: Final = re.compile(rb'<(?:\w{1,8}:)?calcPr\b[^<>]{0,2000}\bfullCalcOnLoad="(?:1|true)"')
 CALCULATED: Final = re.compile(
     rb"(<(?:\w{1,8}:)?f\b[^<>]{0,2000}(?:/>|>[^<]{0,60000}</(?:\w{1,8}:)?f>))\s{0,100}"
     rb"<(?:\w{1,8}:)?v\b[^<>]{0,200}>[^<]{0,200000}</(?:\w{1,8}:)?v>"
 )
-WORKBOOK: Final = "xl/workbook.xml"
 SHEETS: Final = "xl/worksheets/"
 RELATION: Final = re.compile(r"<(?:\w{1,8}:)?Relationship\b([^<>]{0,5000})>")
 TARGET: Final = re.compile(r'\bTarget="([^"]{1,2000})"')
@@ -66,7 +64,7 @@ def normalized(data: bytes) -> bytes | None:
             lists = [name for name in names if name.endswith(LISTS)]
             prefixed = any(PREFIXED.search(_source(archive, name, HEAD).encode()) for name in lists)
             book = _source(archive, WORKBOOK) if WORKBOOK in names else ""
-            stale = CALCULATE.search(book.encode()) is not None
+            stale = CALCULATE.search(book) is not None
             if not prefixed and not stale:
                 return None
             check_archive(io.BytesIO(data))
