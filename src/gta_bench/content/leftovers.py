@@ -7,7 +7,6 @@ name.
 
 import re
 import zipfile
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Final, NamedTuple
@@ -26,7 +25,6 @@ BETWEEN: Final = re.compile(
 )
 FEW: Final = 8
 PATIENCE: Final = 1 << 30  # letters that are searched; what comes after them is told
-STEP: Final = 1000  # letters that are searched in the time of one step
 # Text that goes on in the next element of the same name; all other text ends with its element.
 RUNS: Final = frozenset({"t", "delText", "span", "a", "b", "i", "em", "strong", "s", "c"})
 BLOCKS: Final = frozenset({"p", "h", "si", "is", "text", "comment", "title", "td", "th", "li"})
@@ -119,54 +117,41 @@ def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -
 
 
 class Shown:
-    """A text that is shown, to look up others in it by their words alone.
+    """A text that is shown, to look up others in it by their words alone, whatever is between.
 
-    Spaces and marks do not count, so that `Mari**gold**` is Marigold, but a text begins and ends
-    where words do. Links, notes and tags stand in the way of a sentence, so it is also searched
-    without them.
+    Links, notes and tags stand in the way of a sentence, so it is also searched without them. Few
+    words must stand in one line: those of neighboring cells are no sentence.
     """
 
     def __init__(self, shown: str) -> None:
         plain = unescape(BETWEEN.sub(" ", shown))
-        pieces: list[str] = []
-        self._starts: set[int] = set()
-        self._ends: set[int] = set()
-        self._lines: list[int] = []
-        place = 0
-        for line in (*plain.splitlines(), *shown.splitlines()):
-            for word in COMPARED.findall(line.casefold()):
-                self._starts.add(place)
-                place += len(word)
-                self._ends.add(place)
-                pieces.append(word)
-            self._lines.append(place)
-        self._letters = "".join(pieces)
-        self._next = 0
+        lines = [_spaced(line) for line in (*plain.splitlines(), *shown.splitlines())]
+        # By whether a text may go on in the next line.
+        self._within = {False: "\n".join(lines), True: f" {' '.join(' '.join(lines).split())} "}
+        self._next = {False: 0, True: 0}
         self._patience = PATIENCE
 
     def __contains__(self, text: str) -> bool:
-        words = COMPARED.findall(text.casefold())
-        wanted = "".join(words)
-        # Most texts come in their order, so that nothing is searched twice.
-        places = (self._next, len(self._letters)), (0, self._next + len(wanted))
-        return any(
-            self._found(wanted, first, last, across=len(words) > FEW) for first, last in places
-        )
-
-    def _found(self, wanted: str, first: int, last: int, *, across: bool) -> bool:
-        """Whether it stands there; few words must stand in one line."""
-        while self._patience > 0:
-            start = self._letters.find(wanted, first, last)
-            self._patience -= (start if start >= 0 else last) - first + STEP
-            if start < 0:
+        wanted = _spaced(text)
+        if wanted.isspace():
+            return True
+        long = wanted.count(" ") > FEW
+        within = self._within[long]
+        # Most texts come in their order, so that little is searched twice.
+        for first in (self._next[long], 0):
+            if self._patience < 0:
                 return False
-            end = start + len(wanted)
-            one_line = across or bisect_right(self._lines, start) == bisect_left(self._lines, end)
-            if one_line and start in self._starts and end in self._ends:
-                self._next = end
+            place = within.find(wanted, first)
+            self._patience -= (place if place >= 0 else len(within)) - first
+            if place >= 0:
+                self._next[long] = place
                 return True
-            first = start + 1
         return False
+
+
+def _spaced(text: str) -> str:
+    """The words of a text with a space before and after each."""
+    return f" {' '.join(COMPARED.findall(text.casefold()))} "
 
 
 def _texts(name: str, source: str) -> Iterator[str]:
