@@ -26,6 +26,7 @@ def texts(name: str, source: str) -> tuple[str, ...]:
         ("word/a.xml", '<wp:docPr id="1" name="Picture 1" descr="a &amp; b"/>', ("a & b",)),
         ("word/a.xml", "<w:p><w:r><w:t>a</w:t><w:br/><w:t>b</w:t></w:r></w:p>", ("a b",)),
         ("word/a.xml", "<wp:posOffset>33</wp:posOffset><w:instrText>PAGE</w:instrText>", ()),
+        ("xl/drawings/drawing1.xml", "<xdr:col>3</xdr:col><xdr:rowOff>14</xdr:rowOff>", ()),
         ("word/charts/chart1.xml", "<c:v>North</c:v><c:v>2.5</c:v><c:f>A1</c:f>", ("North", "2.5")),
         ("xl/worksheets/sheet1.xml", "<sheetData><v>1</v></sheetData><o>head</o>", ("head",)),
         (
@@ -39,12 +40,34 @@ def texts(name: str, source: str) -> tuple[str, ...]:
             '<Relationship Target="styles.xml"/>',
             ("https://a.invalid/",),
         ),
+        (
+            "word/document.xml",
+            "<w:p><w:t>before</w:t><w:pict><w:p><w:t>box</w:t></w:p></w:pict><w:t>after</w:t></w:p>",
+            ("before", "box", "after"),
+        ),
+        ("ppt/presentation.xml", '<p14:section name="Part one" id="{1}"/>', ("Part one",)),
+        ("ppt/slides/slide1.xml", '<a:hlinkClick r:id="r1" tooltip="go on"/>', ("go on",)),
+        ("xl/workbook.xml", '<sheet name="Chart of it" sheetId="2" r:id="r2"/>', ("Chart of it",)),
+        (
+            "xl/pivotCache/pivotCacheDefinition1.xml",
+            '<cacheField name="Region"><sharedItems><s v="North"/></sharedItems></cacheField>',
+            ("Region", "North"),
+        ),
         ("docProps/core.xml", "<dc:title>told elsewhere</dc:title>", ()),
         ("word/media/image1.png", "<w:t>no part</w:t>", ()),
     ],
 )  # fmt: skip
 def test_texts_of_a_part(name: str, source: str, expected: tuple[str, ...]) -> None:
     assert texts(name, source) == expected
+
+
+def test_numbers_of_charts_are_as_old_as_the_formulas() -> None:
+    chart = "<c:title><a:t>Sums</a:t></c:title><c:numCache><c:pt><c:v>7</c:v></c:pt></c:numCache>"
+    for asked, expected in (("1", ("Sums",)), ("0", ("Sums", "7"))):
+        book = f'<workbook><calcPr calcId="1" fullCalcOnLoad="{asked}"/></workbook>'
+        data = samples.zipped({"xl/workbook.xml": book, "xl/charts/chart1.xml": chart})
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            assert list(package_parts(archive)) == [Part("xl/charts/chart1.xml", expected)]
 
 
 def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
@@ -55,6 +78,64 @@ def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
     assert list(left_over(parts, "# shown TEXT")) == [Part("word/document.xml", ("Box in it",))]
     whole = list(left_over(parts, "# shown TEXT", whole=("word/header",)))
     assert whole[1] == Part("word/header1.xml", ("shown",)), "nobody reads it, so all of it is told"
+
+
+SHOWN = """# Mari**gold** and [a link](https://a.invalid/page) here[^1]
+
+The plan is approved. It is not late.
+
+1.5 and -7 and snake\\_case, an <span class="insertion" author="B">added</span> word,
+<span class="comment-start" id="0" author="A">a remark</span>a sentence with a remark.
+
+One line,\\
+broken.
+
+| one<br>two | rate |
+|----|----|
+| is | wrong |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("The plan is not approved.", True),
+        ("plan approved late", True),
+        ("rate is wrong", True),
+        ("nothing", True),
+        ("art", True),
+        ("15", True),
+        ("7", True),
+        ("the PLAN is\xa0approved", False),
+        ("Marigold", True),
+        ("gold and a link here", False),
+        ("https://a.invalid/page", False),
+        ("1.5 and -7 and snake_case, an added word, a sentence with a remark.", False),
+        ("a remark", False),
+        ("one two", False),
+        ("One line, broken.", False),
+        ("____", False),
+        ("The plan is approved. It is not late. 1.5 and -7 and snake_case", False),
+    ],
+)
+def test_a_text_is_shown_only_if_its_words_follow_each_other(text: str, left: bool) -> None:
+    """Words that stood anywhere hid a text box that says the contrary."""
+    parts = [Part("word/document.xml", (text,))]
+    assert list(left_over(parts, SHOWN)) == (parts if left else [])
+
+
+def test_texts_are_found_in_any_order() -> None:
+    lines = [f"line number {number}" for number in range(50)]
+    parts = [Part("a.xml", (*reversed(lines), *lines[::7], "number 51"))]
+    assert list(left_over(parts, "\n".join(lines))) == [Part("a.xml", ("number 51",))]
+
+
+def test_many_texts_in_a_long_one_come_to_an_end() -> None:
+    many = tuple(f"line {number} b" for number in range(20_000))
+    shown = "\n".join(f"line {number}" for number in range(20_000))
+    assert list(left_over([Part("a.xml", many)], shown)) == [Part("a.xml", many)]
+    repeated = "ab" * 500_000
+    assert list(left_over([Part("a.xml", ("ab",))], repeated)) == [Part("a.xml", ("ab",))]
 
 
 def test_a_hostile_part_takes_no_longer_than_its_length() -> None:

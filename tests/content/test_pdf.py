@@ -195,3 +195,76 @@ def test_forms_notes_links_bookmarks_and_attachments_are_read(jail: Jail) -> Non
     assert content.attachments[1].data == word["attached text"].encode()
     assert (content.properties, content.signed) == ((("Subject", word["subject"]),), True)
     assert f"[Form fields]\n{word['field name']}: " in content.as_text()
+
+
+def raw_pdf(*objects: bytes) -> bytes:
+    """Objects by their numbers; the first is the catalog."""
+    numbered = (b"%d 0 obj %b endobj\n" % pair for pair in enumerate(objects, 1))
+    end = b"trailer <</Root 1 0 R>>\nstartxref\n0\n%%EOF"
+    return b"%PDF-1.7\n" + b"".join(numbered) + end
+
+
+def stream(content: bytes) -> bytes:
+    return b"<</Length %d>>stream\n%b\nendstream" % (len(content), content)
+
+
+def annotated(*notes: bytes, catalog: bytes = b"") -> bytes:
+    return raw_pdf(
+        b"<</Type/Catalog/Pages 2 0 R %b>>" % catalog,
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Annots[%b]>>" % b" ".join(notes),
+        stream(b"pinned words"),
+        stream(b"<form><text>words of a form</text></form>"),
+    )
+
+
+def test_a_file_that_hangs_on_a_page_is_attached(jail: Jail) -> None:
+    """Only the list of attachments was read."""
+    note = b"<</Subtype/FileAttachment/FS<</F(pin.txt)/Desc(a pin)/EF<</F 4 0 R>>>>>>"
+    content = read(annotated(note, note), jail)
+    assert [(one.name, one.about, one.data) for one in content.attachments] == [
+        ("pin.txt", "a pin", b"pinned words")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        (b"/Subtype/Text/Contents(short)/T(Ann)/Subj(money)", "short (about: money; by: Ann)"),
+        (b"/Subtype/FreeText/Contents(a)/RC(<p>rich &amp; more</p>)", "a rich & more"),
+        (b"/Subtype/FreeText/Contents(same)/RC(<p>same</p>)", "same"),
+        (b"/Subtype/Redact/OverlayText(gone)", "gone"),
+        (b"/Subtype/Widget/T(field)/Contents(hint)", "hint"),
+    ],
+)
+def test_notes_say_who_says_what_about_what(note: bytes, said: str, jail: Jail) -> None:
+    assert read(annotated(b"<<%b>>" % note), jail).remarks == (f"page 1: {said}",)
+
+
+def test_tags_say_what_stands_in_place_of_pictures(jail: Jail) -> None:
+    inner = b"<</S/Formula/ActualText(x squared)/E(for example)/K[0 1]>>"
+    catalog = b"/StructTreeRoot<</K[<</S/Figure/Alt(a chart)/K %b>> 7]>>" % inner
+    content = read(annotated(catalog=catalog), jail)
+    assert content.descriptions == ("a chart", "x squared", "for example")
+    assert "[Alternative texts]\na chart\nx squared\nfor example" in content.as_text()
+
+
+@pytest.mark.parametrize(
+    ("note", "catalog"),
+    [
+        (b"", b"/Names<</JavaScript<</Names[(j)<</S/JavaScript/JS(1)>>]>>>>"),
+        (b"", b"/OpenAction<</S/JavaScript/JS(1)>>"),
+        (b"<</Subtype/Widget/AA<</K<</S/JavaScript/JS(1)>>>>>>", b""),
+    ],
+    ids=["list", "opening", "key"],
+)
+def test_scripts_are_noticed(note: bytes, catalog: bytes, jail: Jail) -> None:
+    assert read(annotated(note, catalog=catalog), jail).scripts
+    assert not read(annotated(catalog=b"/OpenAction[3 0 R/Fit]"), jail).scripts
+
+
+@pytest.mark.parametrize("form", [b"5 0 R", b"[(template) 5 0 R]"])
+def test_a_form_in_xml_is_read(form: bytes, jail: Jail) -> None:
+    content = read(annotated(catalog=b"/AcroForm<</Fields[]/XFA %b>>" % form), jail)
+    assert content.xfa
+    assert [value for _, value in content.fields] == ["words of a form"]

@@ -4,6 +4,7 @@ from datetime import datetime, time, timedelta
 
 import openpyxl
 import pytest
+import xlsxwriter
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import xlsx
@@ -54,6 +55,27 @@ def test_a_calculated_formula_has_both_value_and_formula(jail: Jail) -> None:
     assert cells["E1"] == Cell(1, 5, "13", "number", "=SUM(A1:C1*2)")
     assert cells["A2"] == Cell(2, 1, "#DIV/0!", "error", "=1/0")
     assert (content.charts, content.pictures) == (1, 0)
+
+
+def unopened() -> bytes:
+    """As XlsxWriter saves formulas whose values nobody gave: all are 0."""
+    stream = io.BytesIO()
+    book = xlsxwriter.Workbook(stream)
+    sheet = book.add_worksheet("Budget")
+    sheet.write_column(0, 0, [10, 20, 0])
+    sheet.write_formula("A4", "=SUM(A1:A3)")
+    sheet.write_formula("A5", "=A4*2", book.add_format({"num_format": '0 "kg"'}))
+    book.close()
+    return stream.getvalue()
+
+
+def test_zeros_that_stand_for_values_are_none(jail: Jail) -> None:
+    """They were told as values, to agents, too."""
+    content = read(unopened(), jail)
+    assert content.stale
+    assert [cell.type for cell in content.sheets[0].formulas] == ["empty", "empty"]
+    column = [line[0] for line in content.sheets[0].lines(as_shown=True)]
+    assert column == ["10", "20", "0", "=SUM(A1:A3)", "=A4*2"]
 
 
 def test_the_text_names_sheets_and_lists_formulas(jail: Jail) -> None:

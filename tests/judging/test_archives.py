@@ -2,7 +2,12 @@
 
 import bz2
 import io
+import random
+import re
+import stat
 import tarfile
+import warnings
+import zipfile
 from email.message import EmailMessage
 
 import pytest
@@ -51,6 +56,50 @@ def test_a_bomb_is_refused_and_named(desk: Desk) -> None:
     assert shown.text.startswith("[First bytes]")
 
 
+def with_bad_members() -> bytes:
+    """Two good members, and one of each kind that is broken or unsafe."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("first.txt", "first words")
+        link = zipfile.ZipInfo("link.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("../outside.txt", "outside")
+        archive.writestr("twice.txt", "one of them")
+        archive.writestr("twice.txt", "the other")
+        archive.writestr("spoiled.txt", "spoiled words")
+        archive.writestr("inner.zip", b"PK\x03\x04 no archive")
+        archive.writestr("last.txt", "last words")
+    return stream.getvalue().replace(b"spoiled words", b"SPOILED words")
+
+
+def test_a_bad_member_does_not_hide_the_others(desk: Desk) -> None:
+    """A link, or a wrong checksum, left the judge with the first bytes of the archive."""
+    shown = desk.show_one("a.zip", with_bad_members())
+    assert facts(shown)["files"] == 8
+    for words in ("first words", "one of them", "last words"):
+        assert words in shown.text
+    for words in ("passwd", "outside\n", "the other", "SPOILED"):
+        assert words not in shown.text
+    for named in ("link.txt.*a link", "outside.txt.*points out", "twice.txt.*twice",
+                  "spoiled.txt.*Bad CRC-32"):  # fmt: skip
+        assert any(re.search(named, words) for words in shown.unshown), named
+
+
+def test_an_archive_that_breaks_off_says_so(desk: Desk) -> None:
+    """What came after the break was missing, and nothing said so."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as packed:
+        for name in ("a.bin", "b.bin"):
+            info = tarfile.TarInfo(name)
+            info.size = 100_000
+            packed.addfile(info, io.BytesIO(random.Random(name).randbytes(info.size)))
+    shown = desk.show_one("a.tgz", stream.getvalue()[:150_000])
+    assert "a.bin" in shown.text
+    assert 'member "(what follows)": the archive breaks off there' in shown.unshown[0]
+
+
 def tar(mode: str) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as packed:  # type: ignore[call-overload]
@@ -71,13 +120,14 @@ def test_tar_archives_are_opened_and_links_are_not_followed(
     desk: Desk, name: str, data: bytes
 ) -> None:
     shown = desk.show_one(name, data)
-    assert (shown.kind, "words" in shown.text, "root:" in shown.text) == ("tar", True, False)
+    assert (shown.kind, "words" in shown.text, "root:" in shown.text) == ("packed", True, False)
     assert "of 1 of 2 members only the name is shown" in shown.cut
 
 
 def test_a_packed_file_is_unpacked(desk: Desk) -> None:
     shown = desk.show_one("table.csv.bz2", bz2.compress(b"a;b\n1;2\n"))
     assert '[Member "table.csv": csv' in shown.text
+    assert shown.kind == "packed", "it was called tar"
     broken = desk.show_one("b.gz", b"\x1f\x8b" + bytes(20))
     assert "It is broken" in broken.unshown[0]
 

@@ -18,10 +18,12 @@ from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS
 from gta_bench.errors import EvidenceFailed
 from gta_bench.judging.known_good import check_kinds, failures_here, sample
 from gta_bench.tools.contract import Equipment
+from gta_bench.tools.media import packages
 from tests.content import samples
 from tests.judging.layered import layered_python
 from tests.judging.shown import Desk
 from tests.needs import needs
+from tests.tools.media_files import make_stereo
 
 pytestmark = needs("bwrap")
 
@@ -95,6 +97,19 @@ def test_a_reader_that_cannot_even_read_a_good_file_is_to_blame(
 
 def test_there_is_a_good_file_of_every_kind() -> None:
     assert {kind for kind in KINDS if sample(kind) is None} == {"unknown"}
+
+
+@needs("ffmpeg")
+def test_sound_without_its_package_says_how_to_install_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`gta tools fetch` alone was named, and installs no package."""
+    monkeypatch.setattr(packages, "missing_packages", lambda *names: ["onnxruntime"])
+    with pytest.raises(EvidenceFailed) as raised:
+        desk.show_one("a.wav", make_stereo(tmp_path / "a.wav", seconds=0.1).read_bytes())
+    said = str(raised.value)
+    assert "onnxruntime is not installed. pip install 'gta-bench[media]' && gta tools fetch" in said
+    assert "endpoint" not in said, "a judge's evidence asks no endpoint"
 
 
 @pytest.mark.slow

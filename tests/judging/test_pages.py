@@ -1,5 +1,6 @@
 """What is said of a page that a browser showed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from gta_bench.content.browser import Strip, WebPage
 from gta_bench.content.identify import identify
 from gta_bench.content.links import html_references
+from gta_bench.content.xlsx import Cell, Sheet
 from gta_bench.judging.showing.draft import Draft, Subject
 from gta_bench.judging.showing.limits import EvidenceLimits
+from gta_bench.judging.showing.sheets import _add_sheet
 from gta_bench.judging.showing.texts import _add_page, _add_refused, _without_data
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.settings import Settings
@@ -96,3 +99,22 @@ def test_a_page_depends_on_what_its_style_sheet_loads(desk: Desk) -> None:
     entries = len(list(desk.store.folder.glob("**/*.json")))
     desk.show({**files, "css/x.png": samples.image(2, 2)})
     assert len(list(desk.store.folder.glob("**/*.json"))) == entries + 2, "the picture and the page"
+
+
+@pytest.mark.parametrize(
+    ("rows", "cut"),
+    [
+        ([1, 400, 1_048_576], ["empty rows"]),
+        ([*range(1, 200), 400, 500, 1_048_576], ["empty rows", "rows 401 to 1,048,576"]),
+        (range(1, 301), ["rows 201 to 300"]),
+    ],
+    ids=["sparse", "sparse and long", "full"],
+)
+def test_rows_of_a_sheet_that_are_shown_are_not_said_to_be_cut(
+    rows: Sequence[int], cut: list[str], tmp_path: Path
+) -> None:
+    """Row 400 was shown, and said not to be."""
+    made = draft(tmp_path)
+    cells = tuple(Cell(row, 1, f"in row {row}", "text", None) for row in rows)
+    _add_sheet(made, Sheet("S", False, rows[-1], 1, cells, ()))
+    assert [words.partition(" of sheet")[0] for words in made.cut] == cut

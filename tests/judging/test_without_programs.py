@@ -84,8 +84,8 @@ def shown(outcome: Outcome) -> Shown:
     [
         ("a.docx", f"pictures of its pages: {OFFICE}"),
         ("a.pptx", f"pictures of its slides: {OFFICE}"),
-        ("a.xlsx", f"pictures of its sheets: {OFFICE}"),
-        ("b.xlsx", f"that were saved without them: {OFFICE}"),
+        ("a.xlsx", f"that were saved to be calculated when opened: {OFFICE}"),
+        ("b.xlsx", f"that were saved without values: {OFFICE}"),
         ("a.odt", f"its text: {OFFICE}"),
         ("a.svg", f"a picture of the drawing: {BROWSER}"),
         ("a.wav", f"what is said in it: {WEIGHTS}"),

@@ -5,9 +5,10 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from gta_bench.errors import ToolError
@@ -41,25 +42,40 @@ class ArchiveSummary(NamedTuple):
     members: int
     unpacked_bytes: int
     depth: int
+    bad: Mapping[int, str] = MappingProxyType({})
 
 
-def check_archive(stream: BinaryIO, *, limits: ArchiveLimits | None = None) -> ArchiveSummary:
+class BrokenArchive(ToolError):
+    """No archive, or one whose list of members cannot be read."""
+
+
+class BadMember(ToolError):
+    """A member that nobody should unpack; the others may be good."""
+
+
+def check_archive(
+    stream: BinaryIO, *, limits: ArchiveLimits | None = None, skip_bad: bool = False
+) -> ArchiveSummary:
     """Unpack a zip into nothing, counting; refuse it with a ToolError as soon as it is too much.
 
     Sizes that an archive states are not believed: other programs do not believe them either.
     Works for docx, xlsx, pptx, odt, epub. Takes about a second for 300 MB; not for the event loop.
+    A bad member (a link, a broken one) is one, too, or with `skip_bad` stands in `bad` with the
+    reason, under its place in the archive; archives within are then checked by whoever opens them.
     """
-    counter = _Counter(limits or ArchiveLimits())
+    counter = _Counter(limits or ArchiveLimits(), skip_bad=skip_bad)
     counter.archive(stream, depth=0)
-    return ArchiveSummary(counter.members, counter.unpacked, counter.deepest)
+    return ArchiveSummary(counter.members, counter.unpacked, counter.deepest, counter.bad)
 
 
 class _Counter:
     """The sums over an archive and all that are packed in it."""
 
-    def __init__(self, limits: ArchiveLimits) -> None:
+    def __init__(self, limits: ArchiveLimits, *, skip_bad: bool) -> None:
         self.limits = limits
+        self.skip_bad = skip_bad
         self.members = self.unpacked = self.deepest = 0
+        self.bad: dict[int, str] = {}
 
     def archive(self, stream: BinaryIO, *, depth: int) -> None:
         if depth > self.limits.depth:
@@ -72,13 +88,22 @@ class _Counter:
                 infos = archive.infolist()
         # The parser of hostile bytes; NotImplementedError and struct.error are its words too.
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as exc:
-            raise ToolError(f"The archive is broken: {exc}.") from exc
+            raise BrokenArchive(f"The archive is broken: {exc}.") from exc
         self.members += len(infos)
         if self.members > self.limits.members:
             raise ToolError(f"The archive has more than {self.limits.members} members.")
-        _check_infos(infos, size)
-        for info in infos:
-            self._member(stream, info, size, depth)
+        if sum(info.compress_size for info in infos) > size:
+            raise ToolError("The archive's members overlap.")
+        seen: set[str] = set()
+        for place, info in enumerate(infos):
+            try:
+                _check_info(info, seen)
+                self._member(stream, info, size, depth)
+            except BadMember as exc:
+                if not self.skip_bad:
+                    raise
+                if depth == 0:
+                    self.bad[place] = str(exc)
 
     def _member(self, stream: BinaryIO, info: zipfile.ZipInfo, size: int, depth: int) -> None:
         """Unpack one member; if it is itself an archive, look into it."""
@@ -93,7 +118,14 @@ class _Counter:
                 if keep:
                     nested.write(data)
             if keep:
-                self.archive(nested, depth=depth + 1)  # type: ignore[arg-type]
+                self._nested(nested, depth + 1)  # type: ignore[arg-type]
+
+    def _nested(self, stream: BinaryIO, depth: int) -> None:
+        try:
+            self.archive(stream, depth=depth)
+        except BrokenArchive:
+            if not self.skip_bad:
+                raise
 
     def _count(self, more: int, packed: int) -> None:
         self.unpacked += more
@@ -113,7 +145,7 @@ def _check_directory(stream: BinaryIO, size: int, limits: ArchiveLimits) -> None
     tail = stream.read(tail_size)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < END_RECORD.size:
-        raise ToolError("The file is not a zip archive.")
+        raise BrokenArchive("The file is not a zip archive.")
     directory = END_RECORD.unpack_from(tail, at)[5]
     if at >= LOCATOR_64.size and tail[at - LOCATOR_64.size :].startswith(b"PK\x06\x07"):
         _, _, where, _ = LOCATOR_64.unpack_from(tail, at - LOCATOR_64.size)
@@ -130,25 +162,21 @@ def _check_directory(stream: BinaryIO, size: int, limits: ArchiveLimits) -> None
         raise ToolError(f"The archive has more than {limits.members} members.")
 
 
-def _check_infos(infos: list[zipfile.ZipInfo], size: int) -> None:
-    """Names and claims of the members."""
-    seen = set()
-    for info in infos:
-        name = info.orig_filename
-        path = PurePosixPath(name.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts or "\0" in name or ":" in name[:2]:
-            raise ToolError(f"The archive's member {name!r} points out of the archive.")
-        if stat.S_ISLNK(info.external_attr >> 16):
-            raise ToolError(f"The archive's member {name!r} is a link.")
-        if info.flag_bits & ENCRYPTED:
-            raise ToolError(f"The archive's member {name!r} is encrypted.")
-        if info.compress_type not in (STORED, DEFLATED):
-            raise ToolError(f"The archive's member {name!r} is packed in an uncommon way.")
-        if name in seen:
-            raise ToolError(f"The archive has the member {name!r} twice.")
-        seen.add(name)
-    if sum(info.compress_size for info in infos) > size:
-        raise ToolError("The archive's members overlap.")
+def _check_info(info: zipfile.ZipInfo, seen: set[str]) -> None:
+    """Name and claims of a member."""
+    name = info.orig_filename
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in name or ":" in name[:2]:
+        raise BadMember(f"The archive's member {name!r} points out of the archive.")
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise BadMember(f"The archive's member {name!r} is a link.")
+    if info.flag_bits & ENCRYPTED:
+        raise BadMember(f"The archive's member {name!r} is encrypted.")
+    if info.compress_type not in (STORED, DEFLATED):
+        raise BadMember(f"The archive's member {name!r} is packed in an uncommon way.")
+    if name in seen:
+        raise BadMember(f"The archive has the member {name!r} twice.")
+    seen.add(name)
 
 
 def _data_start(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
@@ -159,10 +187,10 @@ def _data_start(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
         or len(header) < LOCAL_HEADER.size
         or not header.startswith(b"PK\x03\x04")
     ):
-        raise ToolError(f"The archive's member {info.orig_filename!r} is broken.")
+        raise BadMember(f"The archive's member {info.orig_filename!r} is broken.")
     _, flags, method, name_size, extra_size = LOCAL_HEADER.unpack(header)
     if method != info.compress_type or flags & ENCRYPTED:
-        raise ToolError(f"The archive's member {info.orig_filename!r} contradicts itself.")
+        raise BadMember(f"The archive's member {info.orig_filename!r} contradicts itself.")
     return info.header_offset + LOCAL_HEADER.size + int(name_size) + int(extra_size)
 
 
@@ -182,4 +210,4 @@ def _inflate(stream: BinaryIO, start: int, info: zipfile.ZipInfo) -> Iterator[by
                     yield data
                 packed = unpack.unconsumed_tail
         except zlib.error as exc:
-            raise ToolError(f"The archive's member {info.orig_filename!r} is broken.") from exc
+            raise BadMember(f"The archive's member {info.orig_filename!r} is broken.") from exc

@@ -33,14 +33,19 @@ class ZipContent:
         return "\n".join([f"{len(self.members)} files, {self.unpacked_bytes} bytes", *lines])
 
 
-async def read_zip(data: bytes, *, limits: ArchiveLimits | None = None) -> ZipContent:
-    """List an archive; ToolError if it is broken, unsafe or unpacks to too much."""
+async def read_zip(
+    data: bytes, *, limits: ArchiveLimits | None = None, skip_bad: bool = False
+) -> ZipContent:
+    """List an archive; ToolError if it is broken, unsafe or unpacks to too much.
+
+    With `skip_bad`, single members may be broken or unsafe: nobody may unpack those.
+    """
     check_size(data, label="The zip reader")
-    return await asyncio.to_thread(_listing, data, limits)
+    return await asyncio.to_thread(_listing, data, limits, skip_bad)
 
 
-def _listing(data: bytes, limits: ArchiveLimits | None) -> ZipContent:
-    summary = check_archive(io.BytesIO(data), limits=limits)
+def _listing(data: bytes, limits: ArchiveLimits | None, skip_bad: bool) -> ZipContent:
+    summary = check_archive(io.BytesIO(data), limits=limits, skip_bad=skip_bad)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             comment = archive.comment.decode("utf-8", "replace")

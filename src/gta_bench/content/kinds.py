@@ -7,7 +7,7 @@ Kind = Literal[
     "docx", "pptx", "xlsx", "pdf", "csv", "markdown", "html", "json", "code", "text",
     "png", "jpeg", "gif", "webp", "bmp", "tiff", "avif", "svg",
     "wav", "mp3", "flac", "ogg", "m4a", "mp4", "mov", "webm", "mkv", "avi", "zip",
-    "tar", "mail", "notebook",
+    "packed", "mail", "notebook",
     "odt", "ods", "odp", "epub", "rtf", "office-97", "unknown",
 ]  # fmt: skip
 Reader = Literal["docx", "pptx", "xlsx", "pdf", "csv", "text", "image", "media", "zip"]
@@ -58,7 +58,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     "mkv": KindFacts((".mkv", ".mka"), "matroska", "media"),
     "avi": KindFacts((".avi",), "avi", "media"),
     "zip": KindFacts((".zip",), "zip", "zip"),
-    "tar": KindFacts((".tar", ".tgz", ".gz", ".bz2", ".xz"), "packed", None),
+    "packed": KindFacts((".tar", ".tgz", ".gz", ".bz2", ".xz"), "packed", None),
     "mail": KindFacts((".eml",), "text", "text"),
     "notebook": KindFacts((".ipynb",), "text", "text"),
     "odt": KindFacts((".odt",), "odt", None),

@@ -17,6 +17,14 @@ PARTS: Final = (".xml", ".vml", ".rels", ".xhtml", ".html", ".htm", ".ncx", ".op
 TOKEN: Final = re.compile(r"<([^<>]{0,20000})>|([^<]+)")
 NAME: Final = re.compile(r"/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})")
 WORD: Final = re.compile(r"\w+")
+# A word or a number: 1.5 is not 15, and -5 is not 5.
+COMPARED: Final = re.compile(r"(?:(?<![^\W_])-(?=\d))?[^\W_]+(?:(?<=\d)[.,]\d[^\W_]*)*")
+BETWEEN: Final = re.compile(
+    r'<span class="comment-start"[^<>]{0,2000}>[^<]{0,20000}</span>|<[a-zA-Z/][^<>]{0,2000}>'
+    r"|\]\([^()\s]{0,2000}\)|\[\^\w{1,20}\]|\\\n"
+)
+FEW: Final = 8
+PATIENCE: Final = 1 << 30  # letters that are searched; what comes after them is told
 # Text that goes on in the next element of the same name; all other text ends with its element.
 RUNS: Final = frozenset({"t", "delText", "span", "a", "b", "i", "em", "strong", "s", "c"})
 BLOCKS: Final = frozenset({"p", "h", "si", "is", "text", "comment", "title", "td", "th", "li"})
@@ -26,11 +34,12 @@ CODES: Final = frozenset({
     "instrText", "f", "formatCode", "posOffset", "pctWidth", "pctHeight", "pctPosHOffset",
     "pctPosVOffset", "align", "sizeRelH", "sizeRelV", "style", "script", "attrName", "formula",
     "Anchor", "Row", "Column", "fmla", "datastoreItem", "binary-data", "dm", "pts",
-    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default",
+    "SizeWithCells", "MoveWithCells", "AutoFill", "Locked", "Default", "tableStyleId", "col",
+    "colOff", "row", "rowOff",
 })  # fmt: skip
 WORDS_OF: Final = re.compile(
     r"(?:^|\s)(?:[\w.-]{1,20}:)?(descr|title|alt|string|prompt|promptTitle|error|errorTitle|tooltip"
-    r'|displayName|author|Author|initials|name|text)="([^"]{1,20000})"'
+    r'|displayName|author|Author|initials|name|text|v)="([^"]{1,20000})"'
 )
 # `title`, `name` and the like say something to a reader in these elements only.
 SPEAKING: Final = {
@@ -41,6 +50,13 @@ SPEAKING: Final = {
     "shape": ("alt",),
     "dataValidation": ("prompt", "promptTitle", "error", "errorTitle"),
     "hyperlink": ("tooltip",),
+    "hlinkClick": ("tooltip",),
+    "hlinkHover": ("tooltip",),
+    "section": ("name",),
+    "sheet": ("name",),
+    "cacheField": ("name",),
+    "dataField": ("name",),
+    "s": ("v",),
     "comment": ("author",),
     "ins": ("author",),
     "del": ("author",),
@@ -51,6 +67,8 @@ SPEAKING: Final = {
     "img": ("alt", "title"),
     "image": ("title",),
 }
+CALCULATE: Final = re.compile(r'<(?:\w{1,8}:)?calcPr\b[^<>]{0,2000}\bfullCalcOnLoad="(?:1|true)"')
+WORKBOOK: Final = "xl/workbook.xml"
 LINK: Final = re.compile(r'\bTarget="([^"]{1,2000})"')
 MASTERS: Final = re.compile(r"ppt/(slideMasters|slideLayouts|notesMasters|handoutMasters)/")
 CELLS: Final = re.compile(r"<(?:\w{1,8}:)?sheetData>.*</(?:\w{1,8}:)?sheetData>", re.DOTALL)
@@ -68,11 +86,14 @@ class Part(NamedTuple):
 
 def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
     """Every part that has text; call it for an archive that is safe to unpack."""
-    for name in archive.namelist():
+    names = archive.namelist()
+    stale = WORKBOOK in names and CALCULATE.search(_source(archive, WORKBOOK))
+    for name in names:
         if not name.endswith(PARTS) or name.startswith(ELSEWHERE):
             continue
-        with archive.open(name) as stream:
-            source = stream.read(PART_BYTES).decode("utf-8", "replace")
+        source = _source(archive, name)
+        if stale and name.startswith("xl/charts/"):  # its numbers are as old as the formulas'
+            source = "".join(_without(source, "<c:numCache>", "</c:numCache>"))
         texts = tuple(dict.fromkeys(_texts(name, source)))
         if texts:
             yield Part(name, texts)
@@ -81,26 +102,56 @@ def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
 def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -> Iterator[Part]:
     """What of the parts does not stand in the text that is shown, each text once.
 
-    A text is left over if one of its words is nowhere in `shown`. Parts whose names begin as one
-    of `whole` were read by nobody, so they are left over with every text.
+    A text is left over if its words do not follow each other in `shown`: the same words elsewhere
+    may say something else. Parts whose names begin as one of `whole` were read by nobody, so they
+    are left over with every text.
     """
-    known = set(words(shown))
+    known = Shown(shown)
     told: set[str] = set()
     for part in parts:
         every = part.name.startswith(tuple(whole)) if whole else False
-        texts = [
-            text
-            for text in part.texts
-            if text not in told and (every or not known.issuperset(words(text)))
-        ]
+        texts = [text for text in part.texts if text not in told and (every or text not in known)]
         told.update(texts)
         if texts:
             yield Part(part.name, tuple(texts))
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, so that two spellings of it can be compared."""
-    return WORD.findall(text.casefold())
+class Shown:
+    """A text that is shown, to look up others in it by their words alone, whatever is between.
+
+    Links, notes and tags stand in the way of a sentence, so it is also searched without them. Few
+    words must stand in one line: those of neighboring cells are no sentence.
+    """
+
+    def __init__(self, shown: str) -> None:
+        plain = unescape(BETWEEN.sub(" ", shown))
+        lines = [_spaced(line) for line in (*plain.splitlines(), *shown.splitlines())]
+        # By whether a text may go on in the next line.
+        self._within = {False: "\n".join(lines), True: f" {' '.join(' '.join(lines).split())} "}
+        self._next = {False: 0, True: 0}
+        self._patience = PATIENCE
+
+    def __contains__(self, text: str) -> bool:
+        wanted = _spaced(text)
+        if wanted.isspace():
+            return True
+        long = wanted.count(" ") > FEW
+        within = self._within[long]
+        # Most texts come in their order, so that little is searched twice.
+        for first in (self._next[long], 0):
+            if self._patience < 0:
+                return False
+            place = within.find(wanted, first)
+            self._patience -= (place if place >= 0 else len(within)) - first
+            if place >= 0:
+                self._next[long] = place
+                return True
+        return False
+
+
+def _spaced(text: str) -> str:
+    """The words of a text with a space before and after each."""
+    return f" {' '.join(COMPARED.findall(text.casefold()))} "
 
 
 def _texts(name: str, source: str) -> Iterator[str]:
@@ -108,7 +159,8 @@ def _texts(name: str, source: str) -> Iterator[str]:
         yield from (unescape(link) for link in _links(source))
         return
     if MASTERS.match(name):
-        source = "".join(_without_prompts(source))
+        # Placeholders hold what the program asks for, and no slide shows it.
+        source = "".join(_without(source, "<p:sp>", "</p:sp>", holding="<p:ph"))
     if name.startswith("xl/worksheets/"):
         source = CELLS.sub("", source)
     for text in _blocks(source):
@@ -117,11 +169,16 @@ def _texts(name: str, source: str) -> Iterator[str]:
             yield plain
 
 
-def _without_prompts(source: str) -> Iterator[str]:
-    """Placeholders of masters and layouts hold what the program asks for, and no slide shows it."""
-    for number, piece in enumerate(source.split("<p:sp>")):
-        shape, end, rest = piece.partition("</p:sp>")
-        yield rest if number and end and "<p:ph" in shape else piece
+def _source(archive: zipfile.ZipFile, name: str) -> str:
+    with archive.open(name) as stream:
+        return stream.read(PART_BYTES).decode("utf-8", "replace")
+
+
+def _without(source: str, start: str, end: str, *, holding: str = "") -> Iterator[str]:
+    """The source without some of its elements."""
+    for number, piece in enumerate(source.split(start)):
+        inner, found, rest = piece.partition(end)
+        yield rest if number and found and holding in inner else piece
 
 
 def _links(source: str) -> Iterator[str]:
@@ -151,6 +208,9 @@ def _blocks(source: str) -> Iterator[str]:
         elif name in BREAKS:
             buffer.append(" ")
         elif not tag.endswith("/"):
+            if name in BLOCKS and buffer:  # a text box within a paragraph
+                yield "".join(buffer)
+                buffer.clear()
             within = name
         yield from _speaking(name, tag)
     yield "".join(buffer)

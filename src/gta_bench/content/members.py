@@ -26,11 +26,12 @@ JUNK: Final = ("__MACOSX/", ".DS_Store")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file within a file; `data` is None where there was too much of it."""
+    """A file within a file; `data` is None where there was too much of it, or a `problem`."""
 
     name: str
     bytes: int
     data: Base64Bytes | None = field(repr=False)
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,39 @@ async def read_members(
 
 
 async def read_zip_members(data: bytes) -> tuple[Member, ...]:
-    """The members of a zip archive; ToolError if it is broken, unsafe or unpacks to too much."""
+    """The members of a zip archive; ToolError if it is broken or unpacks to too much.
+
+    A member that is broken or unsafe has a problem and no data; the others are read all the same.
+    """
     check_size(data, label="The zip reader")
     return await asyncio.to_thread(lambda: tuple(_zip_members(data)))
 
 
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    try:
+        with archive.open(info) as stream:
+            return Member(info.filename, info.file_size, stream.read(info.file_size))
+    except BROKEN_ZIP as exc:
+        return _unread(info, f"It is broken: {exc}.")
+
+
+def _unread(info: zipfile.ZipInfo, problem: str = "") -> Member:
+    return Member(info.filename, info.file_size, None, problem)
+
+
 def _zip_members(data: bytes) -> Iterator[Member]:
-    check_archive(io.BytesIO(data), limits=ArchiveLimits(depth=DEEPEST))
+    limits = ArchiveLimits(depth=DEEPEST)
+    bad = check_archive(io.BytesIO(data), limits=limits, skip_bad=True).bad
     room = MOST_BYTES
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for info in archive.infolist():
+            for place, info in enumerate(archive.infolist()):
                 if info.is_dir() or info.filename.startswith(JUNK):
                     continue
+                if place in bad:
+                    yield _unread(info, bad[place])
+                    continue
                 room -= info.file_size
-                with archive.open(info) as stream:
-                    content = stream.read(info.file_size) if room >= 0 else None
-                yield Member(info.filename, info.file_size, content)
+                yield _zip_member(archive, info) if room >= 0 else _unread(info)
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc

@@ -13,7 +13,7 @@ from gta_bench.confine.archives import check_archive
 from gta_bench.content.archive import ZipContent, read_zip
 from gta_bench.content.driver import check_size
 from gta_bench.content.identify import BROKEN_ZIP, require_form
-from gta_bench.content.leftovers import Part, package_parts
+from gta_bench.content.leftovers import CALCULATE, WORKBOOK, Part, package_parts
 from gta_bench.content.unseen import UnseenText, unseen_in_office
 from gta_bench.errors import ToolError
 
@@ -21,6 +21,11 @@ RELATIONS_BYTES: Final = 1 << 20
 LISTS: Final = ("[Content_Types].xml", ".rels")
 HEAD: Final = 4096
 PREFIXED: Final = re.compile(rb"<([\w.-]{1,40}):(?:Types|Relationships)[\s>]")
+CALCULATED: Final = re.compile(
+    rb"(<(?:\w{1,8}:)?f\b[^<>]{0,2000}(?:/>|>[^<]{0,60000}</(?:\w{1,8}:)?f>))\s{0,100}"
+    rb"<(?:\w{1,8}:)?v\b[^<>]{0,200}>[^<]{0,200000}</(?:\w{1,8}:)?v>"
+)
+SHEETS: Final = "xl/worksheets/"
 RELATION: Final = re.compile(r"<(?:\w{1,8}:)?Relationship\b([^<>]{0,5000})>")
 TARGET: Final = re.compile(r'\bTarget="([^"]{1,2000})"')
 EXTERNAL: Final = re.compile(r'\bTargetMode="External"')
@@ -49,19 +54,29 @@ def normalized(data: bytes) -> bytes | None:
     """A copy of an Office file that every program reads; None where the file needs none.
 
     Libraries that write XML by namespace may put a prefix (`ns0:`) before every name of the list
-    of types and of relations. That is right, Office opens it, and LibreOffice does not.
+    of types and of relations. That is right, Office opens it, and LibreOffice does not. Where a
+    workbook asks to be calculated when it is opened, the copy lacks the formulas' old values, which
+    LibreOffice would keep.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            lists = [name for name in archive.namelist() if name.endswith(LISTS)]
-            if not any(PREFIXED.search(_source(archive, name, HEAD).encode()) for name in lists):
+            names = archive.namelist()
+            lists = [name for name in names if name.endswith(LISTS)]
+            prefixed = any(PREFIXED.search(_source(archive, name, HEAD).encode()) for name in lists)
+            book = _source(archive, WORKBOOK) if WORKBOOK in names else ""
+            stale = CALCULATE.search(book) is not None
+            if not prefixed and not stale:
                 return None
             check_archive(io.BytesIO(data))
             stream = io.BytesIO()
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as copy:
-                for name in archive.namelist():
+                for name in names:
                     part = archive.read(name)
-                    copy.writestr(name, _without_prefix(part) if name in lists else part)
+                    if name in lists:
+                        part = _without_prefix(part)
+                    elif stale and name.startswith(SHEETS):
+                        part = CALCULATED.sub(rb"\1", part)
+                    copy.writestr(name, part)
     except (*BROKEN_ZIP, ToolError):
         return None
     return stream.getvalue()

@@ -59,7 +59,8 @@ class PdfContent:
     """A PDF file; it may have more pages than were read, or than were searched for tables.
 
     `properties` are its title, subject and keywords; `signed` if it says who made it, and when.
-    `remarks` are its annotations, `fields` those of a form with what is filled in.
+    `remarks` are its annotations, `fields` those of a form with what is filled in, `descriptions`
+    what its tags say in place of pictures. It may hold `scripts`, or a form in XML (`xfa`).
     """
 
     pages: tuple[PdfPage, ...]
@@ -72,12 +73,16 @@ class PdfContent:
     links: tuple[str, ...] = ()
     bookmarks: tuple[str, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    descriptions: tuple[str, ...] = ()
+    scripts: bool = False
+    xfa: bool = False
 
     def beside_text(self) -> str:
         """What lies beside the text of the pages."""
         lists = {
             "Form fields": [f"{name}: {value}" for name, value in self.fields],
             "Annotations": self.remarks,
+            "Alternative texts": dict.fromkeys(self.descriptions),
             "Links": dict.fromkeys(self.links),
             "Bookmarks": self.bookmarks,
             "Attached files": [f"{one.name} {one.about}".strip() for one in self.attachments],

@@ -62,12 +62,17 @@ class Sheet:
         """The cells that show an error."""
         return tuple(cell for cell in self.cells if cell.type == "error")
 
+    @property
+    def full(self) -> bool:
+        """Whether its lines are all its rows; else empty ones are left out."""
+        return self.rows * self.columns <= LARGEST_GRID
+
     def lines(self, *, as_shown: bool = False) -> Iterator[list[str]]:
         """The sheet as rows of equal length; a formula without a value stands for itself.
 
         Where the cells lie so far apart that the grid would be huge, empty rows are left out.
         """
-        full = self.rows * self.columns <= LARGEST_GRID
+        full = self.full
         expected = 1
         for number, cells in groupby(self.cells, key=lambda cell: cell.row):
             if full:
@@ -94,20 +99,25 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """What the parser in the jail replies; `cut` if there were more cells than are read."""
+    """What the parser in the jail replies; `cut` if there were more cells than are read.
+
+    It is `stale` if it asks to be calculated when it is opened: its values may be of no use.
+    """
 
     sheets: tuple[Sheet, ...]
     cut: bool
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True)
 class XlsxContent:
-    """A workbook; `charts` and `pictures` are counted only."""
+    """A workbook; `charts` and `pictures` are counted only, `stale` as in `Workbook`."""
 
     sheets: tuple[Sheet, ...]
     cut: bool
     charts: int
     pictures: int
+    stale: bool = False
 
     def as_text(self) -> str:
         """Every sheet as CSV under a heading."""
@@ -128,4 +138,5 @@ async def read_xlsx(data: bytes, jail: Jail) -> XlsxContent:
         cut=book.cut,
         charts=count_parts(parts, "xl/charts/chart"),
         pictures=count_parts(parts, "xl/media/"),
+        stale=book.stale,
     )

@@ -287,7 +287,8 @@ def workbook_by_xlsxwriter(words: Bed) -> bytes:
     bold = book.add_format({"bold": True})
     rich = words("rich text")
     sheet.write_rich_string("A1", rich[:4], bold, rich[4:], " end")
-    sheet.write_formula("A2", '="x"', value=words("stored value"))
+    computed = words("computed value")
+    sheet.write_formula("A2", f'=CONCATENATE("{computed[:4]}","{computed[4:]}")')
     sheet.write_comment("A1", words("comment"))
     sheet.insert_textbox("D24", words("text box"))
     sheet.insert_image("D34", "a.png", {

@@ -36,11 +36,17 @@ def finish(names: dict[str, Any]) -> str:
             kept = None if data is None or room < 0 else base64.b64encode(data).decode("ascii")
             members.append({"name": _clean(name), "bytes": size, "data": kept})
             if len(members) >= options["most_members"]:
+                members.append(_rest("there are more members than are read"))
                 break
     except BROKEN as exc:
         if not members:
             return f"It is broken ({type(exc).__name__})."
+        members.append(_rest(f"the archive breaks off there ({type(exc).__name__})"))
     return json.dumps({"members": members})
+
+
+def _rest(problem: str) -> dict[str, Any]:
+    return {"name": "(what follows)", "bytes": 0, "data": None, "problem": problem}
 
 
 def _clean(name: str) -> str:

@@ -8,6 +8,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ FEW_LETTERS = 4
 MOST_LETTERS = 30_000
 MOST_PROPERTIES = 20_000
 MOST_LISTED = 500
+MOST_TAGS = 50_000
+ABOUT_NOTES = (("about", "/Subj"), ("by", "/T"))
 MOST_ATTACHED = 40 << 20  # bytes
 TAGS = re.compile(r"<[^<>]{0,5000}>")
 SIGNATURE = ("/Author", "/CreationDate", "/ModDate")
@@ -107,10 +110,12 @@ def _beside(file: Path, pages: int) -> dict[str, Any]:
     )  # fmt: skip
     found: dict[str, Any] = {
         "properties": [], "signed": False, "remarks": [], "fields": [], "links": [],
-        "bookmarks": [], "attachments": [],
+        "bookmarks": [], "attachments": [], "descriptions": [], "scripts": False, "xfa": False,
     }  # fmt: skip
     reader = _reader(file)
-    for look in (_properties, _annotations, _fields, _bookmarks, _attachments):
+    for look in (
+        _properties, _annotations, _fields, _xfa, _bookmarks, _attachments, _descriptions, _scripts,
+    ):  # fmt: skip
         try:
             look(reader, pages, found)
         except broken:
@@ -130,17 +135,39 @@ def _properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
 
 def _annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
     """The words of annotations, which lie above the pages, and where links lead."""
+    for number, note in _notes(reader, pages):
+        words = _remark(note)
+        if words and len(found["remarks"]) < MOST_LISTED:
+            found["remarks"].append(_clean(f"page {number}: {words}")[:MOST_PROPERTIES])
+        action = note.get("/A")
+        address = action.get_object().get("/URI") if action is not None else None
+        if address is not None and len(found["links"]) < MOST_LISTED:
+            found["links"].append(_clean(str(address))[:2000])
+
+
+def _notes(reader: Any, pages: int) -> Iterator[tuple[int, Any]]:
     for number, page in enumerate(reader.pages[:pages], 1):
         annotations = page.get("/Annots")
         for entry in (annotations.get_object() if annotations is not None else None) or ():
-            note = entry.get_object()
-            words = str(note.get("/Contents") or "").strip()
-            if words and len(found["remarks"]) < MOST_LISTED:
-                found["remarks"].append(_clean(f"page {number}: {words}")[:MOST_PROPERTIES])
-            action = note.get("/A")
-            address = action.get_object().get("/URI") if action is not None else None
-            if address is not None and len(found["links"]) < MOST_LISTED:
-                found["links"].append(_clean(str(address))[:2000])
+            yield number, entry.get_object()
+
+
+def _remark(note: Any) -> str:
+    """What an annotation says, as plain and as rich text, about what, and who says it."""
+    words = " ".join(str(note.get("/Contents") or "").split())
+    for key in ("/RC", "/OverlayText"):
+        more = note.get(key)
+        data = more.get_object() if more is not None else ""
+        source = data.get_data().decode("utf-8", "replace") if hasattr(data, "get_data") else data
+        rich = " ".join(unescape(TAGS.sub(" ", str(source))).split())
+        if rich and rich not in words:
+            words = f"{words} {rich}".strip()
+    if note.get("/Subtype") == "/Widget":  # its /T is the name of a field
+        return words
+    about = [
+        f"{name}: {note[key]}" for name, key in ABOUT_NOTES if str(note.get(key) or "").strip()
+    ]
+    return f"{words} ({'; '.join(about)})".strip() if about else words
 
 
 def _fields(reader: Any, pages: int, found: dict[str, Any]) -> None:
@@ -155,9 +182,22 @@ def _fields(reader: Any, pages: int, found: dict[str, Any]) -> None:
         if hint is not None and str(hint) != name:
             said += f" (hint: {hint})"
         found["fields"].append([_clean(str(name)), _clean(said)])
-    xfa = reader.xfa or {}
-    for name, content in xfa.items():
-        text = " ".join(TAGS.sub(" ", content.decode("utf-8", "replace")).split())
+
+
+def _xfa(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """The words of a form in XML, which is one stream or a list of names and streams."""
+    form = reader.root_object.get("/AcroForm")
+    xfa = form.get_object().get("/XFA") if form is not None else None
+    if xfa is None:
+        return
+    found["xfa"] = True
+    content = xfa.get_object()
+    parts = (
+        list(zip(content[::2], content[1::2], strict=False)) if isinstance(content, list) else []
+    )
+    for name, stream in parts or [("form", content)]:
+        source = stream.get_object().get_data().decode("utf-8", "replace")
+        text = " ".join(TAGS.sub(" ", source).split())
         if text:
             found["fields"].append([_clean(f"XFA {name}"), _clean(text)[:MOST_PROPERTIES]])
 
@@ -178,16 +218,67 @@ def _bookmarks(reader: Any, pages: int, found: dict[str, Any]) -> None:
 
 
 def _attachments(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """Files within the file, as long as they are not too much."""
+    """Files within the file, as long as they are not too much; some hang on a page as notes."""
     room = MOST_ATTACHED
-    for attached in reader.attachment_list:
-        data = attached.content or b""
+    listed = [(one.name, one.description, one.content) for one in reader.attachment_list]
+    pinned = (_pinned(note) for _, note in _notes(reader, pages))
+    for name, about, content in dict.fromkeys([*listed, *filter(None, pinned)]):
+        data = content or b""
         room -= len(data)
         kept = base64.b64encode(data).decode("ascii") if room > 0 else None
-        about = " ".join(filter(None, (attached.description,)))
         found["attachments"].append(
-            {"name": _clean(attached.name or "attached"), "about": _clean(about), "data": kept}
+            {"name": _clean(name or "attached"), "about": _clean(about or ""), "data": kept}
         )
+
+
+def _pinned(note: Any) -> tuple[str, str | None, bytes] | None:
+    if note.get("/Subtype") != "/FileAttachment":
+        return None
+    file = note["/FS"].get_object()
+    streams = file["/EF"].get_object()
+    stream = streams["/F"] if "/F" in streams else streams["/UF"]
+    about = file.get("/Desc")
+    name = str(file.get("/UF") or file.get("/F") or "attached")
+    return name, None if about is None else str(about), stream.get_object().get_data()
+
+
+def _descriptions(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """What tags say in place of a picture, a formula or a shape."""
+    left: list[Any] = [reader.root_object.get("/StructTreeRoot")]
+    seen: set[int] = set()
+    while left and len(seen) < MOST_TAGS and len(found["descriptions"]) < MOST_LISTED:
+        entry = left.pop()
+        tag: Any = entry.get_object() if entry is not None else None
+        if isinstance(tag, list):
+            left += reversed(tag)
+        if id(tag) in seen or not hasattr(tag, "get"):
+            continue
+        seen.add(id(tag))
+        for key in ("/Alt", "/ActualText", "/E"):
+            words = " ".join(str(tag.get(key) or "").split())
+            if words:
+                found["descriptions"].append(_clean(words)[:MOST_PROPERTIES])
+        left.append(tag.get("/K"))
+
+
+def _scripts(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Whether it holds scripts, which are not run."""
+    root = reader.root_object
+    names = root.get("/Names")
+    holders = [root, *reader.pages[:pages], *(note for _, note in _notes(reader, pages))]
+    found["scripts"] = (names is not None and "/JavaScript" in names.get_object()) or any(
+        _is_script(action) for holder in holders for action in _actions(holder)
+    )
+
+
+def _actions(holder: Any) -> Iterator[Any]:
+    yield from (holder[key].get_object() for key in ("/A", "/OpenAction") if key in holder)
+    if "/AA" in holder:
+        yield from (action.get_object() for action in holder["/AA"].get_object().values())
+
+
+def _is_script(action: Any) -> bool:
+    return hasattr(action, "get") and action.get("/S") == "/JavaScript"
 
 
 def _reader(file: Path) -> Any:

@@ -69,7 +69,18 @@ def read(file: Path, *, most_cells: int) -> dict[str, Any]:
             left -= len(cells)
             if cut:
                 break
-        return {"sheets": sheets, "cut": cut}
+        stale = bool(values.calculation and values.calculation.fullCalcOnLoad)
+        if stale:
+            _without_zeros(sheets)
+        return {"sheets": sheets, "cut": cut, "stale": stale}
+
+
+def _without_zeros(sheets: list[dict[str, Any]]) -> None:
+    """Formulas that are all 0 were never calculated: XlsxWriter writes 0 and asks for it."""
+    formulas = [cell for sheet in sheets for cell in sheet["cells"] if cell[4] is not None]
+    if all(cell[2:4] == ["0", "number"] for cell in formulas):
+        for cell in formulas:
+            cell[2:4], cell[5] = ["", "empty"], ""
 
 
 def _sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:

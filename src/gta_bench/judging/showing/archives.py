@@ -10,7 +10,15 @@ from gta_bench.content.libreoffice import convert
 from gta_bench.content.members import Member, read_members, read_zip_members
 from gta_bench.errors import GtaError
 from gta_bench.judging.printing import checked_jail, document
-from gta_bench.judging.showing.draft import Draft, Failure, Subject, left_out, quoted, settled
+from gta_bench.judging.showing.draft import (
+    LISTED,
+    Draft,
+    Failure,
+    Subject,
+    left_out,
+    quoted,
+    settled,
+)
 from gta_bench.judging.showing.others import show_bytes
 
 DEEPEST: Final = 3
@@ -21,7 +29,7 @@ ShowAny = Callable[[Draft], Awaitable[None]]
 
 async def show_zip(draft: Draft, show: ShowAny) -> None:
     """A zip archive: the list of its members, and each of them."""
-    about = await settled(read_zip(draft.subject.data))
+    about = await settled(read_zip(draft.subject.data, skip_bad=True))
     if not isinstance(about, GtaError):
         draft.probe("unpacked bytes", about.unpacked_bytes)
         draft.hidden("the comment of the archive", about.comment, shown=False)
@@ -55,6 +63,10 @@ async def _show_all(draft: Draft, members: Sequence[Member] | GtaError, show: Sh
     draft.text("\n".join(["[Members: bytes, name]", *lines, ""]), what="list of members")
     if len(members) > most:
         draft.cut.append(left_out("member", most + 1, len(members), how="listed"))
+    problems = [(member.name, member.problem) for member in members if member.problem]
+    draft.unshown += [f"member {quoted(name)}: {why}" for name, why in problems[:LISTED]]
+    if len(problems) > LISTED:
+        draft.unshown.append(f"{len(problems) - LISTED:,} more members that are broken or unsafe")
     await show_members(draft, members, show)
 
 

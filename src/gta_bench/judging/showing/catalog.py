@@ -86,7 +86,7 @@ SHOW: Final[Mapping[Kind, Show]] = {
     "mkv": media.show_media,
     "avi": media.show_media,
     "zip": show_zip,
-    "tar": show_packed,
+    "packed": show_packed,
     "mail": show_mail,
     "notebook": show_notebook,
     "odt": show_by_office,

@@ -108,6 +108,10 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
     add_properties(draft, content.properties, signed=content.signed)
     draft.hidden("annotations", " ".join(content.remarks), shown=True)
     draft.probe("form fields", len(content.fields))
+    if content.scripts:
+        draft.cut.append("its scripts (JavaScript) are not shown and were not run")
+    if content.xfa:
+        draft.cut.append("its form in XML (XFA) is shown as words only, without its pictures")
     if len(without) < len(content.pages):
         draft.text("\n\n".join(page.as_text() for page in content.pages))
     elif without:
@@ -151,6 +155,8 @@ def add_package(
     for unseen in facts.unseen:
         draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
     draft.read = "" if isinstance(content, GtaError) else content.as_text()
+    if isinstance(content, XlsxContent):  # neighboring cells are no sentence
+        draft.read = draft.read.replace(",", "\n")
     add_leftovers(draft, facts.parts)
 
 

@@ -12,7 +12,7 @@ from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.media.probing import Source, probe
 from gta_bench.tools.media.sound import Span, decode
-from gta_bench.tools.media.speech import FETCH, RATE, local_recognizer
+from gta_bench.tools.media.speech import OR_ENDPOINT, RATE, local_recognizer
 
 MOST_SUBTITLES = 4
 STILLS = 3  # of a moving picture: first, middle, last
@@ -156,7 +156,7 @@ async def _transcript(subject: Subject, info: MediaInfo) -> str | None:
         return None
     recognizer = local_recognizer(subject.equipment)
     if isinstance(recognizer, Unavailable):
-        raise NotInstalled(recognizer.reason, mend=FETCH)
+        raise NotInstalled(recognizer.reason, mend=recognizer.mend.removesuffix(OR_ENDPOINT))
     media = await probe(subject.jail, subject.data, path="the file")
     source = Source("the file", subject.data, media)
     span = Span(0.0, subject.limits.sound_seconds)

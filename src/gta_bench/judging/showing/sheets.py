@@ -6,7 +6,7 @@ from itertools import islice
 from gta_bench.content.csv import read_csv
 from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.content.needs import require
-from gta_bench.content.office import read_package
+from gta_bench.content.office import normalized, read_package
 from gta_bench.content.tables import csv_text
 from gta_bench.content.xlsx import Sheet, XlsxContent, read_xlsx
 from gta_bench.errors import GtaError
@@ -38,16 +38,19 @@ async def show_xlsx(draft: Draft) -> None:
 
 
 async def _calculated(draft: Draft, content: XlsxContent) -> XlsxContent:
-    """The workbook with values where it was saved without them."""
-    empty = sum(cell.type == "empty" for sheet in content.sheets for cell in sheet.formulas)
-    if not empty:
+    """The workbook with values where it was saved without them, or asks for new ones."""
+    formulas = [cell for sheet in content.sheets for cell in sheet.formulas]
+    empty = sum(cell.type == "empty" for cell in formulas)
+    count = len(formulas) if content.stale else empty
+    if not count:
         return content
     computed = await settled(_by_office(draft.subject))
+    saved = "saved without values" if empty == count else "saved to be calculated when opened"
     if isinstance(computed, GtaError):
-        draft.missed(f"the values of {empty:,} formulas that were saved without them", computed)
+        draft.missed(f"the values of {count:,} formulas that were {saved}", computed)
         return content
     draft.findings.append(
-        f"{empty:,} formulas were saved without values; LibreOffice calculated the values shown"
+        f"{count:,} formulas were {saved}; LibreOffice calculated the values shown"
     )
     return computed
 
@@ -55,9 +58,8 @@ async def _calculated(draft: Draft, content: XlsxContent) -> XlsxContent:
 async def _by_office(subject: Subject) -> XlsxContent:
     """The workbook after a round through LibreOffice, with the formulas as they were spelled."""
     require(missing_office(subject.jail))
-    return await read_xlsx(
-        await convert(subject.jail, "book.xlsx", subject.data, to="xlsx"), subject.jail
-    )
+    data = normalized(subject.data) or subject.data
+    return await read_xlsx(await convert(subject.jail, "book.xlsx", data, to="xlsx"), subject.jail)
 
 
 def _add_cells(draft: Draft, content: XlsxContent) -> None:
@@ -98,16 +100,33 @@ def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     below += f"\nMerged cells: {', '.join(sheet.merged)}\n" if sheet.merged else ""
     draft.text(head + csv_text(lines) + below + "\n", what=f"sheet {quoted(sheet.name)}")
     place = f" of sheet {quoted(sheet.name)}"
-    _cut_table(draft, rows=sheet.rows, columns=sheet.columns, place=place)
+    if not sheet.full:
+        draft.cut.append(f"empty rows{place} are left out")
+    _cut_table(
+        draft,
+        rows=sheet.rows,
+        columns=sheet.columns,
+        place=place,
+        shown=_last_row(sheet, limits.rows),
+    )
     count = len(sheet.formulas)
     if count > limits.formulas:
         draft.cut.append(left_out("formula", limits.formulas + 1, count, place=place, how="listed"))
 
 
-def _cut_table(draft: Draft, *, rows: int, columns: int, place: str) -> None:
+def _last_row(sheet: Sheet, most: int) -> int:
+    """The last row that is shown of a sheet."""
+    if sheet.full:
+        return most
+    filled = list(islice(dict.fromkeys(cell.row for cell in sheet.cells), most))
+    return filled[-1]
+
+
+def _cut_table(draft: Draft, *, rows: int, columns: int, place: str, shown: int = 0) -> None:
     limits = draft.subject.limits
-    if rows > limits.rows:
-        draft.cut.append(left_out("row", limits.rows + 1, rows, place=place))
+    shown = shown or limits.rows
+    if rows > shown:
+        draft.cut.append(left_out("row", shown + 1, rows, place=place))
     if columns > limits.columns:
         draft.cut.append(left_out("column", limits.columns + 1, columns, place=place))
 

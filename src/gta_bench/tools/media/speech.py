@@ -26,7 +26,7 @@ def local_recognizer(equipment: Equipment) -> Recognizer | Unavailable:
     """Moonshine tiny (English), where its weights were fetched."""
     lacking = packages.missing("onnxruntime", "tokenizers", "numpy")
     if lacking is not None:
-        return lacking
+        return Unavailable(lacking.reason, f"{lacking.mend} && {FETCH}{OR_ENDPOINT}")
     from gta_bench.tools.media import moonshine
 
     files = moonshine.find(equipment.weights)
