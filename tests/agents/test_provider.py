@@ -8,6 +8,7 @@ import pytest
 from inspect_ai.model import ContentReasoning, GenerateConfig, Model, get_model
 
 from gta_bench.agents.contract import Decision, Setup
+from gta_bench.agents.dialogue import dump_messages
 from gta_bench.agents.history import History
 from gta_bench.agents.toolcalling import toolcalling
 from gta_bench.errors import EnvironmentProblem, RequestRefused
@@ -141,3 +142,31 @@ def test_reasoning_of_no_words_is_kept_with_its_call() -> None:
     reasoning = decision.output.message.content[0]
     assert isinstance(reasoning, ContentReasoning)
     assert (reasoning.reasoning, reasoning.internal) == ("", "reasoning_content")
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        {"content": "half \ud83d"},
+        {"content": "", "reasoning_content": "half \ud83d"},
+        {"content": "", "arguments": '{"image": "half \\ud83d"}'},
+        {"content": "", "arguments": '{"\\ud83d": {"a": ["\\ud83d"]}}'},
+        {"content": "", "arguments": '{"image": "\ud83d'},
+    ],
+)
+def test_half_a_character_is_replaced_before_anybody_keeps_it(half: dict[str, str]) -> None:
+    """No file could hold the dialogue: no unit of the run finished, then and later."""
+    given = {"image": "inputs/menu.jpg"}
+    call = {"name": "OCR", "arguments": half.pop("arguments", json.dumps(given))}
+    calls = [{"id": "call-1", "type": "function", "function": call}]
+
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": "assistant", **half, "tool_calls": calls}
+        return {"message": message, "finish_reason": "tool_calls"}
+
+    with chat_server(reply) as server:
+        decision = decided(server, HISTORIES[0])
+    assert decision.output is not None
+    kept = dump_messages([decision.output.message])
+    assert "\ufffd" in json.dumps(kept, ensure_ascii=False)
+    decision.output.model_dump_json()

@@ -14,6 +14,9 @@ from inspect_ai.model import (
     ModelCall,
     ModelOutput,
 )
+from pydantic_core import PydanticSerializationError
+
+from gta_bench.agents.replies import clean_text
 
 # Where an output keeps the provider's own word for why the reply ended.
 RAW_STOP: Final = "raw_stop_reason"
@@ -59,6 +62,8 @@ def watch_provider(api: ModelAPI) -> None:
             output = _no_room(api.model_name)
         elif isinstance(output, ModelOutput) and call is not None and output.choices:
             _complete(output, call.response)
+        if isinstance(output, ModelOutput):
+            output = _writable(output)
         return output if call is None else (output, call)
 
     vars(api)["generate"] = complete
@@ -89,6 +94,23 @@ def is_template_error(said: str) -> bool:
 
 def _no_room(model: str) -> ModelOutput:
     return ModelOutput.from_content(model, "", stop_reason="model_length")
+
+
+def _writable(output: ModelOutput) -> ModelOutput:
+    """The output without half characters, which neither a log nor the next request can hold."""
+    try:
+        output.model_dump_json()
+    except PydanticSerializationError:
+        return ModelOutput.model_validate(_clean(output.model_dump()))
+    return output
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _complete(output: ModelOutput, response: object) -> None:
