@@ -2,12 +2,23 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from inspect_ai.model import ContentReasoning, GenerateConfig, Model, get_model
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentReasoning,
+    GenerateConfig,
+    Model,
+    get_model,
+)
+from inspect_ai.tool import ToolCall
 
 from gta_bench.agents.contract import Decision, Setup
+from gta_bench.agents.dialogue import dump_messages
 from gta_bench.agents.history import History
 from gta_bench.agents.toolcalling import toolcalling
 from gta_bench.errors import EnvironmentProblem, RequestRefused
@@ -141,3 +152,82 @@ def test_reasoning_of_no_words_is_kept_with_its_call() -> None:
     reasoning = decision.output.message.content[0]
     assert isinstance(reasoning, ContentReasoning)
     assert (reasoning.reasoning, reasoning.internal) == ("", "reasoning_content")
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        {"content": "half \ud83d"},
+        {"content": "", "reasoning_content": "half \ud83d"},
+        {"content": "", "arguments": '{"image": "half \\ud83d"}'},
+        {"content": "", "arguments": '{"\\ud83d": {"a": ["\\ud83d"]}}'},
+        {"content": "", "arguments": '{"image": "\ud83d'},
+    ],
+)
+def test_half_a_character_is_replaced_before_anybody_keeps_it(half: dict[str, str]) -> None:
+    """No file could hold the dialogue: no unit of the run finished, then and later."""
+    given = {"image": "inputs/menu.jpg"}
+    call = {"name": "OCR", "arguments": half.pop("arguments", json.dumps(given))}
+    calls = [{"id": "call-1", "type": "function", "function": call}]
+
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": "assistant", **half, "tool_calls": calls}
+        return {"message": message, "finish_reason": "tool_calls"}
+
+    with chat_server(reply) as server:
+        decision = decided(server, HISTORIES[0])
+    assert decision.output is not None
+    kept = dump_messages([decision.output.message])
+    assert "\ufffd" in json.dumps(kept, ensure_ascii=False)
+    decision.output.model_dump_json()
+
+
+def calling(*calls: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    made = [{"type": "function", "id": f"call-{n}", **call} for n, call in enumerate(calls)]
+    message = {"role": "assistant", "content": "", "tool_calls": made}
+    return lambda request: {"message": message, "finish_reason": "tool_calls"}
+
+
+@pytest.mark.parametrize("raw", ["inputs/menu.jpg", '["inputs/menu.jpg"]', '"inputs/menu.jpg"'])
+def test_arguments_that_are_no_object_are_no_arguments(raw: str) -> None:
+    """Inspect takes them for the value of the first parameter, and the call was right."""
+    with chat_server(calling({"function": {"name": "OCR", "arguments": raw}})) as server:
+        step = decided(server, HISTORIES[0]).step
+    assert isinstance(step, CallStep)
+    assert step.error is not None
+    assert (step.error.type, step.arguments) == ("ARGS_ERROR", raw)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            {"function": {"name": "OCR", "arguments": {"image": "a"}}},
+            "the arguments of a tool call as dict and not as a text",
+        ),
+        ({"function": {"name": "OCR", "arguments": "{}"}, "id": None}, "whose id is null"),
+    ],
+)
+def test_a_call_that_no_client_can_read_is_told_as_what_it_is(
+    call: dict[str, Any], said: str
+) -> None:
+    """The cause of the unit was an AttributeError."""
+    with (
+        chat_server(calling(call)) as server,
+        pytest.raises(EnvironmentProblem, match=f"The server sent .*{said} .*--agent react"),
+    ):
+        decided(server, HISTORIES[0])
+
+
+def test_a_server_that_refuses_its_own_ids_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told as a bug of ours."""
+    twice = [ToolCall(id="same", function="OCR", arguments={}) for _ in range(2)]
+    results = [ChatMessageTool(content="7", tool_call_id="same") for _ in twice]
+    asked = ChatMessageUser(content="What does it cost?")
+    messages = (asked, ChatMessageAssistant(content="", tool_calls=twice), *results)
+    history = HISTORIES[0].model_copy(update={"messages": messages})
+    with chat_server() as server:
+        monkeypatch.setattr(server, "refusal", Refusing(400, "Duplicate tool_call ids"))
+        with pytest.raises(EnvironmentProblem, match="several calls of one reply with the id 'sam"):
+            decided(server, history)

@@ -117,6 +117,26 @@ class Stumbling:
         return "seven"
 
 
+class Silent:
+    """Has neither of the methods."""
+
+    def __init__(self, task: AgentTask) -> None:
+        pass
+
+
+class Leaving:
+    """Ends the process, or tries to."""
+
+    def __init__(self, task: AgentTask) -> None:
+        pass
+
+    def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
+        raise SystemExit(3)
+
+    def next_step(self, history: Any, resources: Any, stop: bool = False) -> Any:
+        raise SystemExit(3)
+
+
 class Dawdling:
     """Takes a second for each step."""
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.dialogue import CallTurn
@@ -105,6 +107,25 @@ def test_step_mode_needs_next_step(tmp_path: Path) -> None:
     failure = steps("Upstream", tmp_path).failure
     assert failure is not None
     assert "must give an object with `next_step(history, resources, stop)`" in failure
+
+
+@pytest.mark.parametrize("agent", ["Stepping", "Silent"])
+def test_end_to_end_needs_chat(agent: str, atomic_dir: Path, tmp_path: Path) -> None:
+    """Such an agent was scored on the text of its object."""
+    failure = work(agent, atomic_dir, tmp_path / "run").failure
+    assert failure is not None
+    assert "an object with `chat(query, memory, resources)`" in failure
+
+
+@pytest.mark.parametrize("mode", ["end-to-end", "step"])
+def test_an_agent_that_ends_the_process_fails(mode: str, atomic_dir: Path, tmp_path: Path) -> None:
+    if mode == "step":
+        unit = steps("Leaving", tmp_path)
+    else:
+        unit = work("Leaving", atomic_dir, tmp_path / "run")
+    assert unit.failure is None
+    reasons = {step.reason for step in unit.trace or () if isinstance(step, MalformedStep)}
+    assert reasons == {"The agent failed: SystemExit: 3"}
 
 
 def test_an_agent_that_takes_too_long_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_workflow_scores_are_the_exact_shares_of_all_units(seed: int) -> None:
     assert (found.n, found.leaves) == (len(roots), len(leaves))
 
 
-def test_nothing_to_measure_has_no_value_but_for_the_zeros_of_upstream() -> None:
+def test_nothing_to_measure_has_no_value() -> None:
     empty: tuple[Record, ...] = (
         strict_steps.pool([]),
         strict_end_to_end.pool([]),
@@ -187,9 +187,7 @@ def test_nothing_to_measure_has_no_value_but_for_the_zeros_of_upstream() -> None
         for name, value in scores:
             if name in {one.name for one in METRICS}:
                 row = table.metric(name)
-                upstream = isinstance(scores, EndToEndScores) and type(scores) is EndToEndScores
-                zero = row.scale == "count" or (upstream and name in COMPAT_ONLY)
-                assert value == (0 if zero else None), name
+                assert value == (0 if row.scale == "count" else None), name
 
 
 def test_tool_sr_counts_what_the_executor_finished() -> None:

@@ -81,6 +81,25 @@ def test_a_system_that_mends_what_it_is_told_improves_by_exactly_those_leaves(
     assert [judged.scores.judges[0].strict.root_sr for _, judged in played] == [0, 0, 100]
 
 
+def test_replies_and_how_they_ended_are_counted_in_the_same_round(
+    data: Path, tmp_path: Path
+) -> None:
+    """Ends of all rounds were counted beside the model calls of the last one."""
+    mender = Mender(mends=1)
+
+    def reply(messages: list[ChatMessage]) -> ModelOutput:
+        done = messages[-1].role == "tool"
+        return said("") if done else mender(messages)
+
+    def first_empty(messages: list[ChatMessage]) -> ModelOutput:
+        told = "the reply is empty" in messages[-1].text
+        return said("Done.") if told else reply(messages)
+
+    played = play(data, tmp_path / "run", scripted(first_empty), rounds=2)
+    counts = [(one.scores.stops, one.scores.usage.model_calls) for _, one in played]
+    assert counts == [({"empty": 2}, 6)] * 3
+
+
 def test_each_round_is_an_ordinary_run_that_keeps_its_own_workspace(
     data: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from mimetypes import guess_type
 
 from inspect_ai.model import (
     ChatMessage,
+    ChatMessageAssistant,
     ChatMessageUser,
     Content,
     ContentImage,
@@ -20,7 +21,7 @@ from inspect_ai.util import materialize_media
 from gta_bench.agents.contract import Setup
 from gta_bench.agents.files import files_text
 from gta_bench.agents.history import History
-from gta_bench.agents.provider import is_template_error, watch_provider
+from gta_bench.agents.provider import is_template_error, odd_server, watch_provider
 from gta_bench.agents.stops import broken_reply, is_broken
 from gta_bench.errors import (
     EnvironmentProblem,
@@ -65,7 +66,7 @@ async def _generate(
     try:
         output = await model.generate(messages, tools=list(tools), config=config)
     except Exception as exc:
-        told = _explain(exc, where)
+        told = _explain(exc, where, messages)
         if told is None:
             raise
         raise told from exc
@@ -76,7 +77,9 @@ async def _generate(
     return output
 
 
-def _explain(raised: Exception, where: str) -> EnvironmentProblem | None:
+def _explain(
+    raised: Exception, where: str, messages: Sequence[ChatMessage]
+) -> EnvironmentProblem | None:
     """What is told of a request that failed; None where the exception says it all."""
     words = fault_words(raised)
     if is_template_error(words):
@@ -84,7 +87,11 @@ def _explain(raised: Exception, where: str) -> EnvironmentProblem | None:
             f"The server's chat template refuses the dialogue: {words} ({where}). Start the "
             "server with the model's own template for tools, or use --agent react."
         )
-    if fault_status(raised) in _REFUSED:
+    refused = fault_status(raised) in _REFUSED
+    if refused and (twice := _id_given_twice(messages)) is not None:
+        sent = f"several calls of one reply with the id {twice!r}, and refuses to have them back"
+        return odd_server(sent, where)
+    if refused:
         return RequestRefused(
             f"The provider refused a request that our agent composed: {words} ({where}). "
             "Correct the model's options if it names one; otherwise this is a bug of "
@@ -92,6 +99,15 @@ def _explain(raised: Exception, where: str) -> EnvironmentProblem | None:
         )
     if type(raised).__name__ == "RetryError":  # which names nothing itself
         return EnvironmentProblem(f"The model did not reply: {words} ({where})")
+    return None
+
+
+def _id_given_twice(messages: Sequence[ChatMessage]) -> str | None:
+    for message in messages:
+        calls = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
+        ids = [call.id for call in calls]
+        if len(set(ids)) < len(ids):
+            return next(id for id in ids if ids.count(id) > 1)
     return None
 
 

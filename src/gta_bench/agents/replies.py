@@ -3,7 +3,7 @@
 import re
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_OPENING, _CLOSING = "<think>", "</think>"
 
 
 def clean_text(text: str) -> str:
@@ -12,6 +12,12 @@ def clean_text(text: str) -> str:
 
 
 def without_thinking(text: str) -> str:
-    """The reply without a reasoning model's leading `<think>` block, closed or not."""
-    rest = text[block.end() :] if (block := _THINKING.match(text)) else text
-    return "" if rest.lstrip().startswith("<think>") else rest
+    """The reply without a reasoning model's leading `<think>` block, closed or not.
+
+    Where the chat template writes the opening tag, the reply has the closing one alone.
+    """
+    before, closing, after = text.partition(_CLOSING)
+    thought = before.strip()
+    if closing and (thought.startswith(_OPENING) or _OPENING not in thought):
+        text = after
+    return "" if text.lstrip().startswith(_OPENING) else text

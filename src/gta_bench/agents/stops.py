@@ -19,7 +19,7 @@ TOLD: Final[Mapping[StopKind, str]] = {
     "context": "the dialogue does not fit into the model's context window",
     "empty": "the reply is empty",
     "malformed call": "the tool call could not be read; make it again",
-    "call as text": "the reply holds a tool call as text; call tools by the interface for it",
+    "call as text": "the reply ends with a tool call as text; call tools by the interface for it",
 }
 # No reply follows these.
 FINAL: Final[frozenset[StopKind]] = frozenset({"context", "refused"})

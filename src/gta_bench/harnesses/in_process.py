@@ -106,7 +106,7 @@ def load_function(target: str) -> Callable[[AgentTask], Any]:
         raise UsageError(f"--agent-bridge {target!r} is not of the form pkg.mod:function.")
     try:
         function = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as exc:
+    except (ImportError, AttributeError, SystemExit) as exc:
         raise UsageError(f"--agent-bridge: cannot load {target!r}: {exc}.") from exc
     if not callable(function):
         raise UsageError(f"--agent-bridge: {target!r} is not a function that takes an AgentTask.")
@@ -133,18 +133,16 @@ async def _tried(harness: Harness, given: Assignment) -> Outcome:
     """The only guard for foreign code in this process."""
     try:
         async with agent_bridge(web_search=False, code_execution=False):
-            return await _outcome(load_function(harness.target), _task(given), given)
-    except Exception as exc:
+            return await _outcome(harness.target, _task(given), given)
+    except (Exception, SystemExit) as exc:
         if isinstance(exc, GtaError | LimitExceededError):
             raise
         where = "".join(traceback.format_exception(exc))[-SHOWN:]
         return Outcome("", f"The agent failed: {type(exc).__name__}: {exc}", where)
 
 
-async def _outcome(
-    function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
-) -> Outcome:
-    made = function(task)
+async def _outcome(target: str, task: AgentTask, given: Assignment) -> Outcome:
+    made = load_function(target)(task)
     if isinstance(made, ChatAgent):
         attached, folder = given.task.attachments, task.folder
         resources = describe_resources((tool.name for tool in task.tools), attached, folder)
@@ -154,7 +152,14 @@ async def _outcome(
         work = partial(made.chat, query=query, memory=None, resources=resources)
         steps, _ = await asyncio.to_thread(work)
         return _upstream_outcome(make_portable(step, folder) for step in read_trace(steps))
-    return Outcome(str(await made if inspect.isawaitable(made) else made))
+    answer = await made if inspect.isawaitable(made) else made
+    bare = object.__repr__(answer)  # the address of an object, which is nobody's answer
+    if isinstance(answer, StepAgent) or str(answer) == bare:
+        raise UsageError(
+            f"--mode end-to-end asks an agent for its answer: {target!r} must give a text, or an "
+            "object with `chat(query, memory, resources)`."
+        )
+    return Outcome(str(answer))
 
 
 def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:
@@ -206,7 +211,7 @@ async def _one_step(ask: Callable[[], Any]) -> PredictedStep:
     """The step that the agent gave; what is none, or an exception, is its own failure."""
     try:
         return read_step(await asyncio.to_thread(ask))
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         if isinstance(exc, GtaError | LimitExceededError):
             raise
         where = "".join(traceback.format_exception(exc))[-SHOWN:]

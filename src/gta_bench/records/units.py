@@ -41,7 +41,8 @@ class Unit(Record, Generic[TaskT]):
     deliverable is judged like any other. `strays` are names in the workspace that are no readable
     files. `upstream` is set for predictions that were imported from upstream's files. `digests`
     say what was asked and how it is scored; units that were read from a run always have them.
-    `stops` has an entry for every reply of the model that did not end in the ordinary way.
+    `stops` has an entry for every reply of the model, in this round, that did not end in the
+    ordinary way.
     Only a task that imported results lack is not `delivered`: it fails, and no judge is asked.
     """
 

@@ -44,8 +44,9 @@ from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.workflow_scorer import judged_root
 from gta_bench.tools.offering import own_tools
 
-# What a unit that is not worked on again takes over from the round before.
-CARRIED = ("steps", "calls", "stops", "messages", "turns", "deliverables", "inputs", "strays")
+# What a unit that is not worked on again takes over from the round before; how replies ended is
+# counted beside the model calls of the same round.
+CARRIED = ("steps", "calls", "messages", "turns", "deliverables", "inputs", "strays")
 
 
 @task
@@ -162,7 +163,7 @@ def _kept_dialogue(entry: WorkflowTask, kept: UnitData) -> Dialogue:
     if not messages:
         history = History(task=entry.id, turns=read_turns(kept.turns))
         messages = earlier_messages(history, kept.steps or ())
-    return Dialogue(messages, list(kept.calls), list(kept.stops))
+    return Dialogue(messages, list(kept.calls))
 
 
 def _copied_workspace(earlier: Earlier, task: str, epoch: int) -> Path:

@@ -33,9 +33,11 @@ def count_task(
 
 
 def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
-    """Upstream's percentages; AnsAcc is 0 without answers, AnsAcc+I None without tasks."""
+    """Upstream's percentages; AnsAcc is 0 without answers. Without tasks there are none."""
     tasks = list(counts)
     pooled = compat_values(END_TO_END, add_counts(EndToEndCounts, tasks))
+    if not tasks:
+        pooled |= {name: None for name, one in END_TO_END.items() if one.scale != "count"}
     return EndToEndScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
 
 
