@@ -159,7 +159,7 @@ def servers() -> Iterator[Mapping[str, str]]:
     """
     with (
         llm_server(threads=1, longest_reply=8) as model,
-        llm_server(threads=1, longest_reply=96, plain=True) as judge,
+        llm_server(threads=1, longest_reply=128, plain=True) as judge,
         product_service() as product,
     ):
         yield {MODEL: model, JUDGE: judge, PRODUCT: product}
