@@ -10,10 +10,9 @@ WAITING = -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 5 --
 # NO_SKIPS=1: a skipped test is a failure, as on CI. Skips are listed with their reasons.
 PYTEST_OPTIONS = -r fEs $(if $(NO_SKIPS),--no-skips)
 EXTRAS = all
-# What another Python can break: arithmetic, files, processes. `make test-core` has records, metrics
-# and datasets; slow tests have the engine and the command line.
-PYTHON_PART = tests/confine tests/packaging tests/parity tests/runs tests/similarity tests/statistics \
-  tests/test_api.py tests/test_errors.py tests/test_extension.py
+# What another Python can break: arithmetic, and what `make coverage` leaves out. `make test-core` has
+# records, metrics and datasets; slow tests have the engine and the command line.
+PYTHON_PART = tests/confine tests/parity tests/statistics -k "unprivileged or parity or statistics"
 
 # Without bytecode, every start of a test process or a command compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -31,13 +31,17 @@ from tests.llm_server import llm_server
 from tests.needs import needs
 from tests.packaging.releases import built_release
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback"), needs("bwrap")]
+pytestmark = [pytest.mark.usefixtures("loopback"), needs("bwrap")]
 
 TUTORIALS = REPOSITORY / "docs" / "tutorials"
-PAGES = [
-    REPOSITORY / "README.md",
-    *(TUTORIALS / f"{name}.md" for name in ("first-model", "first-harness", "finished-results")),
-]
+# A judge this slow takes ten minutes of computing for the README: it is run by hand.
+TIERS = {
+    REPOSITORY / "README.md": pytest.mark.measure,
+    TUTORIALS / "first-model.md": pytest.mark.slow,
+    TUTORIALS / "first-harness.md": pytest.mark.slow,
+    TUTORIALS / "finished-results.md": pytest.mark.measure,
+}
+PAGES = [pytest.param(page, marks=mark, id=page.stem) for page, mark in TIERS.items()]
 # The servers that a page names: model, judge, product.
 MODEL, JUDGE = "http://localhost:8000/v1", "http://localhost:8001/v1"
 PRODUCT = "http://localhost:8010"
@@ -180,7 +184,7 @@ def product_service() -> Iterator[str]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_the_page_works(
     page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str]
 ) -> None:
