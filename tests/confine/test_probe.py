@@ -51,14 +51,16 @@ def test_without_bubblewrap_the_package_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_bubblewrap_landlock_is_used_and_it_is_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not availability()["landlock"].works:
         pytest.skip("no Landlock here")
     monkeypatch.setenv("PATH", "/nowhere")
+    said: list[str] = []
+    monkeypatch.setattr(probe.logger, "warning", lambda text, *parts: said.append(text % parts))
     with asyncio.run(probe.find_jail()) as jail:
         assert jail.kind == "landlock"
-    assert "landlock is used: bubblewrap is not installed." in caplog.text
+    assert said == [f"landlock is used: bubblewrap is not installed. {probe.INSTALL}"]
 
 
 @needs("bwrap")

@@ -181,8 +181,10 @@ class TestTogether:
         async def cancel() -> bool:
             code = "import time\ntime.sleep(60)"
             call = asyncio.create_task(jail.run_snippet(code, limits=limits))
-            await asyncio.sleep(0.4)
-            began = bool(processes_with(str(limits.memory_bytes)))
+            for _ in range(100):
+                await asyncio.sleep(0.2)
+                if began := bool(processes_with(str(limits.memory_bytes))):
+                    break
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call

@@ -38,7 +38,8 @@ from tests.docs.command_lines import every_command, gta_commands, options, read_
 LANGUAGES = {"console", "json", "python", "sh", "sql", "text", "toml", "yaml"}
 INLINE = re.compile(r"(?<!`)`(gta [^`]+)`(?!`)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-# Options of other programs that sentences name: Inspect, pip, docker, aws, Slurm, upstream's own.
+# Options of other programs that sentences name: Inspect, pip, docker, aws, Slurm, bubblewrap,
+# upstream's own.
 OTHERS = {
     *(
         "--model-role",
@@ -49,6 +50,7 @@ OTHERS = {
         "--signal",
         "--constraint",
     ),
+    *("--seccomp", "--perms", "--dir"),
     *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
 }
 GENERATED = REPOSITORY / "docs" / "reference" / "cli.md"

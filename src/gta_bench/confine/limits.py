@@ -18,7 +18,7 @@ class Limits:
     itself and our own imports; only then the time of the code begins.
     """
 
-    start_seconds: float = 30.0
+    start_seconds: float = 60.0
     wall_seconds: float = 20.0
     cpu_seconds: int = 20
     memory_bytes: int | None = 2048 * MIB

@@ -142,8 +142,11 @@ def check_place(out: StorePath) -> None:
     place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     if not place.is_dir():
         raise _system_error(errno.ENOTDIR, place)
-    with tempfile.TemporaryFile(dir=place):  # has no name, so nobody sees it
-        pass
+    try:
+        with tempfile.TemporaryFile(dir=place):  # has no name, so nobody sees it
+            pass
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, str(out)) from exc
     disk = shutil.disk_usage(place)
     if disk.total and disk.free < LEAST_BYTES:
         raise _system_error(errno.ENOSPC, place)
