@@ -32,6 +32,7 @@ class Cell:
         self._reader = reader
         self._writer = writer
         self._running: dict[int, asyncio.subprocess.Process] = {}
+        self._unwanted: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def say(self, message: dict[str, Any]) -> None:
@@ -51,6 +52,8 @@ class Cell:
                     task.add_done_callback(self._tasks.discard)
                 elif order["id"] in self._running:
                     _kill(self._running[order["id"]])
+                else:  # it is being started, or has ended
+                    self._unwanted.add(order["id"])
 
     async def _answer(self, order: dict[str, Any]) -> None:
         self.say({"id": order["id"], **await self._run(order)})
@@ -70,6 +73,8 @@ class Cell:
             said = f"{exc.filename or order['argv'][0]}: {exc.strerror}\n".encode()
             return _ended(127, b"", said, None)
         self._running[order["id"]] = process
+        if order["id"] in self._unwanted:
+            _kill(process)
         try:
             return await _watched(process, order)
         finally:
