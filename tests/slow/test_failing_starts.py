@@ -93,7 +93,7 @@ CASES = [
     Case(
         "unwritable --out",
         f"{STEP} --agent gold --out fixed/run",
-        "fixed: ",
+        "fixed/run: ",
         "Name a place where you may write",
         mount=("--ro-bind", "fixed", "fixed"),
     ),

@@ -54,6 +54,7 @@ def agents_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pypi")
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
     subprocess.run([*install, f"openai-agents=={AGENTS_SDK}"], check=True, capture_output=True)
+    folder.chmod(0o755)  # what is lent to a harness must be readable to others
     return folder
 
 

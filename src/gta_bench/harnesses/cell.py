@@ -23,7 +23,7 @@ from typing import Any, Self
 from gta_bench.confine import files
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
-from gta_bench.errors import EnvironmentProblem
+from gta_bench.errors import EnvironmentProblem, GtaError
 from gta_bench.harnesses.cell_plan import (
     SOCKETS,
     WORKSPACE,
@@ -124,6 +124,9 @@ class Cell:
                     start_new_session=True,
                     pass_fds=[filter_],
                 )
+            except GtaError:
+                ours.close()
+                raise
             except OSError as exc:
                 ours.close()
                 raise EnvironmentProblem(
