@@ -23,7 +23,7 @@ from typing import Any, Self
 from gta_bench.confine import files
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
-from gta_bench.errors import EnvironmentProblem, GtaError
+from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell_plan import (
     SOCKETS,
     WORKSPACE,
@@ -111,27 +111,27 @@ class Cell:
         await self.close()
 
     async def _open(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs, filter_file() as filter_:
-            try:
-                self._process = await asyncio.create_subprocess_exec(
-                    *command(self.plan, self.folder, user=self._user, filter_=filter_),
-                    stdin=theirs.fileno(),
-                    stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.PIPE,
-                    env={},
-                    cwd="/",
-                    start_new_session=True,
-                    pass_fds=[filter_],
-                )
-            except GtaError:
-                ours.close()
-                raise
-            except OSError as exc:
-                ours.close()
-                raise EnvironmentProblem(
-                    "A harness needs bubblewrap: `apt install bubblewrap`; `gta doctor` says more."
-                ) from exc
+        with filter_file() as filter_:
+            argv = command(self.plan, self.folder, user=self._user, filter_=filter_)
+            ours, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    self._process = await asyncio.create_subprocess_exec(
+                        *argv,
+                        stdin=theirs.fileno(),
+                        stdout=asyncio.subprocess.DEVNULL,
+                        stderr=asyncio.subprocess.PIPE,
+                        env={},
+                        cwd="/",
+                        start_new_session=True,
+                        pass_fds=[filter_],
+                    )
+                except OSError as exc:
+                    ours.close()
+                    raise EnvironmentProblem(
+                        "A harness needs bubblewrap: `apt install bubblewrap`; `gta doctor` says "
+                        "more."
+                    ) from exc
         reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         try:
             async with asyncio.timeout(READY_SECONDS):
