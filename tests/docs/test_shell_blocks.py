@@ -28,6 +28,7 @@ NOT_DONE = {
     "/shared/": "the same",
     "--workers": "a console block does it",
     "s3://": "a store: tests/slow/test_stores.py",
+    "data fetch": "the published repository: tests/datasets",
     "tools serve": "a server, which does not end: tests/served",
     "--tools http": "needs that server: tests/served",
     "--harness-name": "a program of somebody else: tests/slow/test_real_harnesses.py",

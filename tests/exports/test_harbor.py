@@ -211,14 +211,14 @@ def test_the_verifier_gives_a_delivery_the_judges_root(loopback: None, tmp_path:
     solved = workspace(tmp_path / "solved", "Here it is.", note)
     empty = workspace(tmp_path / "empty", None)
     with chat_server(judge) as server:
-        told = {
+        given = {
             "GTA_JUDGE": "openai-api/judge/m",
             "JUDGE_API_KEY": "none",
             "JUDGE_BASE_URL": server.url,
         }
-        rewards = [verified(folder, place, **told) for place in (solved, empty)]
-    assert rewards == [{"reward": pytest.approx(0.8)}, {"reward": pytest.approx(0.1)}]
+        rewards = [verified(folder, place, **given) for place in (solved, empty)]
+    assert rewards == [{"reward": pytest.approx(0.8)}, {"reward": 0.0}]
     with chat_server(lambda request: "nine") as server:
-        told["JUDGE_BASE_URL"] = server.url
-        unscored = verified(folder, workspace(tmp_path / "again", "Here."), **told)
+        given["JUDGE_BASE_URL"] = server.url
+        unscored = verified(folder, workspace(tmp_path / "again", "Here."), **given)
     assert isinstance(unscored, str) and "no score" in unscored, "unscored is not zero"

@@ -77,6 +77,15 @@ def test_a_system_that_delivered_nothing_is_scored_by_what_the_judge_said() -> N
     assert scores.complete
 
 
+def test_a_run_that_delivered_nothing_at_all_fails_by_the_judge_that_had_nothing_to_see() -> None:
+    """It had no table, so a system that gives up everywhere was not counted."""
+    units = [unit("1", delivered=False), unit("2", delivered=False)]
+    scores = score_workflow(units, (), thresholds=SEVEN, asked=["j"])
+    table = only(scores.judges)
+    assert (table.strict.root_score, table.strict.n, table.compat.n) == (0, 2, 0)
+    assert scores.complete
+
+
 def test_repeats_of_a_judge_are_averaged_and_each_judge_has_its_table() -> None:
     twice = [*rows(GOOD), *rows(POOR, repeat=2), *rows(GOOD, judge="k")]
     scores = score_workflow([unit("1")], twice, thresholds=SEVEN)

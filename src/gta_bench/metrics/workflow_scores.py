@@ -50,9 +50,13 @@ def score_workflow(
     *,
     thresholds: Thresholds,
     not_run: Sequence[tuple[str, int]] = (),
+    asked: Iterable[str] = (),
 ) -> WorkflowScores:
-    """Score every unit by every judge that left a verdict; what failed or was not run has none."""
-    by_judge: dict[str, list[VerdictRow]] = {}
+    """Score every unit by every judge that left a verdict; what failed or was not run has none.
+
+    `asked` are judges who count without one: where nothing was delivered, they had nothing to see.
+    """
+    by_judge: dict[str, list[VerdictRow]] = {name: [] for name in asked}
     for row in rows:
         by_judge.setdefault(row.key.judge, []).append(row)
     tools = tool_uses([call for unit in units for call in unit.calls])
@@ -108,7 +112,7 @@ def _judge_scores(
     *,
     missing: int,
 ) -> JudgeScores:
-    repeats = max(row.key.repeat for row in rows)
+    repeats = max((row.key.repeat for row in rows), default=1)
     placed: dict[tuple[str, int], dict[int, dict[str, VerdictRow]]] = {}
     for row in rows:
         unit_rows = placed.setdefault((row.key.task, row.key.epoch), {})

@@ -23,7 +23,7 @@ from gta_bench.packages import require_packages
 from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.runs.judges import record_judge
+from gta_bench.runs.judges import read_judges, record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import read_verdicts
@@ -146,6 +146,8 @@ def judge_run(
                 _ask(
                     run, judge, chosen, asked_units, evidence, judging, listener, backend, spending
                 )
+        elif not read_judges(run).of(judge.name):
+            record_judge(run, judge_entry(judge, datetime.now(UTC)))
         wanted = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)

@@ -102,6 +102,7 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
             read_verdicts(run).values(),
             thresholds=thresholds,
             not_run=found.not_run,
+            asked=[judge.judge for judge in read_workflow_scores(run).judges],
         )
         return _Again(ScoredRun(f"run {run.name}", manifest, scores), found.units)
     atomic = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
