@@ -292,6 +292,7 @@ def test_a_server_that_is_not_there_is_an_http_error(loopback: None) -> None:
         url = server.url
     rows = judged(judge(url), leaves=2)
     assert causes(rows) == ["http_error"] * 2
+    assert isinstance(rows[0].verdict, Unscored) and url in rows[0].verdict.detail
 
 
 def test_in_batch_mode_no_call_waits_for_the_first(server: ChatServer) -> None:

@@ -25,7 +25,8 @@ async def ask_model(
         raise
     except Exception as exc:
         logger.debug("the judge's call failed", exc_info=True)
-        return Unscored(cause=fault_cause(exc), detail=fault_words(exc))
+        where = model.api.base_url or model.name
+        return Unscored(cause=fault_cause(exc), detail=f"{fault_words(exc)} ({where})")
 
 
 def fault_cause(raised: BaseException) -> Cause:
