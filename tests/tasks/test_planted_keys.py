@@ -96,7 +96,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_KEY", "none")
     monkeypatch.setenv("PRIMARY_KEY", "customer_id")
     for board in submission.SIZES:
-        monkeypatch.setitem(submission.SIZES, board, 1)  # type: ignore[arg-type]
+        monkeypatch.setitem(submission.SIZES, board, 1)
 
 
 def views(data: bytes) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ from inspect_ai.scorer import Score
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from gta_bench.errors import EnvironmentProblem
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, made_whole, opened, store_path
 from gta_bench.runs.unreadable import explain_unreadable
@@ -157,7 +158,12 @@ def redact_logs() -> None:
     It has no place for that: its hooks are called after a sample is written. Its recorder turns
     everything into JSON by one function.
     """
-    inspect_recorder.to_json_safe = to_json_safe
+    if not hasattr(inspect_recorder, "to_json_safe"):
+        raise EnvironmentProblem(
+            "This release of Inspect writes logs in another way, and keys could get into them: "
+            "install the one of constraints.txt."
+        )
+    vars(inspect_recorder)["to_json_safe"] = to_json_safe
 
 
 @contextmanager
