@@ -78,13 +78,14 @@ def test_secrets_of_addresses(address: str, expected: set[str]) -> None:
 
 def test_a_command_is_shown_without_its_secrets_however_plain() -> None:
     command = (
-        "env TOKEN=abc agent --api-key hunter2 --password=pw -m keys --max-tokens 100 "
-        "--url https://u:p@h/x?key=zz -H 'Authorization: Bearer abcdef-123456' "
+        "env TOKEN=abc agent --api-key hunter2 --password=pw -m keys --max-token 100 "
+        "--token-limit x --url https://u:p@h/x?key=zz -H 'Authorization: Bearer abcdef-123456' "
         "ghp_abcdefghijklmnop1 {task_file} --key-file {workspace} hunter2s"
     )
     assert mask_text(command, "harness").replace("[redacted:harness]", "#") == (
-        "env TOKEN=# agent --api-key # --password=# -m keys --max-tokens 100 "
-        "--url https://# -H 'Authorization: Bearer #' # {task_file} --key-file {workspace} hunter2s"
+        "env TOKEN=# agent --api-key # --password=# -m keys --max-token 100 "
+        "--token-limit x --url https://# -H 'Authorization: Bearer #' "
+        "# {task_file} --key-file {workspace} hunter2s"
     )
     assert set(secrets_in_text(command, "harness")) == {
         *("u:p@h/x?key=zz", "abcdef-123456", "ghp_abcdefghijklmnop1"),

@@ -26,6 +26,10 @@ FILLER: Final = "REDACTED"  # valid in base64, hex-like digits and file names al
 SECRET_NAME: Final = re.compile(
     r"(^|[_-])(KEY|TOKEN)([_-]|$)|API[_-]?KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE", re.IGNORECASE
 )
+# Options and assignments of a command whose value is hidden: --api-key, but not --token-limit.
+SECRET_OPTION: Final = re.compile(
+    r"(^|[_-])(API)?(KEY|TOKEN)$|(SECRET|PASSWORD|PASSWD|PASSPHRASE)$", re.IGNORECASE
+)
 # Names of variables that hold no secret themselves; a password inside an address still is one.
 PLAIN_NAME: Final = re.compile(
     r"(^|_)(MODEL|URL|URI|HOST|PORT|NAME|REGION|PROXY|DIR|PATH|HOME|LANG|LEVEL|VERSION|MODE)S?$",
@@ -111,12 +115,13 @@ def _named_words(text: str) -> Iterator[str]:
         words = text.split()
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, equals, value = word.partition("=")
-        if "://" in option or not SECRET_NAME.search(option.lstrip("-")):
+        if not SECRET_OPTION.search(option.lstrip("-")):
             continue
-        if equals:
-            yield from filter(None, [value])
-        elif option.startswith("-") and following and not following.startswith(("-", "{", "$")):
-            yield following
+        if not equals and option.startswith("-") and not following.startswith("-"):
+            value = following
+        # A number such as --max-token 100 is a setting, in which runs can differ.
+        if value and not value.isdecimal() and not value.startswith(("{", "$")):
+            yield value
 
 
 class Redactor:

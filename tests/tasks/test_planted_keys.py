@@ -209,6 +209,7 @@ def test_an_agent_whose_model_and_tools_repeat_keys_leaves_none(
     assert found_in(*finish(tmp_path / "run", tmp_path)) == []
 
 
+@pytest.mark.slow
 @needs("bwrap")
 def test_a_harness_that_writes_its_keys_everywhere_leaves_none(
     tmp_path: Path, loopback: None
