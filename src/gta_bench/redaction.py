@@ -15,10 +15,12 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    # Importing pydantic takes longer than all else that `gta --help` does.
+    from pydantic import JsonValue
 
 MARK: Final = "[redacted:{}]"
 FILLER: Final = "REDACTED"  # valid in base64, hex-like digits and file names alike
@@ -186,7 +188,7 @@ class Redactor:
                 return name
         return None
 
-    def value(self, value: JsonValue) -> JsonValue:
+    def value(self, value: "JsonValue") -> "JsonValue":
         """The value without secrets, in keys as well."""
         if isinstance(value, str):
             return self.text(value)

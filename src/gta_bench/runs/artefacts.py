@@ -18,7 +18,9 @@ class ArtefactStore:
 
     def keep(self, data: bytes) -> str:
         """Keep the bytes without secrets, and return the digest of what is kept."""
-        data = current_redactor().data(data)
+        return self._write(current_redactor().data(data))
+
+    def _write(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         file = self.path(digest)
         if not file.exists():
@@ -29,7 +31,7 @@ class ArtefactStore:
         """Keep a file, and return its record; secrets are taken out of its name too."""
         clean = current_redactor().data(data)
         name = current_redactor().filename(path)
-        return Deliverable(path=name, digest=self.keep(clean), size=len(clean))
+        return Deliverable(path=name, digest=self._write(clean), size=len(clean))
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest, checked."""
