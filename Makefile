@@ -91,7 +91,22 @@ dist: ## wheel and source archive in dist/
 golden: ## rewrite golden files, then read the diff
 	$(BIN)/pytest --update-golden
 
-.PHONY: check-dist test-inspect
+.PHONY: check-dist test-inspect hashes sbom
+
+hashes: ## requirements-hashed.txt, by constraints.txt: for `pip install --require-hashes`
+	$(BIN)/uv pip compile pyproject.toml --quiet --extra all --constraint constraints.txt \
+	  --universal --python-version 3.11.5 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --output-file requirements-hashed.txt
+
+# The tool has an environment of its own: it is no part of what it describes.
+SBOM ?= build/gta_bench.cdx.json
+SBOM_OPTIONS ?= --validate
+
+sbom: ## CycloneDX bill of materials of requirements-hashed.txt, in build/
+	mkdir -p $(dir $(SBOM))
+	$(BIN)/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements \
+	  requirements-hashed.txt --pyproject pyproject.toml --mc-type library --output-reproducible \
+	  $(SBOM_OPTIONS) --output-file $(SBOM)
 
 check-dist: ## metadata of the files in dist/, as PyPI checks it
 	$(BIN)/twine check --strict dist/*

@@ -31,7 +31,11 @@ async function visit(browser, url, name) {
     const page = await context.newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
+    // What the page's own policy refuses is told on the console; axe is refused there too.
+    const listen = (said) => said.type() === 'error' && errors.push(said.text());
+    page.on('console', listen);
     await page.goto(url);
+    page.off('console', listen);
     const problems = judged ? await seriousProblems(page) : [];
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (process.argv[3]) {

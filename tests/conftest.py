@@ -8,6 +8,7 @@ from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.redaction import forget_secrets
 
 pytest_plugins = ("tests.needs",)
 
@@ -91,3 +92,11 @@ def atomic_tasks(atomic_dir: Path) -> Mapping[str, AtomicTask]:
 @pytest.fixture(scope="session")
 def workflow_dir(data_dir: Path) -> Path:
     return data_dir / "gta_workflow"
+
+
+@pytest.fixture(autouse=True)
+def no_known_secrets() -> Iterator[None]:
+    """What one test made the process keep out of files is nothing to the next."""
+    forget_secrets()
+    yield
+    forget_secrets()

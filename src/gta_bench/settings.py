@@ -5,10 +5,9 @@ The only module that reads the environment.
 
 import difflib
 import os
-import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -16,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 from pydantic_core import PydanticCustomError
 
 from gta_bench.errors import ConfigError
+from gta_bench.redaction import ADDRESS, SECRET_NAME, is_secret, protect, secrets_in_address
 
 CONFIG_FILE = "gta.toml"
 # The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
@@ -36,11 +36,6 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, BeforeValidator(_has_scheme), Field(pattern=r"^https?://[^\s/]+")]
 Score = Annotated[float, Field(ge=0, le=10)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-
-
-# Variables that hold secrets: OPENAI_API_KEY, HF_TOKEN, AWS_SECRET_ACCESS_KEY, DB_PASSWORD.
-SECRET_NAME = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)(_|$)", re.IGNORECASE)
-PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
 
 
 class Section(BaseModel):
@@ -213,7 +208,8 @@ def read_settings(
 ) -> LoadedSettings:
     """Merge defaults, the environment, the file (default: ./gta.toml) and the command line.
 
-    `overrides` has dotted keys, such as `data.atomic`; None means not given.
+    `overrides` has dotted keys, such as `data.atomic`; None means not given. From here on nothing
+    that this process writes holds a key that the settings or the environment name.
     """
     if file is None and Path(CONFIG_FILE).is_file():
         file = Path(CONFIG_FILE)
@@ -229,6 +225,7 @@ def read_settings(
     except ValidationError as exc:
         raise ConfigError(f"{label}: {first_problem(exc)}") from exc
     _check_names(settings, label)
+    protect(read_secrets(settings, environment))
     return LoadedSettings(settings, file, tuple(_origins(settings, written, given, found)))
 
 
@@ -268,19 +265,37 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
     """Every value that must not be written anywhere, with the name of the place it stands in.
 
     Keys that the settings name, variables whose names say that they hold a secret, and passwords
-    inside addresses. Values under six characters are dummies such as `none`, and stand in any text.
+    and keys inside addresses. Values that could be ordinary words (`is_secret`) and paths are none.
     """
     named = {name for name in environment if SECRET_NAME.search(name)} | {*key_variables(settings)}
-    found = {environment[name]: name for name in sorted(named) if name in environment}
-    addresses = {name: value for name, value in environment.items() if "://" in value}
+    found = read_variables(sorted(named), environment)
+    for name, value in environment.items():
+        for address in ADDRESS.findall(value):
+            found |= secrets_in_address(address, name)
     for table in ("models", "endpoints"):
         for name, entry in getattr(settings, table).items():
             url = entry.base_url if isinstance(entry, ModelSettings) else entry.url
-            addresses[f"{table}.{name}"] = url or ""
-    for name, address in addresses.items():
-        if password := PASSWORD.search(address):
-            found[password.group(1)] = name
-    return {value.strip(): name for value, name in found.items() if len(value.strip()) >= 6}
+            found |= secrets_in_address(url or "", f"{table}.{name}")
+    return found
+
+
+def read_variables(
+    names: Iterable[str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The secrets that these variables hold, with their names; a path to a key is no key."""
+    values = ((environment.get(name, "").strip(), name) for name in names)
+    return {
+        value: name
+        for value, name in values
+        if is_secret(value) and not (value.startswith("/") and _is_file(value))
+    }
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).exists()
+    except OSError:  # a key can be longer than any file's name
+        return False
 
 
 def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:

@@ -91,3 +91,16 @@ def test_check_opens_an_openai_compatible_model_with_the_core_alone(
         encoding="utf-8",
     )
     assert "gta.toml is right." in gta("config", "check").stderr
+
+
+def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "gta.toml"
+    file.write_text(
+        '[models.m]\nmodel = "openai/m"\nbase_url = "http://me:s3cret-password@localhost/v1"\n',
+        encoding="utf-8",
+    )
+    for form in ((), ("--json",)):
+        result = CliRunner().invoke(app, ["--config", str(file), "config", "show", *form])
+        assert result.exit_code == 0, result.output
+        assert "http://me:[redacted:models.m]@localhost/v1" in result.output
+        assert "s3cret" not in result.output

@@ -88,6 +88,28 @@ def test_constraints_name_packages_and_versions_only() -> None:
     assert lines == sorted(lines)
 
 
+def test_hashed_requirements_are_the_constraints_of_an_installation_with_all_extras() -> None:
+    """Every line has hashes and the version of constraints.txt, and no address of an index."""
+    lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    chosen = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in lines}
+    text = (REPOSITORY / "requirements-hashed.txt").read_text(encoding="utf-8")
+    assert "://" not in text and "--index" not in text
+    entries = [entry.split() for entry in text.replace("\\\n", " ").splitlines()]
+    pinned = {}
+    for words in entries:
+        hashes = [word for word in words if word.startswith("--hash=")]
+        assert hashes and all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes)
+        one = Requirement(" ".join(words[: -len(hashes)]))
+        pinned[canonicalize_name(one.name)] = one
+        assert str(one.specifier) == f"=={chosen[canonicalize_name(one.name)]}"
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    groups = [project["dependencies"]]
+    groups += [own for name, own in extras.items() if name not in ("published", "similarity")]
+    needed = {canonicalize_name(Requirement(text).name) for group in groups for text in group}
+    assert needed - {"gta-bench"} <= pinned.keys()
+
+
 def test_constraints_are_within_the_ranges_that_the_project_declares() -> None:
     lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
     chosen = {

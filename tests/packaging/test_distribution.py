@@ -43,6 +43,7 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"pyproject.toml", "LICENSE", "NOTICE", "CHANGELOG.md", "constraints.txt"} <= names
+    assert "requirements-hashed.txt" in names
     assert {"CONTRIBUTING.md", "SECURITY.md", "examples/harness.py", "docs/index.md"} <= names
 
 

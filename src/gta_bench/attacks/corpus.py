@@ -9,7 +9,6 @@ from typing import NamedTuple
 from gta_bench.attacks.carriers import CARRIERS, Work
 from gta_bench.attacks.payloads import CLEAN, attacked_task, words
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
@@ -84,10 +83,7 @@ def _manifest(names: Sequence[str]) -> RunManifest:
 
 
 def _unit(attack: Attack, work: Work, store: ArtefactStore) -> WorkflowUnit:
-    files = tuple(
-        Deliverable(path=f"outputs/{path}", digest=store.keep(data), size=len(data))
-        for path, data in work.files.items()
-    )
+    files = tuple(store.keep_file(f"outputs/{path}", data) for path, data in work.files.items())
     return WorkflowUnit(
         task=attacked_task(attack.id),
         trace=(AnswerStep(content=work.answer),),

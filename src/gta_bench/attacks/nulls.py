@@ -6,7 +6,6 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from gta_bench.attacks.carriers import Work
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
@@ -88,8 +87,7 @@ def write_null(
                 inputs=unit.inputs,
                 digests=unit.digests,
                 deliverables=tuple(
-                    Deliverable(path=f"outputs/{path}", digest=store.keep(data), size=len(data))
-                    for path, data in work.files.items()
+                    store.keep_file(f"outputs/{path}", data) for path, data in work.files.items()
                 ),
             )
         )

@@ -9,6 +9,7 @@ import click
 
 from gta_bench.cli.lazy import LazyGroup
 from gta_bench.errors import GtaError
+from gta_bench.redaction import current_redactor
 
 # Importing a command imports what it needs, so each is imported only when it is called.
 COMMANDS = {
@@ -118,5 +119,5 @@ def main() -> None:
 
 
 def _end(said: str, code: int) -> NoReturn:
-    click.echo(f"gta: {said}", err=True)
+    click.echo(current_redactor().text(f"gta: {said}"), err=True)
     sys.exit(code)

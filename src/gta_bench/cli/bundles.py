@@ -18,6 +18,7 @@ from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.leaderboard import BundleFinding, Entry
 from gta_bench.records.run import DatasetName
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.redaction import Redactor
 from gta_bench.reports.leaderboard.bundle import gather, listed, run_digest, write_bundle
 from gta_bench.reports.leaderboard.signing import make_key, read_key
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
@@ -122,13 +123,12 @@ def _artefacts(run: Path) -> list[Deliverable]:
 
 
 def _refuse_secrets(folder: Path, settings: Settings) -> None:
-    """A key that stands in a log must not be handed out."""
-    secrets = read_secrets(settings)
+    """A key that stands in a log, as in those of earlier versions, must not be handed out."""
+    redactor = Redactor(read_secrets(settings))
     for file in sorted(folder.rglob("*.json*")):
-        text = file.read_text(encoding="utf-8")
-        for value, name in secrets.items():
-            if value in text:
-                raise UsageError(
-                    f"{file.relative_to(folder)} would hold the value of {name}; nothing was made. "
-                    "Run again with a key that is not part of messages."
-                )
+        name = redactor.finds(file.read_bytes())
+        if name is not None:
+            raise UsageError(
+                f"{file.relative_to(folder)} would hold the value of {name}; nothing was made. "
+                "Run again with a key that is not part of messages."
+            )

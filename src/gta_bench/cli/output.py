@@ -24,6 +24,7 @@ from gta_bench.cli.again import same_command
 from gta_bench.datasets.download import Progress as ReportProgress
 from gta_bench.records.finding import Severity
 from gta_bench.records.progress import RunProgress
+from gta_bench.redaction import current_redactor
 from gta_bench.reports.tables import Table
 
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -31,12 +32,15 @@ COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "
 
 def write_json(value: JsonValue) -> None:
     """One JSON value on stdout."""
-    click.echo(_encodable(json.dumps(value, indent=2, ensure_ascii=False)))
+    click.echo(_printable(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
-def _encodable(text: str) -> str:
-    """The text with half a character, which no file can hold, as `\\ud800`: JSON reads it back."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def _printable(text: str) -> str:
+    """The text without keys, since terminals are logged, too.
+
+    Half a character, which no file can hold, is written as `\\ud800`: JSON reads it back.
+    """
+    return current_redactor().text(text).encode("utf-8", "backslashreplace").decode()
 
 
 def write_rows(rows: Sequence[Sequence[str]]) -> None:
@@ -44,7 +48,7 @@ def write_rows(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo(_encodable("  ".join([*cells, row[-1]]).rstrip()))
+        click.echo(_printable("  ".join([*cells, row[-1]]).rstrip()))
 
 
 def write_table(table: Table, words: tuple[int, ...]) -> None:
@@ -55,12 +59,12 @@ def write_table(table: Table, words: tuple[int, ...]) -> None:
             cell.ljust(width) if column in words else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo(_encodable("  ".join(cells).rstrip()))
+        click.echo(_printable("  ".join(cells).rstrip()))
 
 
 def say(text: str) -> None:
     """A word for people on stderr."""
-    click.echo(_encodable(text), err=True)
+    click.echo(_printable(text), err=True)
 
 
 @contextmanager

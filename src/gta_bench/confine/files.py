@@ -9,6 +9,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from gta_bench.redaction import Redactor
+
 CHUNK = 1 << 20
 DEEPEST = 64  # folders below a job's own that are kept
 
@@ -138,6 +140,33 @@ def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
                 _take_back(below, owner, deeper - 1)
         elif is_folder:
             remove_tree(Path(f"/proc/self/fd/{folder}", name))
+
+
+def redact_tree(root: Path, redactor: Redactor) -> None:
+    """Take secrets out of the contents and names of all files below a folder; links go."""
+    for entry in [*walk(root)][::-1] if redactor else ():  # what lies in a folder before the folder
+        path = Path(entry.path)
+        with suppress(OSError):
+            if entry.is_symlink():
+                target = str(path.readlink())
+                if redactor.text(target) != target:
+                    path.unlink()
+            elif entry.is_file(follow_symlinks=False):
+                _redact_file(path, redactor)
+            name = redactor.filename(entry.name)
+            if name != entry.name:
+                path.rename(path.with_name(name))
+
+
+def _redact_file(path: Path, redactor: Redactor) -> None:
+    with open_regular(path) as stream:
+        data, mode = stream.read(), os.fstat(stream.fileno()).st_mode
+    clean = redactor.data(data)
+    if clean != data:
+        path.unlink()
+        with open_folder(path.parent) as folder:
+            write_new(path.name, clean, within=folder)
+            os.chmod(path.name, stat.S_IMODE(mode), dir_fd=folder)
 
 
 def remove_tree(root: Path) -> None:

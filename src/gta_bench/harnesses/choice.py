@@ -14,9 +14,11 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.records.run import Limits, Network
-from gta_bench.settings import read_key
+from gta_bench.redaction import PLAIN_NAME, mask_text, secrets_in_text
+from gta_bench.settings import read_key, read_variables
 
 Kind = Literal["command", "named", "bridged"]
+PLACE = "harness"  # where a secret of the command stands
 # What is filled into a command.
 PLACES = ("{task_file}", "{workspace}")
 
@@ -55,6 +57,17 @@ class Harness:
         if self.kind == "bridged":
             return Limits(seconds=self.limits.seconds, cost_usd=self.limits.cost_usd)
         return Limits(**asdict(self.limits))
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What of its command and its variables must not be written, with where it stands."""
+        own = [name for name in self.variables if not PLAIN_NAME.search(name)]
+        return read_variables(own) | secrets_in_text(self.target, PLACE)
+
+    @property
+    def shown_target(self) -> str:
+        """Its command as it may be written."""
+        return mask_text(self.target, PLACE)
 
     def cell(
         self,

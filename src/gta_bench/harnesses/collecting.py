@@ -15,6 +15,7 @@ from gta_bench.confine.files import NotRegularError, open_folder, open_regular, 
 from gta_bench.confine.names import is_plain, numbered, shown
 from gta_bench.confine.workspace import Quota
 from gta_bench.records.deliverables import Deliverable
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.artefacts import ArtefactStore
 
 OUTPUTS = "outputs"
@@ -108,8 +109,8 @@ class Keeping:
         """Keep a file that there is room for."""
         if hashlib.sha256(data).hexdigest() in self._inputs:
             return
-        path = _free(f"{OUTPUTS}/{name}", self._kept)
-        self._kept[path] = Deliverable(path=path, digest=self._store.keep(data), size=len(data))
+        path = _free(f"{OUTPUTS}/{current_redactor().filename(name)}", self._kept)
+        self._kept[path] = self._store.keep_file(path, data)
         self._room -= len(data)
 
     def leave(self, name: str, reason: str) -> None:

@@ -146,8 +146,7 @@ def kept_inputs(
     for item in task.attachments:
         file = dataset.root / item.source
         if file.is_file():
-            data = file.read_bytes()
-            kept.append(Deliverable(path=item.path, digest=store.keep(data), size=len(data)))
+            kept.append(store.keep_file(item.path, file.read_bytes()))
     return tuple(kept)
 
 

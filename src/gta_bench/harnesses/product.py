@@ -16,6 +16,7 @@ from gta_bench.confine.names import is_plain, shown
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.collecting import TOO_LARGE, TOO_MANY, Keeping
 from gta_bench.records.finished import ResultMeta
+from gta_bench.redaction import is_secret, secrets_in_address
 from gta_bench.tools.backends.transport import Bounds, Request, Server, exchange
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
@@ -34,6 +35,12 @@ class Product:
     key: str | None = field(default=None, repr=False)
     seconds: float = 1800
     bounds: Bounds = PATIENT
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Its key, and what its address holds of secrets."""
+        keys = {self.key: "product"} if self.key and is_secret(self.key) else {}
+        return keys | secrets_in_address(self.url, "product")
 
 
 class Wire(BaseModel):

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from gta_bench.records.evidence import FileEvidence
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.runs.store import StorePath, sorted_by_name, write_whole
 
@@ -60,7 +61,7 @@ class EvidenceStore:
         if late:
             self._late[key] = evidence
         file = self._file(_LATE if late else _FILES, key)
-        write_whole(file, evidence.model_dump_json().encode())
+        write_whole(file, current_redactor().json(evidence.model_dump_json().encode()))
 
     @asynccontextmanager
     async def holding(self, keys: Iterable[str]) -> AsyncIterator[None]:

@@ -1,6 +1,8 @@
 """Runs as one HTML page that needs nothing else: no script, no other file, no network."""
 
+from base64 import b64encode
 from collections.abc import Collection, Sequence
+from hashlib import sha256
 from typing import Final
 
 from markupsafe import Markup
@@ -20,9 +22,11 @@ def report_page(
 ) -> str:
     """The page; tasks that are `wanted` have a section in any case."""
     share = most // len(runs)
+    style = asset("style.css")
     return render(
         "report.html",
-        style=Markup(asset("style.css")),  # ours, and no part of it comes from a run
+        style=Markup(style),  # ours, and no part of it comes from a run
+        style_hash=f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}",
         canary=CANARY,
         boards=boards(runs),
         runs=[

@@ -23,7 +23,7 @@ from gta_bench.records.run import DEFAULT_TURNS, DatasetName
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.tape.secrets import Redactor
+from gta_bench.redaction import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.offering import offered_tools, own_tools

@@ -3,6 +3,8 @@
 import hashlib
 
 from gta_bench.errors import RunError
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, write_whole
 
 ARTEFACTS = "artefacts"
@@ -15,12 +17,21 @@ class ArtefactStore:
         self.folder = folder
 
     def keep(self, data: bytes) -> str:
-        """Keep the bytes, and return their digest."""
+        """Keep the bytes without secrets, and return the digest of what is kept."""
+        return self._write(current_redactor().data(data))
+
+    def _write(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         file = self.path(digest)
         if not file.exists():
             write_whole(file, data)
         return digest
+
+    def keep_file(self, path: str, data: bytes) -> Deliverable:
+        """Keep a file, and return its record; secrets are taken out of its name too."""
+        clean = current_redactor().data(data)
+        name = current_redactor().filename(path)
+        return Deliverable(path=name, digest=self._write(clean), size=len(clean))
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest, checked."""

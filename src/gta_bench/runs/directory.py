@@ -12,6 +12,7 @@ from gta_bench.records.floor import Floors
 from gta_bench.records.run import RunManifest, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.lock import locked
 from gta_bench.runs.store import StorePath, write_whole
 from gta_bench.runs.unreadable import explain_versions, is_broken_json
@@ -158,5 +159,6 @@ def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
 
 
 def write_record(file: StorePath, record: Record) -> None:
-    """All or nothing: a reader never sees half a file."""
-    write_whole(file, f"{record.model_dump_json(indent=2)}\n".encode())
+    """All or nothing, and without secrets: a reader never sees half a file."""
+    text = current_redactor().text(record.model_dump_json(indent=2))
+    write_whole(file, f"{text}\n".encode())

@@ -20,6 +20,7 @@ from gta_bench.records.digests import digest_known
 from gta_bench.records.run import RunManifest
 from gta_bench.records.units import TaskT, Unit
 from gta_bench.runs.directory import log_folder
+from gta_bench.runs.log_layout import redact_logs
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, write_unit_data
 from gta_bench.runs.store import StorePath, reaching
 
@@ -34,6 +35,7 @@ def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit[T
 
 
 def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
+    redact_logs()
     now = datetime.now(UTC)
     stamp = now.isoformat(timespec="seconds")
     log = EvalLog(

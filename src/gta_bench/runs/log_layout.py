@@ -8,20 +8,24 @@ Inspect.
 """
 
 import json
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Required
 from zipfile import BadZipFile, ZipFile
 
-from inspect_ai._util.json import to_json_safe
+from inspect_ai._util import json as inspect_json
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.log._recorders import eval as inspect_recorder
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, made_whole, opened, store_path
 from gta_bench.runs.unreadable import explain_unreadable
 
@@ -31,6 +35,8 @@ START = "_journal/start.json"
 # Where the summaries are until an evaluation ends.
 JOURNAL = "_journal/summaries/"
 # What the archive's reader raises where bytes are wrong, beside BadZipFile.
+# Who may read the repository that Inspect notes in a log.
+_ORIGIN_USER = re.compile(rb'("origin": ?"[A-Za-z+.-]+://)[^/@"\\]+@')
 _WRONG_BYTES = (IndexError, KeyError, OverflowError, RuntimeError, ValueError, struct.error)
 
 
@@ -138,6 +144,26 @@ def stored_summaries(log: str) -> list[StoredSummary]:
         return [StoredSummary.model_validate(one.model_dump()) for one in whole]
     with _open_archive(log) as zipped:
         return [StoredSummary.model_validate(raw) for raw in _raw_summaries(zipped)]
+
+
+def to_json_safe(value: Any, *args: Any, **kwargs: Any) -> bytes:
+    """A part of a log as Inspect writes it, without secrets."""
+    data = inspect_json.to_json_safe(value, *args, **kwargs)
+    return _ORIGIN_USER.sub(rb"\1", current_redactor().json(data))
+
+
+def redact_logs() -> None:
+    """From now on Inspect writes no log in this process with a secret in it.
+
+    It has no place for that: its hooks are called after a sample is written. Its recorder turns
+    everything into JSON by one function.
+    """
+    if not hasattr(inspect_recorder, "to_json_safe"):
+        raise EnvironmentProblem(
+            "This release of Inspect writes logs in another way, and keys could get into them: "
+            "install the one of constraints.txt."
+        )
+    vars(inspect_recorder)["to_json_safe"] = to_json_safe
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
     RemotePath,
     StorePath,
@@ -32,6 +33,7 @@ _BLOCK = 65536
 def append_verdicts(run: StorePath, rows: Iterable[VerdictRow]) -> None:
     """Keep verdicts for good; several threads and processes may do so at once."""
     lines = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
+    lines = current_redactor().json(lines)
     file = run / VERDICTS
     if isinstance(file, RemotePath):
         if lines:

@@ -12,7 +12,7 @@ from gta_bench.records.dialogue import CallTurn, ReplyTurn
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tape import CallLine, DoneReply, TapeFile, TapeReply, UnavailableReply
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
-from gta_bench.tape.secrets import Redactor
+from gta_bench.redaction import Redactor
 from gta_bench.tape.source import TapeUnit, tape_call
 from gta_bench.tape.storage import TAPE, Tape, call_key
 

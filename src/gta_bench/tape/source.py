@@ -23,9 +23,9 @@ from gta_bench.records.tape import (
     UnavailableReply,
 )
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
+from gta_bench.redaction import Redactor
 from gta_bench.tape.canonical import call_text, canonical_arguments, named_files
 from gta_bench.tape.nearest import nearest_call
-from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.storage import Tape, call_key
 from gta_bench.tools.source import ToolSource
 

@@ -24,12 +24,14 @@ from gta_bench.records.cost import Cost
 from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
 from gta_bench.records.tape import TapeMode
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.redaction import protect
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import FILES
+from gta_bench.runs.log_layout import redact_logs
 from gta_bench.runs.samples import UnitData
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
-from gta_bench.settings import Settings, read_settings
+from gta_bench.settings import Settings, read_secrets, read_settings
 from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
 from gta_bench.tasks.spending import Spending
@@ -137,12 +139,24 @@ _current: ContextVar[RunContext | None] = ContextVar("gta_run_context", default=
 @contextmanager
 def run_context(context: RunContext) -> Iterator[None]:
     """What is evaluated inside the block uses that context."""
+    protect(_secrets(context))
+    redact_logs()
     token = _current.set(context)
     try:
         with context.closing:
             yield
     finally:
         _current.reset(token)
+
+
+def _secrets(context: RunContext) -> dict[str, str]:
+    """What this process must not write: a worker learns it here."""
+    found = read_secrets(context.settings)
+    if context.harness is not None:
+        found |= context.harness.secrets
+    if context.product is not None:
+        found |= context.product.secrets
+    return found
 
 
 def current_context() -> RunContext | None:

@@ -12,7 +12,8 @@ from pydantic import JsonValue, ValidationError
 from gta_bench.errors import UsageError, near
 from gta_bench.records.base import is_json
 from gta_bench.records.run import Generation
-from gta_bench.settings import SECRET_NAME, ModelSettings, first_problem
+from gta_bench.redaction import SECRET_NAME
+from gta_bench.settings import ModelSettings, first_problem
 
 # The options with a key of their own in [models.NAME] and a flag of their own, by Inspect's names.
 NAMED: Final = {

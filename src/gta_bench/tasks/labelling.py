@@ -37,8 +37,8 @@ MOST_BODY = 100_000
 ADJUDICATOR = "adjudicator"
 # Nothing of a page may come from elsewhere, whatever a deliverable says.
 POLICY = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.packages import require_packages
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.redaction import current_redactor
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial
 from gta_bench.reports.panel import panel_report
 from gta_bench.reports.summary import RunSummary
@@ -33,7 +34,7 @@ def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection
         for run, name in zip(runs, names, strict=True)
     ]
     page = report_page(materials, wanted=wanted)
-    file.write_text(page, encoding="utf-8")
+    file.write_text(current_redactor().text(page), encoding="utf-8")
 
 
 def read_material(run: StorePath, name: str | None = None) -> RunMaterial:

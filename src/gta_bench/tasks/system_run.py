@@ -35,6 +35,7 @@ from gta_bench.records.run import (
     RunSpec,
     System,
 )
+from gta_bench.redaction import protect
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.store import StorePath
@@ -93,7 +94,7 @@ def describe_system(resources: Resources, agent: str, images: Images) -> System:
     return System(
         model=model.name,
         agent=agent if harness is None else "harness",
-        harness=None if harness is None else harness.target,
+        harness=None if harness is None else harness.shown_target,
         harness_version=None if harness is None else harness.version,
         harness_digest=None if harness is None else _files_digest(harness),
         images=images,
@@ -111,6 +112,8 @@ def plan_run(
     spec: RunSpec, resources: Resources, dataset: Dataset, *, out: StorePath | None = None
 ) -> RunManifest:
     """The manifest of a run that has not begun; refuses what cannot be run, or could be cheated."""
+    for foreign in (resources.harness, resources.product):
+        protect({} if foreign is None else foreign.secrets)
     _check_packages(spec, resources.harness)
     shown = _shown(resources, out)
     if not resources.is_foreign:

@@ -206,4 +206,4 @@ def input_files(
 def kept_file(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
     """A file of a workspace, kept by its content."""
     data = workspace.read(path, most_bytes=workspace.quota.input_bytes)
-    return Deliverable(path=path, digest=store.keep(data), size=len(data))
+    return store.keep_file(path, data)

@@ -90,6 +90,16 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
             assert target == "data:," or (site / target).is_file(), target
 
 
+def test_every_page_runs_the_scripts_and_styles_of_the_site_alone(site: Path) -> None:
+    for file in site.glob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+        assert "default-src 'none'" in policy and "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert text.index("Content-Security-Policy") < text.index("<link")
+        assert " style=" not in text and not re.search(r"\son[a-z]+=", text)
+
+
 def test_links_into_pages_find_their_place(site: Path) -> None:
     for page in site.glob("*.html"):
         links = re.findall(r'href="([a-z]+\.html)#([^"+]+)"', page.read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from gta_bench.tape.secrets import Redactor
 from inspect_ai.model import ModelOutput
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_INFERENCERS
@@ -33,7 +34,6 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools
 from gta_bench.serving.connecting import connect
 from gta_bench.settings import read_key
-from gta_bench.tape.secrets import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.source import ToolSource

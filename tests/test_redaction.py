@@ -1,0 +1,177 @@
+"""What is a secret, and how it leaves texts and files without harming what stands beside it."""
+
+import base64
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gta_bench.confine.files import redact_tree
+from gta_bench.redaction import (
+    Redactor,
+    current_redactor,
+    is_secret,
+    mask_text,
+    protect,
+    secrets_in_address,
+    secrets_in_text,
+)
+from gta_bench.settings import Settings, read_secrets
+
+KEY = "sk-live-7f3a/9+x"
+REDACTOR = Redactor({KEY: "A_KEY"})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((dummy, False) for dummy in ("", "none", "test", "EMPTY", "local", "inspect", "dummy")),
+        *((word, False) for word in ("password", "Barcelona", "not-needed", "customer_id")),
+        *((number, False) for number in ("12345678", "100000000", "0" * 40, "aaaaaaaaaaaaaaaa1")),
+        *((key, True) for key in (KEY, "hf_token_4", "Passw0rd", "AKIAIOSFODNN7EXAMPLE")),
+        ("correct horse battery staple", True),
+    ],
+)
+def test_a_secret_can_be_told_from_ordinary_words(value: str, expected: bool) -> None:
+    assert is_secret(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("OPENAI_API_KEY", "HF_TOKEN", "PGPASSWORD", "CLIENTSECRET")),
+        *((name, True) for name in ("aws_secret_access_key", "MYAPIKEY", "KEY", "DB_PASSWORD_2")),
+        *((name, False) for name in ("KEYBOARD", "MONKEY", "TOKENIZERS_PARALLELISM", "HOME")),
+    ],
+)
+def test_variables_are_known_by_their_names(name: str, expected: bool) -> None:
+    assert (read_secrets(Settings(), {name: KEY}) == {KEY: name}) is expected
+
+
+def test_the_path_of_a_key_is_no_key(tmp_path: Path) -> None:
+    file = tmp_path / "key-1.pem"
+    file.write_text("")
+    assert read_secrets(Settings(), {"SIGNING_KEY": str(file)}) == {}
+    assert read_secrets(Settings(), {"SIGNING_KEY": "/" + "a1B2" * 200}) != {}
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("http://me:s3cret-password@h/x", {"s3cret-password"}),
+        ("http://s3cret-token-1@h/x", {"s3cret-token-1"}),
+        ("http://me:p%40ss-w0rd@h", {"p%40ss-w0rd", "p@ss-w0rd"}),
+        ("http://h/x?n=2&api_key=abc-123-def&sig=Zx9Zx8Zx7", {"abc-123-def", "Zx9Zx8Zx7"}),
+        ("http://me:weak@h/x", {"me:weak@h/x"}),
+        ("http://h/x?key=weak&n=2", {"h/x?key=weak&n=2"}),
+        *((plain, set[str]()) for plain in ("http://h/x?n=2", "http://[::1", "http://h:8000")),
+    ],
+)
+def test_secrets_of_addresses(address: str, expected: set[str]) -> None:
+    assert secrets_in_address(address, "A") == dict.fromkeys(expected, "A")
+
+
+def test_a_command_is_shown_without_its_secrets_however_plain() -> None:
+    command = (
+        "env TOKEN=abc agent --api-key hunter2 --password=pw -m keys --max-token 100 "
+        "--token-limit x --url https://u:p@h/x?key=zz -H 'Authorization: Bearer abcdef-123456' "
+        "ghp_abcdefghijklmnop1 {task_file} --key-file {workspace} hunter2s"
+    )
+    assert mask_text(command, "harness").replace("[redacted:harness]", "#") == (
+        "env TOKEN=# agent --api-key # --password=# -m keys --max-token 100 "
+        "--token-limit x --url https://# -H 'Authorization: Bearer #' "
+        "# {task_file} --key-file {workspace} hunter2s"
+    )
+    assert set(secrets_in_text(command, "harness")) == {
+        *("u:p@h/x?key=zz", "abcdef-123456", "ghp_abcdefghijklmnop1"),
+    }
+
+
+@given(st.binary(max_size=12), st.binary(max_size=12))
+def test_base64_and_hex_of_a_secret_go_wherever_it_stands(before: bytes, after: bytes) -> None:
+    data = before + KEY.encode() + after
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        clean = REDACTOR.text(encode(data).decode())
+        decoded = base64.urlsafe_b64decode(clean.replace("+", "-").replace("/", "_"))
+        assert KEY.encode()[1:-1] not in decoded
+        assert len(decoded) == len(data)
+        assert decoded.startswith(before[:-1]) and decoded.endswith(after[1:])
+    assert KEY.encode().hex() not in REDACTOR.text(data.hex())
+
+
+@given(st.text(min_size=8, max_size=20), st.text(max_size=10))
+def test_json_stays_json_and_has_no_secret(secret: str, beside: str) -> None:
+    redactor = Redactor({secret: "A_KEY"})
+    for ascii_only in (True, False):
+        text = json.dumps({"a": [f"{beside}{secret}"]}, ensure_ascii=ascii_only)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            continue
+        clean = json.loads(redactor.json(data))
+        assert secret not in clean["a"][0].replace("[redacted:A_KEY]", "")
+
+
+def test_text_beside_a_secret_stays() -> None:
+    assert REDACTOR.text(f"a {KEY} b") == "a [redacted:A_KEY] b"
+    assert REDACTOR.text("sk-live-7f3a and none and test") == "sk-live-7f3a and none and test"
+    assert REDACTOR.data(b"\x89PNG" + KEY.encode()) == b"\x89PNG" + b"*" * len(KEY)
+    assert REDACTOR.data(f"ä{KEY}".encode("utf-16")) == f"ä{'*' * len(KEY)}".encode("utf-16")
+
+
+def packed(*members: tuple[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def test_archives_are_packed_anew_only_where_they_hold_a_secret() -> None:
+    plain = packed(("a.txt", b"nothing here"))
+    assert REDACTOR.data(plain) is plain
+    inner = packed(("deep.txt", KEY.encode() * 30))
+    outer = packed(("inner.docx", inner), ("x.gz", gzip.compress(KEY.encode())), ("a.txt", b"kept"))
+    with zipfile.ZipFile(io.BytesIO(REDACTOR.data(outer))) as archive:
+        assert archive.testzip() is None
+        assert archive.read("a.txt") == b"kept"
+        assert gzip.decompress(archive.read("x.gz")) == b"*" * len(KEY)
+        with zipfile.ZipFile(io.BytesIO(archive.read("inner.docx"))) as deep:
+            assert deep.read("deep.txt") == b"*" * len(KEY) * 30
+    broken = b"PK\x03\x04" + KEY.encode()
+    assert REDACTOR.data(broken) == b"PK\x03\x04" + b"*" * len(KEY)
+    assert REDACTOR.data(b"\x1f\x8b" + KEY.encode()) == b"\x1f\x8b" + b"*" * len(KEY)
+
+
+def test_a_secret_is_named_where_it_is_found() -> None:
+    redactor = Redactor({KEY: "A_KEY", "other-secret-2": "B_KEY"})
+    assert redactor.finds(packed(("x", b"other-secret-2"))) == "B_KEY"
+    assert redactor.finds(b"nothing") is None
+
+
+def test_a_folder_loses_secrets_in_contents_names_and_links(tmp_path: Path) -> None:
+    key = "sk-live-7f3a9x"
+    (tmp_path / f"of-{key}").mkdir()
+    file = tmp_path / f"of-{key}" / f"{key}.txt"
+    file.write_text(f"a {key}")
+    file.chmod(0o600)
+    (tmp_path / "link").symlink_to(f"/nowhere/{key}")
+    (tmp_path / "kept").symlink_to("/nowhere")
+    redact_tree(tmp_path, Redactor({key: "A"}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "of-REDACTED"]
+    clean = tmp_path / "of-REDACTED" / "REDACTED.txt"
+    assert clean.read_text() == "a " + "*" * len(key)
+    assert clean.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_process_knows_only_grows() -> None:
+    assert not current_redactor()
+    protect({KEY: "A_KEY"})
+    protect({"other-secret-2": "B_KEY"})
+    protect({})
+    assert current_redactor().text(f"{KEY} other-secret-2") == "[redacted:A_KEY] [redacted:B_KEY]"
