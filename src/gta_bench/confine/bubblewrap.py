@@ -46,7 +46,7 @@ class Walls:
     """What is inside. `memory` are empty folders by size; `code` is what of this package is shown.
 
     `user` is whom the job becomes where we are root (`job_user`). Without a size of its
-    `shared_memory` it has no /proc either. With `network` it shares the network of this machine.
+    `shared_memory` it has no /proc either. With `network` it keeps the network it is started in.
     """
 
     name: str

@@ -19,6 +19,10 @@ from gta_bench.settings import read_key
 Kind = Literal["command", "named", "bridged"]
 # What is filled into a command.
 PLACES = ("{task_file}", "{workspace}")
+OPEN_NETWORK = (
+    "The harness had the open network, by pasta and to outside addresses alone: its results "
+    "compare with no others."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,7 @@ class Harness:
         if self.kind == "bridged":
             return (*had, "The agent ran unconfined in the process of the run.")
         if self.network == "open":
-            return (*had, "The harness had the open network: its results compare with no others.")
+            return (*had, OPEN_NETWORK)
         return had
 
     @property

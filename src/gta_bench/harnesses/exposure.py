@@ -8,6 +8,7 @@ import gta_bench
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS
 from gta_bench.confine.python import Python
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.cell_plan import CERTIFICATES
 from gta_bench.harnesses.choice import Harness, parse_command, shown_files
 
 ALL: Final = "everything: the agent ran unconfined"
@@ -56,7 +57,8 @@ def shown_paths(harness: Harness) -> tuple[str, ...]:
     """What it sees besides its task: paths from here and from home are written as such."""
     if harness.kind == "bridged":
         return (ALL,)
-    system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES)
+    outside = CERTIFICATES if harness.network == "open" else ()
+    system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *outside)
     there = [*(Path(name) for name in system if Path(name).exists())]
     return tuple(dict.fromkeys(map(_portable, [*there, *_paths(harness)])))
 

@@ -1,5 +1,6 @@
 """A run of one system on one dataset: its manifest, and the evaluation of what is not done yet."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,12 +16,12 @@ from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.prefix import prefix_for
 from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.confine.network import require_way
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.packages import require_packages
@@ -309,15 +310,12 @@ def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
 
 
 def _check_backend(resources: Resources, backend: Backend) -> None:
-    """Fail now, in one line, where workers could not do the work."""
+    """Fail now, in one line, where this machine or workers could not do the work."""
     if backend is INLINE:
+        harness = resources.harness
+        if harness is not None and harness.kind != "bridged" and harness.network == "open":
+            asyncio.run(require_way())
         return
-    harness = resources.harness
-    if harness is not None and harness.kind == "named" and harness.network == "open":
-        raise UsageError(
-            "A named harness with --network open uses one port of its machine: leave out "
-            "--workers and --cluster."
-        )
     open_model(resources.model, resources.settings.budget)
 
 
