@@ -40,7 +40,7 @@ from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
-from gta_bench.settings import CONFIG_FILE, Settings
+from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
 from gta_bench.tasks.context import Earlier, RunContext, workspaces
@@ -135,20 +135,10 @@ def plan_run(
 
 def _shown(resources: Resources, out: StorePath | None) -> tuple[str, ...]:
     """What a harness sees of this machine; raises where that, or what the jail shows, is gold."""
-    from gta_bench.harnesses.exposure import require_hidden, shown_paths
+    from gta_bench.harnesses.exposure import check_exposure, shown_paths
 
-    data = resources.settings.data
-    hidden = {
-        "the dataset": resources.data,
-        "GTA-Atomic": Path(data.atomic),
-        "GTA-Workflow": Path(data.workflow),
-        "the settings": Path(CONFIG_FILE),
-        "the keys": Path(".env"),
-    }
-    hidden = {what: path for what, path in hidden.items() if path.exists()}
-    if isinstance(out, Path):
-        hidden["the run"] = out
-    require_hidden(resources.harness, hidden)
+    folder = out if isinstance(out, Path) else None
+    check_exposure(resources.harness, resources.settings, resources.data, out=folder)
     return () if resources.harness is None else shown_paths(resources.harness)
 
 
