@@ -50,7 +50,7 @@ def test_a_jail_that_would_show_the_dataset_is_refused(
     task(data=str(root), **options)
     shown = Python("/usr/bin/python3", (str(tmp_path / "lib"),))
     monkeypatch.setattr(Python, "current", lambda: shown)
-    with pytest.raises(UsageError, match="would be readable to the measured system.*the dataset"):
+    with pytest.raises(UsageError, match=r"would be readable to the measured system.*the dataset"):
         task(data=str(root), **options)
 
 
