@@ -77,7 +77,8 @@ def test_a_solver_in_the_place_of_ours_gets_no_score(tmp_path: Path) -> None:
     root = write_atomic(tmp_path / "data")
     task = atomic(data=str(root), **ATOMIC)
     log = evaluate(task, tmp_path / "logs", lambda *_: said("It is 42."), generate())
-    (sample,) = log.samples or ()
+    assert log.samples is not None
+    (sample,) = log.samples
     assert sample.error is not None
     assert "another solver took the place of ours" in sample.error.message
     assert not sample.scores
@@ -89,6 +90,7 @@ def test_a_harness_has_no_native_run(tmp_path: Path) -> None:
         workflow_harness(data=str(write_workflow(tmp_path / "workflow"))),
     ):
         log = evaluate(task, tmp_path / "logs", lambda *_: said("It is 42."))
-        (sample,) = log.samples or ()
+        assert log.samples is not None
+        (sample,) = log.samples
         assert sample.error is not None
         assert "not by `inspect eval` alone" in sample.error.message

@@ -6,6 +6,7 @@ neither: it is another user, or in a user namespace below.
 """
 
 import asyncio
+import os
 import shutil
 import socket
 import struct
@@ -75,8 +76,10 @@ class Way:
 
 async def open_way() -> Way:
     """A namespace from which outside addresses alone are reached, or EnvironmentProblem."""
-    _require_parts()
     is_root = job_user("bubblewrap") is not None
+    if os.geteuid() == 0 and not is_root:
+        raise EnvironmentProblem(f"{REFUSED}: root has no CAP_SYS_ADMIN. Run as an ordinary user.")
+    _require_parts()
     other: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if is_root else {}
     try:
         process = await asyncio.create_subprocess_exec(
