@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ from gta_bench.cli import app
 from gta_bench.confine import network
 from gta_bench.errors import EnvironmentProblem
 from tests.builders import write_workflow
-from tests.confine.users import REPOSITORY, USERS, environment, python_for
+from tests.confine.attacks import attacks, expected
+from tests.confine.users import REPOSITORY, USERS, environment, python_for, run_as
 from tests.harnesses.open_world import OUTSIDE
 from tests.needs import needs
 
@@ -43,6 +45,25 @@ def test_only_the_outside_is_reached(user: str) -> None:
     found = json.loads(ran.stdout)
     assert set(found["machine"].values()) == {"hello"}, "each of them is there to be reached"
     assert {name for name, said in found["cell"].items() if said} == REACHED
+
+
+@pytest.mark.slow
+@needs("bwrap", "pasta")
+@pytest.mark.parametrize("user", USERS)
+def test_an_open_cell_has_the_walls_of_every_cell(user: str) -> None:
+    """The corpus of attacks, and a look at everything around."""
+    ran = run_as(user, ["-m", "tests.confine.corpus", "bubblewrap", "cell", "open"])
+    if ran is None:
+        pytest.skip("no Python for an ordinary user")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    del found["survey"]["user"]
+    assert not any(found["survey"].values()), found["survey"]
+    corpus = {attack.name: attack for attack in attacks(os.uname().machine)}
+    for row in found["outcomes"]:
+        said = f"{row['outcome']}: {row['words']}"
+        wanted = expected(corpus[row["name"]], "bubblewrap", "cell")
+        assert re.match(wanted, said, re.DOTALL), (row["name"], said)
 
 
 @needs("pasta")
