@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from gta_bench.errors import EnvironmentProblem
+
 # The names under which a program may be installed, and the Debian packages that bring it.
 PROGRAMS = {
     "bwrap": (("bwrap",), "bubblewrap"),
@@ -21,6 +23,7 @@ PROGRAMS = {
     "ffmpeg": (("ffmpeg",), "ffmpeg"),
     "flite": (("flite",), "flite"),
     "npm": (("npm",), "nodejs npm"),
+    "pasta": (("pasta",), "iproute2 nftables passt"),
     "soffice": (("soffice", "libreoffice"), "libreoffice-{calc,impress,math,writer}-nogui"),
 }
 
@@ -53,6 +56,8 @@ def _problem(name: str) -> str | None:
     files, packages = PROGRAMS[name]
     if not any(map(shutil.which, files)):
         return f"{name} is not installed: apt install {packages}"
+    if name == "pasta":
+        return _pasta_problem()
     return _bwrap_problem() if name == "bwrap" else None
 
 
@@ -62,6 +67,16 @@ def _bwrap_problem() -> str | None:
 
     (found,) = (one for one in asyncio.run(probe()) if one.kind == "bubblewrap")
     return None if found.works else f"bwrap does not work here: {found.reason}"
+
+
+def _pasta_problem() -> str | None:
+    from gta_bench.confine.network import require_way
+
+    try:
+        asyncio.run(require_way())
+    except EnvironmentProblem as exc:
+        return str(exc)
+    return None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

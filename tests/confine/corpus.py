@@ -1,8 +1,8 @@
 """Runs every attack in one kind of jail and prints what came of it, as JSON.
 
 A program of its own, so that the tests can start it as another user:
-`python -m tests.confine.corpus bubblewrap program`. The last word is the road: foreign code comes
-as a snippet, as a program or as a harness in its cell.
+`python -m tests.confine.corpus bubblewrap program`. The second word is the road: foreign code comes
+as a snippet, as a program or as a harness in its cell, whose network a third word may open.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from gta_bench.confine.limits import MIB, JailKind, Limits, ProgramResult
 from gta_bench.errors import ConfinedError, GtaError
 from gta_bench.harnesses.cell import Cell, CellGone, Ran
 from gta_bench.harnesses.cell_plan import Plan
+from gta_bench.records.run import Network
 from tests.confine import survey
 from tests.confine.attacks import attacks, filled
 from tests.confine.survey import Survey
@@ -173,7 +174,8 @@ def cell_plan(jobs: Path) -> Plan:
     space = Path(tempfile.mkdtemp(dir=jobs))
     for name in ("inputs", "outputs"):
         (space / name).mkdir()
-    return Plan(inputs=space / "inputs", outputs=space / "outputs", network="tools")
+    network: Network = "open" if "open" in sys.argv else "tools"
+    return Plan(inputs=space / "inputs", outputs=space / "outputs", network=network)
 
 
 def processes_with(mark: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.confine import probe
+from gta_bench.confine import probe, walls
 from gta_bench.confine.inside import landlock
 from gta_bench.confine.limits import JailKind
 from gta_bench.confine.python import Python
@@ -48,6 +48,16 @@ def test_without_bubblewrap_the_package_is_named(monkeypatch: pytest.MonkeyPatch
     assert not entry.works
     assert entry.reason == "bubblewrap is not installed."
     assert "apt install bubblewrap" in entry.mend
+
+
+@needs("bwrap")
+def test_without_the_programs_that_set_limits_their_package_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(walls, "_system_program", lambda name: f"/nowhere/{name}")
+    entry = found()["bubblewrap"]
+    assert "execvp /nowhere/prlimit" in entry.reason
+    assert entry.mend == "Install util-linux, which has `prlimit` and `setpriv`."
 
 
 def test_without_bubblewrap_landlock_is_used_and_it_is_said(

@@ -16,6 +16,7 @@ from gta_bench.datasets.upstream_workflow import (
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError
 from gta_bench.metrics.compat.workflow import node_score, tree_root
+from gta_bench.records.calls import STATED
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored
@@ -112,6 +113,7 @@ def test_a_folder_becomes_trace_calls_files_and_verdicts(
     assert isinstance(first.trace[0], CallStep)
     assert first.trace[0].error is not None
     assert first.calls[0].message == "down"
+    assert {call.backend for call in first.calls} == {STATED}
     assert [file.name for file in first.files] == ["made.png"]
     assert [path for path, _ in first.inputs] == ["inputs/a.png"]
     assert isinstance(first.verdicts[1].verdict, Unscored)

@@ -1,5 +1,6 @@
 """A command whose model is behind Inspect's bridge: what it may cost, and a model that fails."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.runs.directory import read_manifest
 from tests.builders import workflow_task, write_workflow
 from tests.harnesses.scripted import NAME, run_workflow, set_price
 from tests.needs import needs
@@ -93,3 +95,22 @@ def test_a_command_whose_model_failed_has_no_score_however_it_ended(
     assert failure is not None
     assert "The harness's model failed: " in failure
     assert "The provider is down." in failure
+
+
+@needs("pasta")
+def test_cells_with_the_open_network_reach_their_models_side_by_side(tmp_path: Path) -> None:
+    """Each has the same port, and a network of its own."""
+    tasks = {
+        name: workflow_task(dialogs=[{"role": "user", "content": "Ask 1"}]) for name in ("a", "b")
+    }
+    data = write_workflow(tmp_path / "data", tasks)
+    command = tmp_path / "harness.py"
+    command.write_text(HARNESS)
+    harness = Harness(kind="command", target=f"python3 {command}", network="open")
+    model = get_model(NAME, custom_outputs=reply, memoize=False)
+    found = run_workflow(harness, model, data, ":", tmp_path / "run")
+    assert [(unit.failure, unit.answer) for unit in found] == [(None, "Done.")] * 2
+    assert [unit.usage.model_calls for unit in found] == [1, 1]
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest.spec.network == "open"
+    assert any("by pasta" in note for note in manifest.notes)

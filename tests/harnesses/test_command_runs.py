@@ -188,6 +188,7 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     assert manifest.prompts["harnesses/task.md"]
 
 
+@needs("pasta")
 def test_the_open_network_makes_it_another_run_and_finished_tasks_are_not_run_again(
     out: Path, data: Path
 ) -> None:
@@ -209,7 +210,8 @@ def test_an_open_network_is_flagged() -> None:
     harness = Harness(kind="command", target="true", network="open", limits=CellLimits(cost_usd=2))
     assert harness.notes == (
         "The harness had 1800 s and $2 for each task.",
-        "The harness had the open network: its results compare with no others.",
+        "The harness had the open network, by pasta and to outside addresses alone: its results "
+        "compare with no others.",
     )
 
 

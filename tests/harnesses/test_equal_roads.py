@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
 from gta_bench.agents.history import History
 from gta_bench.cli import app
+from gta_bench.harnesses.choice import UNCONFINED
 from gta_bench.harnesses.in_process import AgentTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
@@ -123,7 +124,7 @@ def test_a_harness_with_our_tools_does_and_leaves_what_the_agent_does(
 def test_a_python_agent_is_noted_as_unconfined(runs: Mapping[str, Path]) -> None:
     manifest = read_manifest(runs["bridged"])
     assert manifest.spec.network == "open"
-    assert manifest.notes[-1] == "The agent ran unconfined in the process of the run."
+    assert manifest.notes[-1] == UNCONFINED
 
 
 def evidence_digests(run: Path) -> list[str]:

@@ -12,6 +12,7 @@ import click
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import write_json
+from gta_bench.confine.network import require_way
 from gta_bench.confine.probe import probe
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
 from gta_bench.content.browser import browser_program
@@ -22,7 +23,7 @@ from gta_bench.content.needs import INSTALL_FFMPEG, program_version
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import GtaError, NotInstalled, counted
+from gta_bench.errors import EnvironmentProblem, GtaError, NotInstalled, counted
 from gta_bench.settings import Settings, key_variables, read_key, read_settings
 from gta_bench.similarity.catalog import PUBLISHED, chosen_similarity
 from gta_bench.tools.catalog import tool_names
@@ -81,6 +82,7 @@ def examine(config_file: Path | None) -> Iterator[Diagnosis]:
     yield Diagnosis("settings", "ok", where)
     yield from _keys(settings)
     yield from _jails()
+    yield _open_network()
     yield from _programs()
     yield from _evidence(settings)
     yield from _tools(settings)
@@ -113,6 +115,15 @@ def _jails() -> Iterator[Diagnosis]:
         else:
             mend = "" if works else jail.mend
             yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, mend)
+
+
+def _open_network() -> Diagnosis:
+    """The way out of a harness's cell; nothing else needs it."""
+    try:
+        asyncio.run(require_way())
+    except EnvironmentProblem as exc:
+        return Diagnosis("pasta", "missing", str(exc))
+    return Diagnosis("pasta", "ok", "works, for harnesses with --network open")
 
 
 def _programs() -> Iterator[Diagnosis]:

@@ -39,7 +39,7 @@ OPTIONS = (
         type=click.Choice(["tools", "open"]),
         default="tools",
         show_default=True,
-        help="What a harness reaches: our tools and its model, or everything (recorded).",
+        help="What a harness reaches: our tools and its model, or also the outside (recorded).",
     ),
     click.option(
         "--harness-readable",

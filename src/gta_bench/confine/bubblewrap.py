@@ -46,7 +46,7 @@ class Walls:
     """What is inside. `memory` are empty folders by size; `code` is what of this package is shown.
 
     `user` is whom the job becomes where we are root (`job_user`). Without a size of its
-    `shared_memory` it has no /proc either. With `network` it shares the network of this machine.
+    `shared_memory` it has no /proc either. With `network` it keeps the network it is started in.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Walls:
 
 
 @contextmanager
-def filter_file() -> Iterator[int]:
+def filter_file(*, forks: bool = True) -> Iterator[int]:
     """The system-call filter that holds for every process inside, as bubblewrap reads it.
 
     The launcher could install it for the program alone, and not for bubblewrap's first process,
@@ -69,7 +69,7 @@ def filter_file() -> Iterator[int]:
     """
     descriptor = os.memfd_create("gta-filter")
     try:
-        os.write(descriptor, _filter())
+        os.write(descriptor, _filter(forks))
         os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:
@@ -77,8 +77,8 @@ def filter_file() -> Iterator[int]:
 
 
 @cache
-def _filter() -> bytes:
-    return seccomp.compiled("program", forks=True)
+def _filter(forks: bool) -> bytes:
+    return seccomp.compiled("program", forks=forks)
 
 
 def build(walls: Walls, filter_: int) -> list[str]:

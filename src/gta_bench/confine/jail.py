@@ -167,7 +167,8 @@ class Jail:
         try:
             with ExitStack() as stack:
                 walled = self.kind == "bubblewrap"
-                filter_ = stack.enter_context(bubblewrap.filter_file()) if walled else None
+                forks = bubblewrap.filter_file(forks=job.forks)
+                filter_ = stack.enter_context(forks) if walled else None
                 command = walls.command(self.kind, job, self._python, filter_)
                 return process.run(
                     command.argv,

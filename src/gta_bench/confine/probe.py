@@ -19,6 +19,7 @@ NAMESPACES = (
     "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`. In a container: allow namespaces "
     "(`--security-opt seccomp=unconfined`) or rely on Landlock."
 )
+UTIL_LINUX = "Install util-linux, which has `prlimit` and `setpriv`."
 NEWER_BUBBLEWRAP = "Install bubblewrap 0.8 or newer."
 NEWER_KERNEL = "Landlock needs Linux 6.2 or newer with `landlock` among its `lsm=` modules."
 TOOL_SERVER = "Run the tools on a Linux machine (`gta tools serve`) and use `--tools URL` here."
@@ -107,4 +108,6 @@ def _mend(kind: JailKind, reason: str) -> str:
         return NEWER_KERNEL
     if "Unknown option" in reason:
         return NEWER_BUBBLEWRAP
+    if "prlimit" in reason or "setpriv" in reason:
+        return UTIL_LINUX
     return NAMESPACES

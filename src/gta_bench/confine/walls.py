@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from pathlib import Path
 import gta_bench
 from gta_bench.confine import bubblewrap
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS, Bind, Walls
-from gta_bench.confine.inside.protocol import LandlockOrders, Orders, Profile
+from gta_bench.confine.inside.protocol import READY, LandlockOrders, Orders, Profile
 from gta_bench.confine.limits import JailKind, Limits
 from gta_bench.confine.python import Python
 
@@ -26,6 +28,9 @@ ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "PYTHONHASHSEED": "0",
 }
+# The shell adds to the environment, and then is the program.
+START = f"echo '{READY.decode().strip()}' >&2; unset PWD OLDPWD SHLVL; exec \"$@\""
+SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from gta_bench.confine.inside.launch import main; "
@@ -117,14 +122,10 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
 
 
 def _profile(kind: JailKind, job: Job) -> Profile | None:
-    """The filter that the launcher adds; bubblewrap has installed that of programs."""
+    """The filter that the launcher adds; bubblewrap itself installs that of programs."""
     if kind == "none":
         return None
-    if job.argv is None:
-        return "snippet"
-    if kind == "landlock":
-        return "program-unwalled"
-    return None if job.forks else "program"
+    return "snippet" if job.argv is None else "program-unwalled"
 
 
 def _process_limit(kind: JailKind, job: Job) -> int | None:
@@ -181,5 +182,44 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> Command:
         shared_memory=None if job.argv is None else disk,
         environment=_environment(job, where),
     )
-    launcher = _python(job, python, bubblewrap.CODE, _orders("bubblewrap", job, where, None))
+    if job.argv is None:
+        orders = _orders("bubblewrap", job, where, None)
+        launcher = _python(job, python, bubblewrap.CODE, orders)
+    else:
+        launcher = [*_bounded(job.limits), *_as_user(job.user), "/bin/sh", "-c", START, "sh"]
+        launcher += job.argv
     return Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
+
+
+def _bounded(limits: Limits) -> list[str]:
+    """The start of a command that keeps the limits; a Python would take longer than many programs.
+
+    The system's own programs do here what `inside.launch` does for snippets.
+    """
+    wanted = {
+        "as": (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        "core": (resource.RLIMIT_CORE, 0, 0),
+        "cpu": (resource.RLIMIT_CPU, limits.cpu_seconds, 1),  # the hard one cannot be caught
+        "fsize": (resource.RLIMIT_FSIZE, limits.file_bytes, 0),
+        "nofile": (resource.RLIMIT_NOFILE, limits.open_files, 0),
+        "nproc": (resource.RLIMIT_NPROC, limits.processes, 0),
+    }
+    argv = [_system_program("prlimit")]
+    for name, (what, soft, more) in wanted.items():
+        if soft is not None:
+            ceiling = resource.getrlimit(what)[1]  # one that already is lower stays
+            most = soft + more if ceiling == resource.RLIM_INFINITY else ceiling
+            argv.append(f"--{name}={min(soft, most)}:{min(soft + more, most)}")
+    return argv
+
+
+def _as_user(user: int | None) -> list[str]:
+    """The start of a command that runs as that user, with no way back."""
+    if user is None:
+        return []
+    whom = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return [_system_program("setpriv"), *whom, "--inh-caps=-all", "--bounding-set=-all"]
+
+
+def _system_program(name: str) -> str:
+    return shutil.which(name, path=SYSTEM_PATH) or name

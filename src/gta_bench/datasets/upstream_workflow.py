@@ -15,7 +15,7 @@ from gta_bench.datasets.files import parse, read_entries, read_json, sha256
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.errors import DatasetError, counted
 from gta_bench.metrics.compat.workflow import FAILED, FALLBACK
-from gta_bench.records.calls import CallRecord, CallStatus
+from gta_bench.records.calls import STATED, CallRecord, CallStatus
 from gta_bench.records.steps import CallStep, ReplyStep, StepError, Trace
 from gta_bench.records.upstream import DUMMY_REPLY, UNAVAILABLE, mark_dummies, read_trace
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
@@ -192,6 +192,7 @@ def call_records(trace: Trace) -> tuple[CallRecord, ...]:
             status=_status(step.error),
             seconds=0.0,
             message="" if step.error is None else step.error.message,
+            backend=STATED,
         )
         for step, after in pairwise(trace)
         if isinstance(step, CallStep) and isinstance(after, ReplyStep)

@@ -2,7 +2,8 @@
 
 Inside are the system's programs (read-only), the task's workspace, a home and a temporary folder
 of their own, and nothing else of this machine. `network="tools"` leaves loopback alone, with one
-port for each socket that the host lends; `"open"` shares the host's network.
+port for each socket that the host lends; `"open"` adds a way to outside addresses
+(`confine/network.py`).
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from gta_bench.confine import files
+from gta_bench.confine import files, network
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
 from gta_bench.errors import EnvironmentProblem
@@ -86,6 +87,7 @@ class Cell:
         self._tasks: list[asyncio.Task[None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._way: network.Way | None = None
         self._namespace = ""
         self._user = job_user("bubblewrap")
         self._owner = plan.outputs.stat()
@@ -111,13 +113,16 @@ class Cell:
         await self.close()
 
     async def _open(self) -> None:
+        if self.plan.network == "open":
+            self._way = await network.open_way()
         with filter_file() as filter_:
             argv = command(self.plan, self.folder, user=self._user, filter_=filter_)
+            join = () if self._way is None else self._way.join
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
                     self._process = await asyncio.create_subprocess_exec(
-                        *argv,
+                        *(*join, *argv),
                         stdin=theirs.fileno(),
                         stdout=asyncio.subprocess.DEVNULL,
                         stderr=asyncio.subprocess.PIPE,
@@ -219,6 +224,8 @@ class Cell:
             self._writer.close()
         self._hang_up()
         await asyncio.to_thread(self._wait_until_gone)
+        if self._way is not None:
+            await self._way.close()
         await asyncio.to_thread(files.take_back, self.plan.outputs, self._owner)
 
     def halt(self, stop: Stop) -> None:

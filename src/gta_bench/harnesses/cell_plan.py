@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from gta_bench.confine import bubblewrap, walls
+from gta_bench.confine import bubblewrap, network, walls
 from gta_bench.confine.bubblewrap import Bind, Walls
 from gta_bench.confine.inside.protocol import Orders
 from gta_bench.confine.limits import MIB
@@ -18,11 +18,11 @@ Stop = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
 WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
 INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
-OPEN_NETWORK_FILES = (
-    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ca-certificates"),
-    *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust"),
+CERTIFICATES = (
+    *("/etc/ca-certificates", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
+    *("/etc/pki/tls/certs", "/etc/pki/ca-trust"),
 )
-OWN_FILES = ("passwd", "group", "hosts", "nsswitch.conf")
+OWN_FILES = ("passwd", "group", "hosts", "nsswitch.conf", "resolv.conf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,8 @@ def own_files(user: int | None) -> dict[str, str]:
         f"harness:x:{number}:{number}::{HOME}:/bin/sh\n",
         f"harness:x:{number}:\n",
         "127.0.0.1 localhost harness\n",
-        "passwd: files\ngroup: files\nhosts: files\n",
+        "passwd: files\ngroup: files\nhosts: files dns\n",
+        f"nameserver {network.RESOLVER}\n",
     )
     return dict(zip(OWN_FILES, texts, strict=True))
 
@@ -100,14 +101,13 @@ def command(plan: Plan, folder: Path, *, user: int | None, filter_: int) -> list
     """The command that opens a cell whose own files lie in `folder`."""
     python, disk = Python.current(), plan.limits.disk_bytes
     is_open = plan.network == "open"
-    outside = OPEN_NETWORK_FILES if is_open else ()
-    own = [name for name in OWN_FILES if f"/etc/{name}" not in outside]
+    outside = CERTIFICATES if is_open else ()
     binds = [
         Bind(str(path), str(path))
         for path in _outermost([*map(Path, python.roots), *plan.readable])
     ]
     binds += [Bind(name, name, optional=True) for name in (*SYSTEM_NAMES, *outside)]
-    binds += [Bind(str(folder / "etc" / name), f"/etc/{name}") for name in own]
+    binds += [Bind(str(folder / "etc" / name), f"/etc/{name}") for name in OWN_FILES]
     binds += [
         Bind(str(folder / "work"), WORKSPACE, writable=True),
         Bind(str(plan.inputs), f"{WORKSPACE}/inputs"),

@@ -21,6 +21,14 @@ Kind = Literal["command", "named", "bridged"]
 PLACE = "harness"  # where a secret of the command stands
 # What is filled into a command.
 PLACES = ("{task_file}", "{workspace}")
+UNCONFINED = (
+    "The agent ran unconfined in the process of the run; steps with tools of its own are as it "
+    "states them."
+)
+OPEN_NETWORK = (
+    "The harness had the open network, by pasta and to outside addresses alone: its results "
+    "compare with no others."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +54,9 @@ class Harness:
         cost = "" if most is None else f" and ${most:g}"
         had = (f"The harness had {self.limits.seconds:g} s{cost} for each task.",)
         if self.kind == "bridged":
-            return (*had, "The agent ran unconfined in the process of the run.")
+            return (*had, UNCONFINED)
         if self.network == "open":
-            return (*had, "The harness had the open network: its results compare with no others.")
+            return (*had, OPEN_NETWORK)
         return had
 
     @property

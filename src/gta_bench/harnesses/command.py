@@ -9,7 +9,7 @@ from inspect_ai.agent import sandbox_agent_bridge
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, Ran
 from gta_bench.harnesses.cell_plan import TASK, WORKSPACE, Plan
-from gta_bench.harnesses.choice import PLACES, Harness, free_port, parse_command, shown_files
+from gta_bench.harnesses.choice import PLACES, Harness, parse_command, shown_files
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES
@@ -61,10 +61,9 @@ async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
             serve_unit(given.tools, given.workspace, token, cell.socket(MCP))
         )
         if given.asks_model:
-            port = MODEL_PORT if harness.network == "tools" else free_port()
-            await stack.enter_async_context(sandbox_agent_bridge(port=port))
-            await _wait_for(cell, port)
-            environment |= _model_environment(port)
+            await stack.enter_async_context(sandbox_agent_bridge(port=MODEL_PORT))
+            await _wait_for(cell, MODEL_PORT)
+            environment |= _model_environment(MODEL_PORT)
         ran = await cell.run(argv, environment=environment)
     if ran.stop is not None:
         cell.halt(ran.stop)

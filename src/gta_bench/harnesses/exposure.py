@@ -8,13 +8,30 @@ import gta_bench
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS
 from gta_bench.confine.python import Python
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.cell_plan import CERTIFICATES
 from gta_bench.harnesses.choice import Harness, parse_command, shown_files
+from gta_bench.settings import CONFIG_FILE, Settings
 
 ALL: Final = "everything: the agent ran unconfined"
 KEYS: Final = (
     *(".ssh", ".netrc", ".aws", ".config", ".git-credentials", ".gnupg", ".kube", ".pypirc"),
     *(".cache/huggingface/token", ".docker/config.json", ".npmrc"),
 )
+
+
+def check_exposure(
+    harness: Harness | None, settings: Settings, data: Path, *, out: Path | None = None
+) -> None:
+    """Refuse a run whose jail or harness could read the datasets, `out`, settings or keys."""
+    hidden = {
+        "the dataset": data,
+        "GTA-Atomic": Path(settings.data.atomic),
+        "GTA-Workflow": Path(settings.data.workflow),
+        "the settings": Path(CONFIG_FILE),
+        "the keys": Path(".env"),
+    }
+    hidden = {what: path for what, path in hidden.items() if path.exists()}
+    require_hidden(harness, hidden if out is None else hidden | {"the run": out})
 
 
 def require_hidden(harness: Harness | None, hidden: Mapping[str, Path]) -> None:
@@ -56,7 +73,8 @@ def shown_paths(harness: Harness) -> tuple[str, ...]:
     """What it sees besides its task: paths from here and from home are written as such."""
     if harness.kind == "bridged":
         return (ALL,)
-    system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES)
+    outside = CERTIFICATES if harness.network == "open" else ()
+    system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *outside)
     there = [*(Path(name) for name in system if Path(name).exists())]
     return tuple(dict.fromkeys(map(_portable, [*there, *_paths(harness)])))
 

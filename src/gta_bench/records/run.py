@@ -135,7 +135,7 @@ class RunSpec(Record):
 
     `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
     the address of the server whose tools were called, or `own` where a system brought its own.
-    `network` is what a harness could reach: our tools and its model alone, or everything; None
+    `network` is what a harness could reach: our tools and its model alone, or the outside; None
     where no foreign code ran. `loop` bounded an agent of ours, `limits` the work of a foreign
     system; each is None for the other. `judges` are the models that the command which began the
     run named as judges; who really judged is in the run's verdicts. `wording` says whose words

@@ -152,10 +152,19 @@ def remarks(run: RunSummary) -> list[str]:
             f"under controls ({', '.join(run.manifest.spec.controls)}; seed "
             f"{run.manifest.spec.control_seed}): not a measurement of the system as it is."
         )
+    said += stated_remarks(run.manifest)
     said += run.manifest.notes
     if run.manifest.spec.system.images == "attached":
         said.append("the model saw the images; published runs show paths only: not comparable.")
     return said
+
+
+def stated_remarks(manifest: RunManifest) -> list[str]:
+    """Calls that a system says it made, where they count; in step mode none is made."""
+    if manifest.imported_from is None or manifest.spec.mode == "step":
+        return []
+    counted_in = "Tool SR, P/O/L/C-SR" if manifest.spec.mode == "workflow" else "P/O/L/C-F1"
+    return [f"imported: its tool calls are as stated and seen by nobody here ({counted_in})."]
 
 
 def _tape_remarks(run: RunSummary) -> list[str]:

@@ -12,7 +12,7 @@ from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
 from gta_bench.reports.stops import stop_remarks
-from gta_bench.reports.summary import completing, system_name, usage_text
+from gta_bench.reports.summary import completing, stated_remarks, system_name, usage_text
 from gta_bench.reports.tables import Table, dollars, shown
 
 # The scores of a set of units by one judge.
@@ -86,6 +86,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
     )
     own = [run.floors.of(judge.judge) for judge in scores.judges]
     said += [floor_remark(floors) for floors in own if floors]
+    said += stated_remarks(run.manifest)
     said += run.manifest.notes
     return said
 

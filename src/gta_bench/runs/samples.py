@@ -6,6 +6,7 @@ from typing import Any
 from inspect_ai.util import Store, StoreModel
 from pydantic import BaseModel
 
+from gta_bench.errors import UsageError
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests
@@ -73,6 +74,11 @@ def write_unit_data(data: UnitData) -> dict[str, Any]:
 
 def read_task(metadata: Mapping[str, Any], kind: type[TaskT]) -> TaskT:
     """The task of a sample, from its metadata."""
+    if TASK not in metadata:
+        raise UsageError(
+            "The sample has no record of its task: another solver took the place of ours "
+            "(`--solver`). Give the task an agent, `-T agent=pkg.mod:function`."
+        )
     return kind.model_validate(metadata[TASK])
 
 

@@ -16,7 +16,6 @@ from gta_bench.agents.dialogue import Dialogue
 from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
-from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
@@ -28,6 +27,7 @@ from gta_bench.tasks.context import (
     current_loop_limits,
     current_published,
     current_settings,
+    hidden_dataset,
     workspace_folder,
 )
 from gta_bench.tasks.run_tools import RunTools, UnitTools
@@ -50,7 +50,7 @@ def atomic(
     `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
     """
-    folder = str(dataset_root(data or current_settings().data.atomic))
+    folder = hidden_dataset(data or current_settings().data.atomic)
     return Task(
         dataset=atomic_samples(folder),
         solver=use_tools(folder, agent, images, max_turns),

@@ -14,7 +14,6 @@ from gta_bench.agents.contract import Decide, DecidedStep, Decision, Images, Set
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
-from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
@@ -22,7 +21,7 @@ from gta_bench.records.attachment import Attachment
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import UnitStore
 from gta_bench.similarity.catalog import chosen_similarity
-from gta_bench.tasks.context import current_published, current_settings
+from gta_bench.tasks.context import current_published, current_settings, hidden_dataset
 from gta_bench.tasks.scorers import atomic_steps
 from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.show import step_text
@@ -40,7 +39,7 @@ def atomic_step(
     `data` is the dataset's folder (data.atomic of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, gold, silent or `pkg.mod:function`.
     """
-    folder = str(dataset_root(data or current_settings().data.atomic))
+    folder = hidden_dataset(data or current_settings().data.atomic)
     return Task(
         dataset=atomic_samples(folder),
         solver=predict_steps(folder, agent, images),

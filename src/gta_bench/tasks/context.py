@@ -17,8 +17,10 @@ from inspect_ai.model import Model
 
 from gta_bench.agents.published import PublishedTexts, read_published
 from gta_bench.confine.files import remove_tree
+from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.exposure import check_exposure
 from gta_bench.harnesses.product import Product
 from gta_bench.records.cost import Cost
 from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
@@ -193,6 +195,13 @@ def current_settings() -> Settings:
     """The settings of the run, or those of this folder where Inspect runs the task itself."""
     context = current_context()
     return read_settings().settings if context is None else context.settings
+
+
+def hidden_dataset(folder: str) -> str:
+    """Where a dataset lies, also for `inspect eval`; refused where a jail would show it."""
+    root = dataset_root(folder)
+    check_exposure(None, current_settings(), root)
+    return str(root)
 
 
 def current_published() -> PublishedTexts | None:

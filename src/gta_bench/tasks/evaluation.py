@@ -97,7 +97,7 @@ def evaluate(
                 retry_attempts=1,
                 fail_on_error=True,
                 continue_on_fail=True,
-                max_samples=_at_once(context),
+                max_samples=context.settings.budget.max_connections,
                 ctl_server=False,
                 score_display=False,
                 log_level="error",
@@ -126,11 +126,3 @@ def check_interrupt(logs: Sequence[EvalLog]) -> None:
     """An interrupt that the engine took is one again: it returns no log, or a cancelled one."""
     if not logs or any(log.status == "cancelled" for log in logs):
         raise KeyboardInterrupt
-
-
-def _at_once(context: RunContext) -> int:
-    """How many tasks run side by side; inspect_swe gives each the same port of its network."""
-    harness = context.harness
-    if harness is not None and harness.kind == "named" and harness.network == "open":
-        return 1
-    return context.settings.budget.max_connections

@@ -1,5 +1,6 @@
 """A run of one system on one dataset: its manifest, and the evaluation of what is not done yet."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,12 +16,12 @@ from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.prefix import prefix_for
 from gta_bench.cluster.backend import INLINE, Backend, Work
+from gta_bench.confine.network import require_way
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.packages import require_packages
@@ -40,7 +41,7 @@ from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
-from gta_bench.settings import CONFIG_FILE, Settings
+from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
 from gta_bench.tasks.context import Earlier, RunContext, workspaces
@@ -137,20 +138,10 @@ def plan_run(
 
 def _shown(resources: Resources, out: StorePath | None) -> tuple[str, ...]:
     """What a harness sees of this machine; raises where that, or what the jail shows, is gold."""
-    from gta_bench.harnesses.exposure import require_hidden, shown_paths
+    from gta_bench.harnesses.exposure import check_exposure, shown_paths
 
-    data = resources.settings.data
-    hidden = {
-        "the dataset": resources.data,
-        "GTA-Atomic": Path(data.atomic),
-        "GTA-Workflow": Path(data.workflow),
-        "the settings": Path(CONFIG_FILE),
-        "the keys": Path(".env"),
-    }
-    hidden = {what: path for what, path in hidden.items() if path.exists()}
-    if isinstance(out, Path):
-        hidden["the run"] = out
-    require_hidden(resources.harness, hidden)
+    folder = out if isinstance(out, Path) else None
+    check_exposure(resources.harness, resources.settings, resources.data, out=folder)
     return () if resources.harness is None else shown_paths(resources.harness)
 
 
@@ -312,15 +303,12 @@ def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
 
 
 def _check_backend(resources: Resources, backend: Backend) -> None:
-    """Fail now, in one line, where workers could not do the work."""
+    """Fail now, in one line, where this machine or workers could not do the work."""
     if backend is INLINE:
+        harness = resources.harness
+        if harness is not None and harness.kind != "bridged" and harness.network == "open":
+            asyncio.run(require_way())
         return
-    harness = resources.harness
-    if harness is not None and harness.kind == "named" and harness.network == "open":
-        raise UsageError(
-            "A named harness with --network open uses one port of its machine: leave out "
-            "--workers and --cluster."
-        )
     open_model(resources.model, resources.settings.budget)
 
 

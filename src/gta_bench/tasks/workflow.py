@@ -18,7 +18,6 @@ from gta_bench.agents.history import History, read_turns
 from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
-from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
@@ -36,6 +35,7 @@ from gta_bench.tasks.context import (
     current_published,
     current_settings,
     earlier_round,
+    hidden_dataset,
     unit_folder,
     workspace_folder,
 )
@@ -61,7 +61,7 @@ def workflow(
     `data` is the dataset's folder (data.workflow of gta.toml unless given), `agent` one of
     toolcalling, react, react-upstream, silent or `pkg.mod:function`.
     """
-    folder = str(dataset_root(data or current_settings().data.workflow))
+    folder = hidden_dataset(data or current_settings().data.workflow)
     return Task(
         dataset=workflow_samples(folder),
         solver=deliver(folder, agent, images, max_turns),

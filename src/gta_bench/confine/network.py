@@ -1,0 +1,184 @@
+"""The open network of a cell: pasta in a namespace of its own, behind a filter without neighbors.
+
+Nothing here needs rights: pasta makes the namespace as an ordinary user (root's pasta is nobody),
+and the filter is set by who is root in that namespace alone. A cell joins it and can change
+neither: it is another user, or in a user namespace below.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Network, collapse_addresses
+from pathlib import Path
+from subprocess import SubprocessError
+from typing import Any
+
+from gta_bench.confine.users import NOBODY, job_user
+from gta_bench.errors import EnvironmentProblem
+
+INSTALL = "`apt install passt nftables`"
+TUN = Path("/dev/net/tun")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAMS = ("pasta", "nft", "nsenter")
+REFUSED = "--network open does not work here"
+NEEDS = "It needs user namespaces, nftables in the kernel and a default route by IPv4."
+READY_SECONDS = 20.0
+END_SECONDS = 5.0
+SHOWN = 300
+
+ADDRESS, GATEWAY, RESOLVER = "10.0.2.2", "10.0.2.1", "10.0.2.3"
+OPTIONS = (
+    *("--foreground", "--quiet", "--stderr", "--config-net", "--ns-ifname", "tap0"),
+    # What pasta knows of IPv6 neighbors is less, and a filter for both would be twice as long.
+    *("--ipv4-only", "--address", ADDRESS, "--netmask", "28", "--gateway", GATEWAY),
+    # By default it passes the ports of this machine's loopback on, and the gateway is this machine.
+    *("--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"),
+    *("--no-map-gw", "--no-icmp", "--no-dhcp", "--dns-forward", RESOLVER),
+)
+# The number of the process as this machine counts, then nothing until we hang up.
+HOLD = 'nft "$1" && read -r pid rest < /proc/self/stat && echo "$pid" && exec cat'
+# What no address of the public Internet is in. Ranges for documentation reach nobody anyway.
+PRIVATE = tuple(
+    IPv4Network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+        *("224.0.0.0/4", "240.0.0.0/4"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A namespace with a way out; `join` before a command starts it in there."""
+
+    join: tuple[str, ...]
+    process: asyncio.subprocess.Process
+    listener: asyncio.Task[None]  # pasta must not wait until somebody reads what it says
+
+    async def close(self) -> None:
+        """Give the namespace up."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await self.process.wait()
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+        self.listener.cancel()
+
+
+async def open_way() -> Way:
+    """A namespace from which outside addresses alone are reached, or EnvironmentProblem."""
+    is_root = job_user("bubblewrap") is not None
+    if os.geteuid() == 0 and not is_root:
+        raise EnvironmentProblem(f"{REFUSED}: root has no CAP_SYS_ADMIN. Run as an ordinary user.")
+    _require_parts()
+    other: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if is_root else {}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(_program("pasta"), *OPTIONS, "--", "/bin/sh", "-c", HOLD, "sh", _filter()),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={"PATH": PATH},
+            cwd="/",
+            start_new_session=True,
+            **other,
+        )
+    except (OSError, SubprocessError) as exc:
+        raise EnvironmentProblem(f"{REFUSED}: pasta cannot be started ({exc}). {NEEDS}") from exc
+    number = await _number(process)
+    spaces = f"/proc/{number}/ns"
+    owner = () if is_root else (f"--user={spaces}/user", "--preserve-credentials")
+    join = (_program("nsenter"), *owner, f"--net={spaces}/net", "--")
+    return Way(join, process, asyncio.create_task(_listen(process)))
+
+
+async def require_way() -> None:
+    """Raise EnvironmentProblem where `open_way` would."""
+    await (await open_way()).close()
+
+
+async def _number(process: asyncio.subprocess.Process) -> int:
+    """The process that holds the namespace, once the filter is there."""
+    assert process.stdout is not None and process.stderr is not None
+    line = b""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READY_SECONDS):
+            line = await process.stdout.readline()
+    if line.strip().isdigit():
+        return int(line)
+    with suppress(ProcessLookupError):
+        process.kill()
+    said = b""
+    with suppress(TimeoutError):  # what it started may hold the pipe
+        async with asyncio.timeout(END_SECONDS):
+            said = await process.stderr.read()
+    await process.wait()
+    words = " ".join(said.decode("utf-8", "replace").split())[-SHOWN:]
+    raise EnvironmentProblem(f"{REFUSED}: pasta says {(words or 'nothing')!r}. {NEEDS}")
+
+
+async def _listen(process: asyncio.subprocess.Process) -> None:
+    assert process.stderr is not None
+    while await process.stderr.read(1 << 16):
+        pass
+
+
+def _require_parts() -> None:
+    missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
+    if missing:
+        raise EnvironmentProblem(f"--network open needs {' and '.join(missing)}: {INSTALL}.")
+    if not TUN.exists():
+        raise EnvironmentProblem(f"--network open needs {TUN}: `modprobe tun` as root.")
+    if TUN.stat().st_mode & 0o006 != 0o006:
+        raise EnvironmentProblem(
+            f"--network open needs {TUN} open to all users, as udev leaves it: "
+            f"`chmod 666 {TUN}` as root."
+        )
+
+
+def _program(name: str) -> str:
+    return shutil.which(name, path=PATH) or name
+
+
+def _filter() -> str:
+    """What leaves the namespace. Routes would not do: a socket bound to a device passes them by."""
+    near = ", ".join(map(str, collapse_addresses([*PRIVATE, *_near()])))
+    return f"""
+table inet gta {{
+  chain out {{
+    type filter hook output priority 0; policy drop;
+    oifname "lo" accept
+    ip daddr {RESOLVER} udp dport 53 accept
+    ip daddr != {{ {near} }} accept
+    reject
+  }}
+}}
+"""
+
+
+def _near() -> Iterator[IPv4Network]:
+    """This machine's own addresses, and all it reaches by another route than the default one."""
+    for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]:
+        target, mask = (line.split()[column] for column in (1, 7))
+        network = IPv4Network(f"{_address(target)}/{_address(mask)}")
+        if network.prefixlen > 1:  # a VPN halves the default route
+            yield network
+    previous = ""
+    for line in Path("/proc/net/fib_trie").read_text(encoding="ascii").splitlines():
+        if line.strip() == "/32 host LOCAL":
+            yield IPv4Network(previous.split()[-1])
+        previous = line
+
+
+def _address(word: str) -> str:
+    """An address as the kernel prints its bytes in memory."""
+    return socket.inet_ntoa(struct.pack("=I", int(word, 16)))
