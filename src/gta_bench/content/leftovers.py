@@ -177,8 +177,8 @@ def _texts(name: str, source: str) -> Iterator[str]:
 def _formulas_apart(source: str) -> Iterator[str]:
     """The source with each word of a formula as a paragraph of its own.
 
-    Documents are read with formulas as TeX, in which letters stand apart and α is a word: a
-    paragraph is not to be found as a whole, and single letters say nothing.
+    Documents are read with formulas as TeX, in which letters stand apart and Greek ones are words:
+    a paragraph is not to be found as a whole, and single letters say nothing.
     """
     first, *pieces = source.split("<m:oMath>")
     yield first

@@ -110,6 +110,8 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
     draft.probe("form fields", len(content.fields))
     if content.scripts:
         draft.cut.append("its scripts (JavaScript) are not shown and were not run")
+    if content.layers_off:
+        draft.cut.append("what its layers draw that are switched off is not in the pictures")
     if content.xfa:
         draft.cut.append("its form in XML (XFA) is shown as words only, without its pictures")
     if len(without) < len(content.pages):
