@@ -46,6 +46,8 @@ def _add_docx(draft: Draft, content: DocxContent | GtaError) -> None:
     draft.probe("words", words_in(content.markdown))
     draft.probe("pictures", content.pictures)
     draft.probe("charts", content.charts)
+    if content.uncounted:
+        draft.cut.append("some labels of its lists are plain numbers in its text, or lack there")
     draft.text(content.markdown)
 
 
