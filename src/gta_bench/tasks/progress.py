@@ -12,6 +12,7 @@ from inspect_ai.log import EvalSample
 from gta_bench.errors import was_stopped
 from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.progress import ShardProgress, count_causes, short_cause, sum_stops
+from gta_bench.records.units import StopKind
 from gta_bench.runs.logs import models_cost
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.tasks.context import UNSCORED, Ended, current_context
@@ -67,7 +68,7 @@ class Counter:
             self._causes[key] = cause
             self._counts[cause] += 1
 
-    def _update(self, **changes: float | Mapping[str, int] | None) -> None:
+    def _update(self, **changes: float | Mapping[str, int] | Mapping[StopKind, int] | None) -> None:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
     def _say(self) -> None:

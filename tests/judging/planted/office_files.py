@@ -106,7 +106,9 @@ def _body(words: Bed) -> str:
 
 
 def _list(label: str) -> str:
-    level = f'<w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="{label} %1:"/></w:lvl>'
+    level = (
+        f'<w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="{label} %1:"/></w:lvl>'
+    )
     return (
         f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
         '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num>'

@@ -7,6 +7,7 @@ import json
 import tarfile
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pypdf
 import typst
@@ -96,7 +97,7 @@ and six words more in it</rdf:li></rdf:Alt></dc:description><dc:creator><rdf:Seq
         )
         for key, name in names.items()
     }  # fmt: skip
-    resources = writer.pages[0]["/Resources"].get_object()
+    resources: Any = writer.pages[0]["/Resources"].get_object()
     resources[NameObject("/Properties")] = DictionaryObject(
         {NameObject(key): group for key, group in groups.items()}
     )
