@@ -298,3 +298,10 @@ def test_metadata_labels_and_layers_are_read(jail: Jail) -> None:
     assert content.signed
     assert "[Page labels]\npage 1: Plate I" in content.as_text()
     assert "[Layers]\nRoads\nPipes (switched off)" in content.as_text()
+
+
+def test_letters_that_are_set_close_are_one_word(jail: Jail) -> None:
+    """Titles that LibreOffice prints were read as `T able`."""
+    close = "BT /F 18 Tf 40 250 Td [(T) 300 (able of V) 80 (alues)] TJ ET"
+    (page,) = read(samples.pdf([close]), jail).pages
+    assert page.text == "Table of Values"

@@ -83,7 +83,7 @@ def finish(names: dict[str, Any]) -> str:
 def _content(
     file: Path, document: pypdfium2.PdfDocument, options: dict[str, Any]
 ) -> dict[str, Any]:
-    texts = list(_texts(file, options["most_pages"]))
+    texts = list(_texts(file, document, options["most_pages"]))
     tables = list(_tables(file, len(texts)))
     poor = [
         number
@@ -351,12 +351,26 @@ def _reader(file: Path) -> Any:
     return reader
 
 
-def _texts(file: Path, most: int) -> Iterator[str]:
+def _texts(file: Path, document: pypdfium2.PdfDocument, most: int) -> Iterator[str]:
     """The text of each page."""
     for number, page in enumerate(_reader(file).pages):
         if number >= most or (number and time.process_time() > TEXT_SECONDS):
             return
-        yield _clean(page.extract_text())
+        yield _spaced(page.extract_text(), document, number)
+
+
+def _spaced(text: str, document: pypdfium2.PdfDocument, number: int) -> str:
+    """The text with the spaces that pdfium sees, where it has the same letters.
+
+    pypdf takes letters that are set close (`Ta`) for ends of words.
+    """
+    text = _clean(text)
+    if number >= len(document):
+        return text
+    words = document[number].get_textpage()
+    seen = _clean(words.get_text_range(0, min(words.count_chars(), MOST_LETTERS)))
+    same = "".join(seen.split()) == "".join(text.split())
+    return "\n".join(seen.splitlines()) if same else text
 
 
 def _tables(file: Path, pages: int) -> Iterator[list[list[list[str]]]]:
