@@ -20,7 +20,8 @@ NUMBERING: Final = "word/numbering.xml"
 STYLES: Final = "word/styles.xml"
 PROPERTIES: Final = re.compile(r"<w:pPr(?:\s[^<>]{0,300}[^<>/])?>")
 CLOSED: Final = "</w:pPr>"
-NUMBERED: Final = re.compile(r"<w:numPr>.{0,500}?</w:numPr>|<w:ind\s[^<>]{0,500}/>", re.DOTALL)
+# pandoc takes what is set in for a quotation.
+SET_IN: Final = re.compile(r"<w:ind\s[^<>]{0,500}/>")
 NOT_NUMBERED: Final = '<w:numPr><w:numId w:val="0"/></w:numPr>'
 PLACE: Final = re.compile(r"%([1-9])")
 MOST_BASES: Final = 20
@@ -124,7 +125,8 @@ def _written(document: str, count: "_Count") -> Iterator[str]:
             inner, tag, held = f"{held[1]}{tag}{inner}{CLOSED}{more}", held[0], ("", "")
         label = None if copied > 0 else count.label(inner)
         if label is not None:
-            inner = NOT_NUMBERED + NUMBERED.sub("", inner)
+            start, _, numbered = inner.partition("<w:numPr>")
+            inner = NOT_NUMBERED + SET_IN.sub("", start + numbered.partition("</w:numPr>")[2])
             text = escape(unescape(label), quote=False)
             after = f'<w:r><w:t xml:space="preserve">{text} </w:t></w:r>{after}'
         yield f"{tag}{inner}{closed}{after}"
@@ -163,6 +165,8 @@ class _Count:
 
     def _item(self, properties: str) -> Item | None:
         own = properties.partition("<w:pPrChange")[0]
+        if "<w:numId" not in own and "<w:pStyle" not in own:
+            return None
         chain = list(self._chain(_value(own, "pStyle") or ""))
         styled = next((style for style in chain if style.numbered), None)
         number = _value(own, "numId") or (styled and styled.numbered)
