@@ -198,7 +198,6 @@ def test_arguments_that_are_no_object_are_no_arguments(raw: str) -> None:
     assert (step.error.type, step.arguments) == ("ARGS_ERROR", raw)
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -210,14 +209,15 @@ def test_arguments_that_are_no_object_are_no_arguments(raw: str) -> None:
     ],
 )
 def test_a_call_that_no_client_can_read_is_told_as_what_it_is(
-    call: dict[str, Any], said: str
+    call: dict[str, Any], said: str, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """The cause of the unit was an AttributeError."""
+    """The cause of the unit was an AttributeError, and a warning was printed for every reply."""
     with (
         chat_server(calling(call)) as server,
         pytest.raises(EnvironmentProblem, match=f"The server sent .*{said} .*--agent react"),
     ):
         decided(server, HISTORIES[0])
+    assert [str(one.message) for one in recwarn if one.category is UserWarning] == []
 
 
 def test_a_server_that_refuses_its_own_ids_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:

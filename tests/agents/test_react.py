@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 from contextvars import Context
 
 import pytest
-from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, StopReason
 
 from gta_bench.agents.contract import AgentFactory, Setup
 from gta_bench.agents.history import History, RefusedTurn, dataset_files, step_histories
@@ -184,6 +184,18 @@ def test_an_answer_that_was_cut_off_is_none_but_a_whole_call_is_one() -> None:
     decision = decide(react, HISTORIES[0], setup=Setup(model=model_saying(call)))
     assert isinstance(decision.step, CallStep)
     assert decision.stop == "cut off"
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"), [("max_tokens", "cut off"), ("content_filter", "refused")]
+)
+def test_upstream_reads_a_reply_that_did_not_end_and_counts_it(
+    reason: StopReason, stop: str
+) -> None:
+    cut = ModelOutput.from_content("m", "Final Answer: It costs", stop_reason=reason)
+    decision = decide(react_upstream, HISTORIES[0], setup=Setup(model=model_saying(cut)))
+    assert decision.step == AnswerStep(content=" It costs")
+    assert decision.stop == stop
 
 
 def test_upstreams_client_strips_a_reply_before_it_is_read() -> None:

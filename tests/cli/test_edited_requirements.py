@@ -98,6 +98,24 @@ def test_only_leaves_that_say_something_else_are_judged_again() -> None:
     assert unit.digests is not None and set(unit.digests.leaf) == {"a", "b", "renamed"}
 
 
+def test_back_at_the_first_requirements_nothing_is_edited() -> None:
+    """The badge stayed, and the tasks of the other dataset were counted."""
+    leaves = [checkpoint(name, requirements=f"Is {name}") for name in "abc"]
+    before, judge = gta_bench.manifest(RUN), Judge()
+    assert judge.ask() == ["a", "b", "c"]
+    other = [*leaves[:2], checkpoint("c", requirements="Is far")]
+    dialogs = [{"role": "user", "content": "Write it."}]
+    tasks = {"1": workflow_task(sub_tasks=other, dialogs=dialogs), "2": workflow_task()}
+    write_workflow(Path("other"), tasks)
+    assert gta("score", RUN, "--data", "other").exit_code == 1
+    edited = gta_bench.manifest(RUN)
+    assert edited.dataset_tasks == 2
+    assert "subset: 1 of 2 tasks" in run_badges(edited)
+    gta("score", RUN, "--data", "data")
+    assert gta_bench.manifest(RUN) == before
+    assert judge.ask() == ["c"]
+
+
 def test_another_request_is_another_run() -> None:
     before = gta_bench.manifest(RUN)
     other = dataset("other", checkpoint("a", requirements="Is a"), request="Draw it.")

@@ -45,6 +45,7 @@ def test_calls_as_text_are_named_with_the_way_out() -> None:
     assert scores["stops"] == {"call as text": 4}
     assert scores["strict"]["malformed"] == 4
     assert {failure["cause"] for failure in scores["failures"]} == {"format"}
+    assert "replies   call as text 4\n" in gta("status", "runs/a").stdout
     page = gta("report", "runs/a", "--format", "markdown").stdout
     assert "call as text 4 (of 4 model calls)" in page
     (summary,) = json.loads(gta("report", "runs/a", "--format", "json").stdout)

@@ -45,6 +45,18 @@ def texts(name: str, source: str) -> tuple[str, ...]:
             "<w:p><w:t>before</w:t><w:pict><w:p><w:t>box</w:t></w:p></w:pict><w:t>after</w:t></w:p>",
             ("before", "box", "after"),
         ),
+        (
+            "word/document.xml",
+            "<w:p><w:t>Energy is </w:t><m:oMath><m:r><m:t>\U0001d438=</m:t></m:r><m:sSup>"
+            "<m:e><m:r><m:t>\U0001d45a\U0001d450</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>"
+            "<w:t> of mass.</w:t></w:p>",
+            ("Energy is", "mc", "of mass."),
+        ),
+        (
+            "ppt/slides/slide1.xml",
+            "<a:p><a:t>So </a:t><m:oMath><m:r><m:t>\U0001d438=m</m:t></m:r></m:oMath></a:p>",
+            ("So \U0001d438=m",),
+        ),
         ("ppt/presentation.xml", '<p14:section name="Part one" id="{1}"/>', ("Part one",)),
         ("ppt/slides/slide1.xml", '<a:hlinkClick r:id="r1" tooltip="go on"/>', ("go on",)),
         ("xl/workbook.xml", '<sheet name="Chart of it" sheetId="2" r:id="r2"/>', ("Chart of it",)),
@@ -143,3 +155,14 @@ def test_a_hostile_part_takes_no_longer_than_its_length() -> None:
     assert texts(layout, "<p:sp>" * 300_000) == ()
     assert texts("word/document.xml", "<" * 2_000_000) == ()
     assert len(texts("word/document.xml", "<w:t>a</w:p>" * 200_000)) == 1
+
+
+def test_a_paragraph_with_a_formula_is_not_listed_again() -> None:
+    """It stood in the text as pandoc reads it, and once more as the letters of its source."""
+    letters, number = (f"<m:r><m:t>{one}</m:t></m:r>" for one in ("\u03b1\U0001d463", "12"))
+    formula = f"<m:f><m:num>{letters}</m:num><m:den>{number}</m:den></m:f>"
+    source = f"<w:p><w:t>With </w:t><m:oMath>{formula}</m:oMath><w:t> it is done.</w:t></w:p>"
+    part = Part("word/document.xml", texts("word/document.xml", source))
+    assert list(left_over([part], r"With $\frac{\alpha v}{12}$ it is done.")) == []
+    (lost,) = left_over([part], "With it is done.")
+    assert lost.texts == ("12",)

@@ -268,3 +268,40 @@ def test_a_form_in_xml_is_read(form: bytes, jail: Jail) -> None:
     content = read(annotated(catalog=b"/AcroForm<</Fields[]/XFA %b>>" % form), jail)
     assert content.xfa
     assert [value for _, value in content.fields] == ["words of a form"]
+
+
+XMP = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF>
+<rdf:Description xmlns:dc="u" pdf:Keywords="tides" xmpMM:DocumentID="uuid:1">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">Of &amp; by</rdf:li></rdf:Alt></dc:title>
+<dc:creator><rdf:Seq><rdf:li>Ada</rdf:li></rdf:Seq></dc:creator>
+<xmp:CreatorTool>x</xmp:CreatorTool></rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def test_metadata_labels_and_layers_are_read(jail: Jail) -> None:
+    """They were neither in the text nor named."""
+    catalog = (
+        b"/Metadata 4 0 R/PageLabels<</Nums[0<</P(Plate )/S/R>>]>>"
+        b"/OCProperties<</OCGs[5 0 R 6 0 R]/D<</OFF[6 0 R]>>>>"
+    )
+    content = read(
+        raw_pdf(
+            b"<</Type/Catalog/Pages 2 0 R %b>>" % catalog,
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>",
+            stream(XMP),
+            b"<</Type/OCG/Name(Roads)>>",
+            b"<</Type/OCG/Name(Pipes)>>",
+        ),
+        jail,
+    )
+    assert content.properties == (("pdf:Keywords", "tides"), ("dc:title", "Of & by"))
+    assert content.signed
+    assert "[Page labels]\npage 1: Plate I" in content.as_text()
+    assert "[Layers]\nRoads\nPipes (switched off)" in content.as_text()
+
+
+def test_letters_that_are_set_close_are_one_word(jail: Jail) -> None:
+    """Titles that LibreOffice prints were read as `T able`."""
+    close = "BT /F 18 Tf 40 250 Td [(T) 300 (able of V) 80 (alues)] TJ ET"
+    (page,) = read(samples.pdf([close]), jail).pages
+    assert page.text == "Table of Values"

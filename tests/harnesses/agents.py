@@ -148,6 +148,10 @@ class Dawdling:
         return {"role": "assistant", "content": "7"}
 
 
+async def speechless(task: AgentTask) -> None:
+    """Returns without an answer, as a function does that lacks its `return`."""
+
+
 async def failing(task: AgentTask) -> str:
     """Leaves a file and breaks."""
     (task.folder / "outputs" / "begun.txt").write_text("half")

@@ -117,6 +117,12 @@ def test_end_to_end_needs_chat(agent: str, atomic_dir: Path, tmp_path: Path) -> 
     assert "an object with `chat(query, memory, resources)`" in failure
 
 
+def test_an_agent_that_returns_nothing_has_no_answer(atomic_dir: Path, tmp_path: Path) -> None:
+    """It was scored on the text "None"."""
+    unit = work("speechless", atomic_dir, tmp_path / "run")
+    assert (unit.failure, unit.trace, unit.answer) == (None, (), "")
+
+
 @pytest.mark.parametrize("mode", ["end-to-end", "step"])
 def test_an_agent_that_ends_the_process_fails(mode: str, atomic_dir: Path, tmp_path: Path) -> None:
     if mode == "step":

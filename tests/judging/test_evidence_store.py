@@ -150,7 +150,7 @@ def test_inputs_stand_beside_deliverables(bare: Desk) -> None:
     assert made.answer == "The answer."
     assert [file.text for file in (*made.deliverables, *made.inputs)] == ["made", "given"]
     assert "jail missing" in made.renderer
-    assert "evidence 3" in made.renderer
+    assert "evidence 4" in made.renderer
 
 
 @needs("chromium")

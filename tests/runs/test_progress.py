@@ -49,3 +49,16 @@ def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     found = read_progress(tmp_path)
     assert found is not None
     assert found.cost_usd == 1.5
+
+
+def test_how_replies_ended_is_counted_over_all_commands(tmp_path: Path) -> None:
+    begin_progress(tmp_path, COMMAND)
+    write_progress(tmp_path, shard("0", None).model_copy(update={"stops": {"refused": 1}}))
+    write_progress(
+        tmp_path, shard("1", None).model_copy(update={"stops": {"cut off": 2, "refused": 1}})
+    )
+    for later in (COMMAND, COMMAND.model_copy(update={"judge": "j"})):
+        begin_progress(tmp_path, later)
+        found = read_progress(tmp_path)
+        assert found is not None
+        assert list(found.stops.items()) == [("cut off", 2), ("refused", 2)]

@@ -7,7 +7,7 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 from gta_bench.cluster.backend import INLINE, Backend
-from gta_bench.errors import WorkFailed
+from gta_bench.errors import RunError, WorkFailed
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
@@ -177,3 +177,13 @@ def test_a_command_for_what_is_finished_asks_nothing_and_loses_nothing(grown: Gr
     assert grown.command(sorted(done)[0][0]) == 0
     assert grown.finished() == done
     assert len(kept_units(log_folder(grown.out))) == 4
+
+
+def test_the_same_data_in_another_place_are_refused_before_the_run_grows(grown: Grown) -> None:
+    """The command was refused by the engine, after the run was said to have more tasks."""
+    grown.command("0:2")
+    before = read_manifest(grown.out)
+    grown.data = grown.data.rename(grown.data.with_name("moved"))
+    with pytest.raises(RunError, match=r"was run with the data in .*/data and cannot go on"):
+        grown.command("0:4")
+    assert read_manifest(grown.out) == before

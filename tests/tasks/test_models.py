@@ -35,7 +35,8 @@ def test_a_model_is_asked_within_the_budget() -> None:
 
 
 @pytest.mark.usefixtures("loopback")
-def test_without_retries_a_model_is_asked_once() -> None:
+def test_without_retries_a_model_is_asked_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Inspect warned of a request that it did not know: its hooks were there twice."""
     with chat_server() as server:
         server.forever = "500"
         held = ModelSettings(model="openai-api/local/m", base_url=server.url)
@@ -51,6 +52,7 @@ def test_without_retries_a_model_is_asked_once() -> None:
         with pytest.raises(Exception, match="InternalServerError"):
             asyncio.run(ask())
         assert server.asked == 1
+    assert caplog.messages == []
     assert "max_retries" not in model.model_args
 
 

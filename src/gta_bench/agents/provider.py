@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
@@ -76,6 +77,8 @@ def watch_provider(api: ModelAPI) -> None:
         return output if call is None else (output, call)
 
     vars(api)["generate"] = complete
+    # The vendors' packages say it at every reply; the unit's cause names an odd server once.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     # The vendors' packages try again by themselves; Inspect finds their connections here, too.
     connections = getattr(getattr(api, "client", None), "_client", None)
     hooks = getattr(connections, "event_hooks", None)

@@ -7,6 +7,7 @@ import click
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import cause_words, progress_words, write_json, write_rows
 from gta_bench.records.progress import Command, RunProgress
+from gta_bench.reports.stops import stop_counts
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.lock import is_locked
 from gta_bench.runs.plan import read_plan, shards_folder
@@ -47,6 +48,7 @@ def status(run: str, as_json: bool) -> None:
                 " · ".join(progress_words(progress, most_causes=0)) if live else "nothing runs",
             ),
             *(("cause", words) for words in cause_words(progress.causes)),
+            *([("replies", stop_counts(progress.stops))] if progress.stops else []),
             ("work", f"{command.backend}, {command.places} at once{_shard_words(folder)}"),
         ]
     )

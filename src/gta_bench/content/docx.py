@@ -1,10 +1,12 @@
 """Word documents, as GitHub's Markdown: headings, lists, tables, formulas, notes."""
 
+import asyncio
 from dataclasses import dataclass
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, Limits
 from gta_bench.content.needs import missing_pandoc, pandoc_program, require
+from gta_bench.content.numbering import with_labels
 from gta_bench.content.office import count_parts, open_office
 from gta_bench.errors import ToolError
 
@@ -19,11 +21,15 @@ FORMAT = "gfm-tex_math_gfm+tex_math_dollars"
 
 @dataclass(frozen=True, slots=True)
 class DocxContent:
-    """A document's text; `pictures` and `charts` are counted, the text only names their places."""
+    """A document's text; `pictures` and `charts` are counted, the text only names their places.
+
+    `uncounted` if some labels of its lists are in a form that is not known here.
+    """
 
     markdown: str
     pictures: int
     charts: int
+    uncounted: bool = False
 
     def as_text(self) -> str:
         """The document as Markdown."""
@@ -50,8 +56,10 @@ async def read_by_pandoc(data: bytes, form: str, jail: Jail) -> str:
 async def read_docx(data: bytes, jail: Jail) -> DocxContent:
     """Read a Word document; ToolError if it is none, broken, or too much."""
     parts = await open_office(data, "docx")
+    labeled = await asyncio.to_thread(with_labels, data)
     return DocxContent(
-        markdown=await read_by_pandoc(data, "docx", jail),
+        markdown=await read_by_pandoc(labeled.data, "docx", jail),
+        uncounted=labeled.uncounted,
         pictures=count_parts(parts, "word/media/"),
         charts=count_parts(parts, "word/charts/chart"),
     )

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 PART_BYTES: Final = 8 << 20
 PARTS: Final = (".xml", ".vml", ".rels", ".xhtml", ".html", ".htm", ".ncx", ".opf")
@@ -23,6 +24,8 @@ BETWEEN: Final = re.compile(
     r'<span class="comment-start"[^<>]{0,2000}>[^<]{0,20000}</span>|<[a-zA-Z/][^<>]{0,2000}>'
     r"|\]\([^()\s]{0,2000}\)|\[\^\w{1,20}\]|\\\n"
 )
+WRITTEN: Final = re.compile(r">([^<>]{1,20000})<")
+GREEK: Final = re.compile("[\u0370-\u03ff]")
 FEW: Final = 8
 PATIENCE: Final = 1 << 30  # letters that are searched; what comes after them is told
 # Text that goes on in the next element of the same name; all other text ends with its element.
@@ -163,10 +166,27 @@ def _texts(name: str, source: str) -> Iterator[str]:
         source = "".join(_without(source, "<p:sp>", "</p:sp>", holding="<p:ph"))
     if name.startswith("xl/worksheets/"):
         source = CELLS.sub("", source)
+    if name.startswith("word/"):
+        source = "".join(_formulas_apart(source))
     for text in _blocks(source):
         plain = " ".join(unescape(text).split())
         if WORD.search(plain):
             yield plain
+
+
+def _formulas_apart(source: str) -> Iterator[str]:
+    """The source with each word of a formula as a paragraph of its own.
+
+    Documents are read with formulas as TeX, in which letters stand apart and Greek ones are words:
+    a paragraph is not to be found as a whole, and single letters say nothing.
+    """
+    first, *pieces = source.split("<m:oMath>")
+    yield first
+    for piece in pieces:
+        formula, _, rest = piece.partition("</m:oMath>")
+        said = normalize("NFKC", " ".join(WRITTEN.findall(formula)))
+        words = (word for word in COMPARED.findall(GREEK.sub(" ", said)) if len(word) > 1)
+        yield "</w:p>" + "".join(f"<w:p>{word}</w:p>" for word in words) + f"<w:p>{rest}"
 
 
 def _source(archive: zipfile.ZipFile, name: str) -> str:

@@ -61,6 +61,7 @@ class PdfContent:
     `properties` are its title, subject and keywords; `signed` if it says who made it, and when.
     `remarks` are its annotations, `fields` those of a form with what is filled in, `descriptions`
     what its tags say in place of pictures. It may hold `scripts`, or a form in XML (`xfa`).
+    `labels` are names of pages that are not their numbers; what `layers_off` have is not drawn.
     """
 
     pages: tuple[PdfPage, ...]
@@ -76,6 +77,9 @@ class PdfContent:
     descriptions: tuple[str, ...] = ()
     scripts: bool = False
     xfa: bool = False
+    labels: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    layers_off: tuple[str, ...] = ()
 
     def beside_text(self) -> str:
         """What lies beside the text of the pages."""
@@ -85,6 +89,8 @@ class PdfContent:
             "Alternative texts": dict.fromkeys(self.descriptions),
             "Links": dict.fromkeys(self.links),
             "Bookmarks": self.bookmarks,
+            "Page labels": self.labels,
+            "Layers": [*self.layers, *(f"{name} (switched off)" for name in self.layers_off)],
             "Attached files": [f"{one.name} {one.about}".strip() for one in self.attachments],
         }
         blocks = ["\n".join([f"[{name}]", *lines]) for name, lines in lists.items() if lines]

@@ -53,17 +53,17 @@ def unseen_in_office(archive: zipfile.ZipFile) -> Iterator[UnseenText]:
 
 
 def _in_word(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
-    runs = [run for text in texts("word/document.xml") for run in _pieces(text, "w:r")]
+    runs = [run for text in texts("word/document.xml") for run in pieces(text, "w:r")]
     vanished = _joined(_words(run) for run in runs if VANISH.search(run))
     yield UnseenText("text that is set to be hidden", vanished, kept=True)
     deleted = (_words(text) for document in texts("word/document.xml")
-               for text in _pieces(document, "w:del"))  # fmt: skip
+               for text in pieces(document, "w:del"))  # fmt: skip
     yield UnseenText("text that was deleted with its traces kept", _joined(deleted), kept=True)
 
 
 def _in_slides(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]:
     size = next((SLIDE_SIZE.search(text) for text in texts("ppt/presentation.xml")), None)
-    shapes = [shape for slide in texts("ppt/slides/slide") for shape in _pieces(slide, "p:sp")]
+    shapes = [shape for slide in texts("ppt/slides/slide") for shape in pieces(slide, "p:sp")]
     hidden = _joined(_words(shape) for shape in shapes if SHAPE_HIDDEN.search(shape))
     yield UnseenText("shapes that are hidden", hidden, kept=True)
     if size is not None:
@@ -95,7 +95,7 @@ def _words(text: str) -> str:
     return unescape(" ".join(WORDS.findall(text)))
 
 
-def _pieces(text: str, tag: str) -> Iterator[str]:
+def pieces(text: str, tag: str) -> Iterator[str]:
     """The elements of one name; of nested ones the parts."""
     start = re.compile(rf"<{tag}[ >]")
     for piece in start.split(text)[1:]:

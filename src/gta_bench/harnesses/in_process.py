@@ -159,7 +159,7 @@ async def _outcome(target: str, task: AgentTask, given: Assignment) -> Outcome:
             f"--mode end-to-end asks an agent for its answer: {target!r} must give a text, or an "
             "object with `chat(query, memory, resources)`."
         )
-    return Outcome(str(answer))
+    return Outcome("" if answer is None else str(answer))
 
 
 def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:

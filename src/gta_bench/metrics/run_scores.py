@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import get_args
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
@@ -15,6 +14,7 @@ from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.progress import sum_stops
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import (
     EndToEndCounts,
@@ -143,8 +143,7 @@ def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
 
 def count_stops(units: Sequence[AtomicUnit | WorkflowUnit]) -> dict[StopKind, int]:
     """How often replies of the model ended in each way that is not the ordinary one."""
-    counts = Counter(stop for unit in units for stop in unit.stops)
-    return {kind: counts[kind] for kind in get_args(StopKind) if counts[kind]}
+    return sum_stops(Counter(unit.stops) for unit in units)
 
 
 def total_usage(used: Sequence[Usage]) -> Usage:

@@ -4,11 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from typing import get_args
 
 from pydantic import AwareDatetime
 
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost, sum_costs
+from gta_bench.records.units import StopKind
 
 # Causes that are told apart; the rarer ones are counted together.
 MOST_CAUSES = 8
@@ -22,7 +24,8 @@ class Command(Record):
     """What one command set out to do: of `units`, `finished` were there before it began.
 
     `judge` is the judge that is asked, None where units are run. `spent_usd` is what is known of
-    what was spent before, and `unpriced` says that more was, at an unknown price.
+    what was spent before, and `unpriced` says that more was, at an unknown price. `stops` counts
+    how replies ended in the units that were finished before.
     """
 
     started: AwareDatetime
@@ -33,13 +36,15 @@ class Command(Record):
     unpriced: bool = False
     backend: str = "inline"
     places: int = 1
+    stops: Mapping[StopKind, int] = {}
 
 
 class ShardProgress(Record):
     """What a shard has done since its command began; a retry of it counts on.
 
     `cost_usd` is what is known of the cost, and `unpriced` says that there is more to it. `causes`
-    says how many units failed by each cause.
+    says how many units failed by each cause, `stops` how replies of finished units ended that did
+    not end in the ordinary way.
     """
 
     shard: str
@@ -51,6 +56,7 @@ class ShardProgress(Record):
     cost_usd: float | None = None
     unpriced: bool = False
     causes: Mapping[str, int] = {}
+    stops: Mapping[StopKind, int] = {}
 
     @property
     def cost(self) -> Cost:
@@ -62,8 +68,9 @@ class RunProgress(Record):
     """How far a run is; `stopped` says which limit ended it.
 
     `cost_usd` is None where a part of the cost is unknown, `known_usd` the part that is known.
-    `causes` says why units failed, the most frequent cause first. `needed_usd` is about what the
-    whole run costs, where money stopped it.
+    `causes` says why units failed, the most frequent cause first; `stops` counts replies that did
+    not end in the ordinary way, of all finished units. `needed_usd` is about what the whole run
+    costs, where money stopped it.
     """
 
     units: int
@@ -76,6 +83,7 @@ class RunProgress(Record):
     updated: AwareDatetime
     done_now: int = 0
     causes: Mapping[str, int] = {}
+    stops: Mapping[StopKind, int] = {}
     stopped: str | None = None
     needed_usd: float | None = None
 
@@ -114,6 +122,7 @@ def total_progress(command: Command, shards: Iterable[ShardProgress]) -> RunProg
         updated=max((shard.updated for shard in own), default=command.started),
         done_now=done,
         causes=count_causes(one.causes for one in own),
+        stops=sum_stops((command.stops, *(one.stops for one in own))),
     )
 
 
@@ -132,3 +141,11 @@ def count_causes(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     first = found.most_common(MOST_CAUSES)
     rest += found.total() - sum(count for _, count in first)
     return dict(first) | ({OTHER_CAUSES: rest} if rest else {})
+
+
+def sum_stops(counts: Iterable[Mapping[StopKind, int]]) -> dict[StopKind, int]:
+    """The sum of all counts, in the order in which reports have them."""
+    found: Counter[StopKind] = Counter()
+    for one in counts:
+        found.update(one)
+    return {kind: found[kind] for kind in get_args(StopKind) if found[kind]}

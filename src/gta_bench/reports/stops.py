@@ -25,14 +25,18 @@ HELP: Final[Mapping[StopKind, str]] = {
 }
 
 
+def stop_counts(stops: Mapping[StopKind, int]) -> str:
+    """`cut off 3, refused 1`."""
+    return ", ".join(f"{kind} {count}" for kind, count in stops.items())
+
+
 def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
     """A line with all counts, and one for each kind that can be helped."""
     if not stops:
         return
     asked = usage.model_calls
-    said = ", ".join(f"{kind} {count}" for kind, count in stops.items())
     calls = counted(asked, "model call")
-    yield f"replies that did not end in the ordinary way: {said} (of {calls})."
+    yield f"replies that did not end in the ordinary way: {stop_counts(stops)} (of {calls})."
     yield from (HELP[kind] for kind in stops if kind in HELP)
     if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:
         yield (

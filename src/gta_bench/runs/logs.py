@@ -116,6 +116,16 @@ def log_files(folder: StorePath) -> list[str]:
     )
 
 
+def data_of_logs(folder: StorePath) -> str | None:
+    """The path of the dataset that the logs were made with; the engine goes on with no other."""
+    for log in log_files(folder)[:1]:
+        with explain_unreadable(log), reaching(folder):
+            stored_summaries(log)  # the engine has other words for a log that is damaged
+            found = read_eval_log(log, header_only=True).eval.task_args.get("data")
+        return None if found is None else str(found)
+    return None
+
+
 class Said(NamedTuple):
     """What a unit's system was told and what it said itself, in its own model calls."""
 

@@ -25,9 +25,11 @@ def progress_folder(run: StorePath) -> StorePath:
 
 
 def begin_progress(folder: StorePath, command: Command) -> None:
-    """A new command begins; what earlier ones said is removed."""
+    """A new command begins; of what earlier ones said only how replies ended is kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_record(folder / COMMAND, command)
+    before = read_progress(folder)
+    stops = {} if before is None else before.stops
+    write_record(folder / COMMAND, command.model_copy(update={"stops": stops}))
     for file in folder.glob("shard-*.json"):
         with suppress(FileNotFoundError):  # another command begins just now
             file.unlink()

@@ -76,7 +76,11 @@ def adopt_requirements(
         write_record(run / REQUIREMENTS, EditedTrees(dataset_digest=dataset_digest, trees=trees))
         manifest = read_manifest(run)
         first = manifest.edited_from or manifest.dataset_digest
-        changes = {"dataset_digest": dataset_digest, "edited_from": first}
+        changes = {
+            "dataset_digest": dataset_digest,
+            "dataset_tasks": len(tasks),
+            "edited_from": None if first == dataset_digest else first,
+        }
         write_manifest(run, manifest.model_copy(update=changes))
     leaves = [(name, leaf) for name in before for leaf in tasks[name].leaves()]
     known = {(name, leaf.requirements) for name, one in before.items() for leaf in one.leaves()}

@@ -25,7 +25,7 @@ from gta_bench.harnesses.product import Product
 from gta_bench.records.cost import Cost
 from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
 from gta_bench.records.tape import TapeMode
-from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.units import StopKind, WorkflowUnit
 from gta_bench.redaction import protect
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import FILES
@@ -79,12 +79,14 @@ class Earlier:
 class Ended(NamedTuple):
     """How a sample ended: finished, failed, or neither where it did not begin or was interrupted.
 
-    `cause` is why it failed, or why a judge gave no score.
+    `cause` is why it failed, or why a judge gave no score; `stops` is how replies of a finished one
+    ended that did not end in the ordinary way.
     """
 
     finished: bool = False
     failed: bool = False
     cause: str | None = None
+    stops: tuple[StopKind, ...] = ()
 
 
 class Watcher(Protocol):

@@ -79,8 +79,8 @@ def _ask_once(model: Model) -> None:
     """Without the two retries that clients make by themselves."""
     api: Any = model.api
     if hasattr(getattr(api, "client", None), "max_retries"):
-        api.model_args.setdefault("max_retries", 0)
-        api.initialize()
+        # For this client, and for the one that Inspect makes when it opens the provider again.
+        api.client.max_retries = api.model_args.setdefault("max_retries", 0)
 
 
 def _refused(chosen: ChosenModel, model: Model, said: str) -> str:

@@ -11,8 +11,10 @@ from inspect_ai.log import EvalSample
 
 from gta_bench.errors import was_stopped
 from gta_bench.records.cost import Cost, sum_costs
-from gta_bench.records.progress import ShardProgress, count_causes, short_cause
+from gta_bench.records.progress import ShardProgress, count_causes, short_cause, sum_stops
+from gta_bench.records.units import StopKind
 from gta_bench.runs.logs import models_cost
+from gta_bench.runs.samples import read_unit_data
 from gta_bench.tasks.context import UNSCORED, Ended, current_context
 
 Key = tuple[str, int]
@@ -52,6 +54,7 @@ class Counter:
             cost_usd=spent.known,
             unpriced=spent.unknown,
             causes=count_causes([self._counts]),
+            stops=sum_stops([before.stops, Tally(how.stops)]),
         )
         self._say()
 
@@ -65,7 +68,7 @@ class Counter:
             self._causes[key] = cause
             self._counts[cause] += 1
 
-    def _update(self, **changes: float | Mapping[str, int] | None) -> None:
+    def _update(self, **changes: float | Mapping[str, int] | Mapping[StopKind, int] | None) -> None:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
     def _say(self) -> None:
@@ -104,7 +107,8 @@ class SampleProgress(Hooks):
 def _ended(sample: EvalSample) -> Ended:
     """A unit that was stopped neither finished nor failed."""
     if sample.error is None:
-        return Ended(finished=True, cause=sample.store.get(UNSCORED))
+        stops = read_unit_data(sample.store.items()).stops
+        return Ended(finished=True, cause=sample.store.get(UNSCORED), stops=stops)
     noted = sample.error.message
     return Ended() if was_stopped(noted) else Ended(failed=True, cause=short_cause(noted))
 

@@ -22,6 +22,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import RunError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.packages import require_packages
@@ -38,7 +39,8 @@ from gta_bench.records.run import (
 )
 from gta_bench.redaction import protect
 from gta_bench.runs.artefacts import ARTEFACTS
-from gta_bench.runs.directory import open_run
+from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.logs import data_of_logs
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
 from gta_bench.settings import Settings
@@ -160,6 +162,7 @@ def execute(
     `model` is asked instead of opening the one that the run names; it stays in this process.
     """
     _check_backend(resources, backend)
+    _check_data(out, str(resources.data))
     manifest = open_run(out, planned)
     # Another similarity is another scoring, so the logs keep the first one.
     if planned.spec.dataset == "atomic":
@@ -174,6 +177,16 @@ def execute(
 
     run_units(work, manifest, spec, out, resources.settings, listener, backend)
     note_recording(resources.tape, out, manifest)
+
+
+def _check_data(out: StorePath, data: str) -> None:
+    """Refuse another path before the run is extended by what could then not be run."""
+    before = data_of_logs(log_folder(out))
+    if before not in (None, data):
+        raise RunError(
+            f"{out} was run with the data in {before} and cannot go on with those in {data}; give "
+            f"--data {before}, or name another --out."
+        )
 
 
 def _evaluate(

@@ -44,6 +44,7 @@ def corpus(folder: Path, jail: Jail) -> tuple[Field, dict[str, bytes]]:
     add("xlsxwriter.xlsx", office_files.workbook_by_xlsxwriter)
     add("typst.pdf", other_files.pdf_by_typst)
     add("pypdf.pdf", other_files.pdf_by_pypdf)
+    add("layers.pdf", other_files.pdf_with_layers)
     add("scan.pdf", other_files.scan)
     add("chromium.pdf", lambda words: _printed(words, folder))
     add("page.html", other_files.page)

@@ -83,6 +83,7 @@ def _body(words: Bed) -> str:
             samples.paragraph(words("paragraph")),
             f"<w:p>{_run(split[:4])}<w:r><w:rPr><w:b/></w:rPr><w:t>{split[4:]}</w:t></w:r></w:p>",
             nested,
+            f'<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr>{_run("item")}</w:p>',
             "<w:p><w:r><w:t>a</w:t><w:footnoteReference w:id='2'/></w:r></w:p>",
             "<w:p><w:r><w:t>b</w:t><w:endnoteReference w:id='2'/></w:r></w:p>",
             f'<w:p><w:commentRangeStart w:id="0"/>{_run(words("commented text"))}'
@@ -101,6 +102,16 @@ def _body(words: Bed) -> str:
             '<w:headerReference w:type="first" r:id="rId3"/>'
             '<w:footerReference w:type="default" r:id="rId4"/></w:sectPr>',
         ]
+    )
+
+
+def _list(label: str) -> str:
+    level = (
+        f'<w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="{label} %1:"/></w:lvl>'
+    )
+    return (
+        f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num>'
     )
 
 
@@ -169,7 +180,9 @@ def word_by_hand(words: Bed) -> bytes:
             ("rId7", "comments", "comments.xml", ""),
             ("rId8", "package", "embeddings/book.xlsx", ""),
             ("rId9", "hyperlink", link, external),
+            ("rId10", "numbering", "numbering.xml", ""),
         ),
+        "word/numbering.xml": _root("numbering", _list(words("label of a list"))),
         "word/header1.xml": _root("hdr", samples.paragraph(words("header")) + mark),
         "word/header2.xml": _root("hdr", samples.paragraph(words("header of the first page"))),
         "word/footer1.xml": _root("ftr", samples.paragraph(words("footer"))),

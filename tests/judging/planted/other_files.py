@@ -7,6 +7,7 @@ import json
 import tarfile
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pypdf
 import typst
@@ -69,6 +70,41 @@ def pdf_by_pypdf(words: Bed) -> bytes:
     page = writer.pages[0]
     page[NameObject("/Annots")] = ArrayObject([*page.get("/Annots", ()), *fields])
     writer.root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): fields})
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def pdf_with_layers(words: Bed) -> bytes:
+    """Metadata in XML, a page with a name of its own, layers of which one is switched off."""
+    seen = f"/OC /On BDC {samples.words(words('text on a layer'))} EMC"
+    off = f"/OC /Off BDC {samples.words(words('text on a layer that is off'), y=100)} EMC"
+    writer = pypdf.PdfWriter(io.BytesIO(samples.pdf([f"{seen} {off}"])))
+    writer.xmp_metadata = f"""<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:own="urn:own"
+own:note="{words("attribute of XMP")}"><dc:title><rdf:Alt><rdf:li xml:lang="x-default">{words("title in XMP")}
+</rdf:li></rdf:Alt></dc:title><dc:description><rdf:Alt><rdf:li xml:lang="x-default">{words("long words in XMP", named="its properties, 7 words")}
+and six words more in it</rdf:li></rdf:Alt></dc:description><dc:creator><rdf:Seq><rdf:li>{words("author in XMP", named=AUTHORS)}
+</rdf:li></rdf:Seq></dc:creator></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>""".encode()
+    writer.set_page_label(0, 0, prefix=words("page label"))
+    names = {"/On": words("name of a layer"), "/Off": words("name of a layer that is off")}
+    groups = {
+        key: writer._add_object(
+            DictionaryObject({
+                NameObject("/Type"): NameObject("/OCG"), NameObject("/Name"): TextStringObject(name)
+            })
+        )
+        for key, name in names.items()
+    }  # fmt: skip
+    resources: Any = writer.pages[0]["/Resources"].get_object()
+    resources[NameObject("/Properties")] = DictionaryObject(
+        {NameObject(key): group for key, group in groups.items()}
+    )
+    writer.root_object[NameObject("/OCProperties")] = DictionaryObject({
+        NameObject("/OCGs"): ArrayObject(groups.values()),
+        NameObject("/D"): DictionaryObject({NameObject("/OFF"): ArrayObject([groups["/Off"]])}),
+    })  # fmt: skip
     stream = io.BytesIO()
     writer.write(stream)
     return stream.getvalue()

@@ -42,6 +42,16 @@ MOST_ATTACHED = 40 << 20  # bytes
 TAGS = re.compile(r"<[^<>]{0,5000}>")
 SIGNATURE = ("/Author", "/CreationDate", "/ModDate")
 USUAL = ("/Producer", "/Creator", "/Trapped", "/PTEX.Fullbanner")
+# Metadata in XML: a tag and the text after it, and what stands in its attributes.
+XMP_PIECE = re.compile(r"<([^<>]{0,5000})>([^<]{0,20000})")
+XMP_ATTRIBUTE = re.compile(r"\s([\w.-]{1,60}:[\w.-]{1,60})=[\"']([^\"'<>]{1,5000})[\"']")
+XMP_FRAME = ("/", "?", "rdf:", "x:")
+XMP_CODES = ("xmlns:", "xml:", "rdf:", "x:", "xmpMM:", "stRef:", "stEvt:", "pdfaid:", "pdfuaid:",
+             "pdfaSchema:", "pdfaProperty:", "pdfaExtension:", "xmpTPg:")  # fmt: skip
+XMP_USUAL = ("dc:format", "dc:language", "xmp:CreatorTool", "xmp:MetadataDate", "pdf:Producer",
+             "pdf:PDFVersion", "pdf:Trapped")  # fmt: skip
+XMP_SIGNATURE = ("dc:creator", "dc:date", "xmp:CreateDate", "xmp:ModifyDate", "pdf:Author")
+MOST_LABELED = 5000  # pages
 
 
 def prepare() -> dict[str, Any]:
@@ -73,7 +83,7 @@ def finish(names: dict[str, Any]) -> str:
 def _content(
     file: Path, document: pypdfium2.PdfDocument, options: dict[str, Any]
 ) -> dict[str, Any]:
-    texts = list(_texts(file, options["most_pages"]))
+    texts = list(_texts(file, document, options["most_pages"]))
     tables = list(_tables(file, len(texts)))
     poor = [
         number
@@ -111,10 +121,12 @@ def _beside(file: Path, pages: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "properties": [], "signed": False, "remarks": [], "fields": [], "links": [],
         "bookmarks": [], "attachments": [], "descriptions": [], "scripts": False, "xfa": False,
+        "labels": [], "layers": [], "layers_off": [],
     }  # fmt: skip
     reader = _reader(file)
     for look in (
-        _properties, _annotations, _fields, _xfa, _bookmarks, _attachments, _descriptions, _scripts,
+        _properties, _xmp, _annotations, _fields, _xfa, _bookmarks, _attachments, _descriptions,
+        _scripts, _labels, _layers,
     ):  # fmt: skip
         try:
             look(reader, pages, found)
@@ -131,6 +143,54 @@ def _properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
         elif name not in USUAL and str(value).strip():
             words = _clean(" ".join(str(value).split()))
             found["properties"].append([name.strip("/"), words[:MOST_PROPERTIES]])
+
+
+def _xmp(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """What its metadata in XML say that the properties do not."""
+    stream = reader.root_object.get("/Metadata")
+    if stream is None:
+        return
+    name, known = "", {value for _, value in found["properties"]}
+    source = stream.get_object().get_data().decode("utf-8", "replace")
+    for tag, text in XMP_PIECE.findall(source):
+        if not tag.startswith(XMP_FRAME):
+            name = tag.partition(" ")[0].strip("/")
+        for key, value in ((name, text), *XMP_ATTRIBUTE.findall(tag)):
+            words = _clean(" ".join(unescape(value).split()))[:MOST_PROPERTIES]
+            if not words or words in known or key.startswith(XMP_CODES) or key in XMP_USUAL:
+                continue
+            if key in XMP_SIGNATURE:
+                found["signed"] = True
+            elif len(found["properties"]) < MOST_LISTED:
+                known.add(words)
+                found["properties"].append([key, words])
+
+
+def _labels(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """What its pages are called where that is not their number."""
+    if "/PageLabels" in reader.root_object and len(reader.pages) <= MOST_LABELED:
+        named = enumerate(reader.page_labels[:pages], 1)
+        other = [f"page {number}: {label}" for number, label in named if label != str(number)]
+        found["labels"] = [_clean(line)[:200] for line in other[:MOST_LISTED]]
+
+
+def _layers(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """The layers of its pages; those that are switched off are not drawn."""
+    properties = reader.root_object.get("/OCProperties")
+    if properties is None:
+        return
+    groups = properties.get_object()
+    setting = groups.get("/D", {}).get_object() if "/D" in groups else {}
+    state = {key: {_number(one) for one in setting.get(key) or ()} for key in ("/ON", "/OFF")}
+    usual_off = setting.get("/BaseState") == "/OFF"
+    for layer in groups["/OCGs"][:MOST_LISTED]:
+        number, name = _number(layer), _clean(str(layer.get_object().get("/Name") or ""))[:2000]
+        off = number in state["/OFF"] or (usual_off and number not in state["/ON"])
+        found["layers_off" if off else "layers"].append(name)
+
+
+def _number(reference: Any) -> int:
+    return int(reference.idnum)
 
 
 def _annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
@@ -291,12 +351,26 @@ def _reader(file: Path) -> Any:
     return reader
 
 
-def _texts(file: Path, most: int) -> Iterator[str]:
+def _texts(file: Path, document: pypdfium2.PdfDocument, most: int) -> Iterator[str]:
     """The text of each page."""
     for number, page in enumerate(_reader(file).pages):
         if number >= most or (number and time.process_time() > TEXT_SECONDS):
             return
-        yield _clean(page.extract_text())
+        yield _spaced(page.extract_text(), document, number)
+
+
+def _spaced(text: str, document: pypdfium2.PdfDocument, number: int) -> str:
+    """The text with the spaces that pdfium sees, where it has the same letters.
+
+    pypdf takes letters that are set close (`Ta`) for ends of words.
+    """
+    text = _clean(text)
+    if number >= len(document):
+        return text
+    words = document[number].get_textpage()
+    seen = _clean(words.get_text_range(0, min(words.count_chars(), MOST_LETTERS)))
+    same = "".join(seen.split()) == "".join(text.split())
+    return "\n".join(seen.splitlines()) if same else text
 
 
 def _tables(file: Path, pages: int) -> Iterator[list[list[list[str]]]]:

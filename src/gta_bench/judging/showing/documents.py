@@ -46,6 +46,8 @@ def _add_docx(draft: Draft, content: DocxContent | GtaError) -> None:
     draft.probe("words", words_in(content.markdown))
     draft.probe("pictures", content.pictures)
     draft.probe("charts", content.charts)
+    if content.uncounted:
+        draft.cut.append("some labels of its lists are plain numbers in its text, or lack there")
     draft.text(content.markdown)
 
 
@@ -110,6 +112,8 @@ def add_pdf_text(draft: Draft, content: PdfContent | GtaError) -> None:
     draft.probe("form fields", len(content.fields))
     if content.scripts:
         draft.cut.append("its scripts (JavaScript) are not shown and were not run")
+    if content.layers_off:
+        draft.cut.append("what its layers draw that are switched off is not in the pictures")
     if content.xfa:
         draft.cut.append("its form in XML (XFA) is shown as words only, without its pictures")
     if len(without) < len(content.pages):
