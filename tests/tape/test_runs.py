@@ -183,5 +183,5 @@ def test_a_changed_argument_is_refused_and_the_report_shows_the_nearest_recorded
     assert unit.calls[0].status == "unavailable"
     assert "Nearest recorded call: " in unit.calls[0].message
     trace = json.dumps([step.model_dump(mode="json") for step in unit.trace or ()])
-    assert "There is no recorded reply to" in trace
+    assert "gave no reply." in trace
     assert "Nearest" not in trace, "the nearest call may be the reference's: no agent is told it"

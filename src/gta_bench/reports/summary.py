@@ -171,7 +171,7 @@ def _tape_remarks(run: RunSummary) -> list[str]:
         ]
     if missing := run.scores.not_on_tape:
         said.append(
-            f"{counted(len(missing), 'call')} had no recorded reply, and the agent was told so. "
+            f"{counted(len(missing), 'call')} had no recorded reply and failed. "
             f"The first: {missing[0]}"
         )
     return said
