@@ -62,6 +62,8 @@ def score_run(
         strict=pool_strict(mode, (unit.strict for unit in scored)),
         compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
         usage=total_usage([unit.usage for unit in units]),
+        attempts=count_attempts(units),
+        retried=sum((unit.attempts or 1) > 1 for unit in units),
         models=tuple(sorted({name for unit in units for name in unit.models})),
         tools=tool_uses([call for unit in units for call in unit.calls]),
         not_on_tape=tuple(
@@ -145,6 +147,12 @@ def count_stops(units: Sequence[AtomicUnit | WorkflowUnit]) -> dict[StopKind, in
     """How often replies of the model ended in each way that is not the ordinary one."""
     counts = Counter(stop for unit in units for stop in unit.stops)
     return {kind: counts[kind] for kind in get_args(StopKind) if counts[kind]}
+
+
+def count_attempts(units: Sequence[AtomicUnit | WorkflowUnit]) -> int | None:
+    """The attempts of all units; None where those of one were not recorded."""
+    found = [unit.attempts for unit in units if unit.attempts is not None]
+    return sum(found) if found and len(found) == len(units) else None
 
 
 def total_usage(used: Sequence[Usage]) -> Usage:

@@ -223,6 +223,7 @@ def _context(
             files=files,
             settings=resources.settings,
             spec=spec,
+            run=out,
             tooling=tooling,
             artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
             earlier=earlier,
