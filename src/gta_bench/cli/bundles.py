@@ -24,7 +24,6 @@ from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.reports.leaderboard.verification import Checked, check_bundle
 from gta_bench.runs.directory import (
     log_folder,
-    read_floors,
     read_manifest,
     read_scores,
     read_workflow_scores,
@@ -96,7 +95,7 @@ def _tell(file: Path, checked: Checked) -> None:
 def _scored(run: Path) -> ScoredRun:
     manifest = read_manifest(run)
     scores = read_workflow_scores(run) if manifest.spec.mode == "workflow" else read_scores(run)
-    return ScoredRun(run.name, manifest, scores, read_floors(run))
+    return ScoredRun(run.name, manifest, scores)
 
 
 def _key(file: Path) -> Ed25519PrivateKey:

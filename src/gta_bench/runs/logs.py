@@ -121,13 +121,17 @@ def log_files(folder: StorePath) -> list[str]:
 
 
 class Said(NamedTuple):
-    """What a unit's system was told and what it said itself, in its own model calls."""
+    """What a unit's system was told and what it said itself, in its own model calls.
+
+    `models` are those that were asked, by the names under which they were.
+    """
 
     task: str
     epoch: int
     told: str
     by_tools: str
     said: str
+    models: tuple[str, ...] = ()
 
 
 def read_said(folder: StorePath) -> Iterator[Said]:
@@ -136,13 +140,21 @@ def read_said(folder: StorePath) -> Iterator[Said]:
         told: dict[str, None] = {}
         tools: dict[str, None] = {}
         said: dict[str, None] = {sample.output.completion: None}
-        events = (event for event in sample.events if isinstance(event, ModelEvent))
-        for event in (one for one in events if one.role is None):
+        events = [event for event in sample.events if isinstance(event, ModelEvent)]
+        own = [event for event in events if event.role is None]
+        for event in own:
             for message in event.input:
                 kept = {"tool": tools, "assistant": said}.get(message.role, told)
                 kept[message.text] = None
             said[event.output.completion] = None
-        yield Said(str(sample.id), sample.epoch, *("\n".join(one) for one in (told, tools, said)))
+        yield Said(
+            task=str(sample.id),
+            epoch=sample.epoch,
+            told="\n".join(told),
+            by_tools="\n".join(tools),
+            said="\n".join(said),
+            models=tuple(dict.fromkeys(event.model for event in own)),
+        )
 
 
 def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:

@@ -34,9 +34,10 @@ from gta_bench.records.run import (
     RunManifest,
     RunSpec,
     System,
+    state_run,
 )
 from gta_bench.runs.artefacts import ARTEFACTS
-from gta_bench.runs.directory import open_run
+from gta_bench.runs.directory import open_run, read_manifest
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
 from gta_bench.settings import CONFIG_FILE, Settings
@@ -196,8 +197,17 @@ def _evaluate(
     _forget_dataset(spec)
     task = _task(spec, str(resources.data), resources)
     asked = model or open_model(resources.model, resources.settings.budget)
+    stated = state_run(spec, read_manifest(out).dataset_digest)
     with _context(spec, resources, out, earlier) as context:
-        evaluate(task, part, context, epochs=spec.epochs, model=asked, listener=listener)
+        evaluate(
+            task,
+            part,
+            context,
+            epochs=spec.epochs,
+            model=asked,
+            listener=listener,
+            stated=stated,
+        )
 
 
 def _forget_dataset(spec: RunSpec) -> None:
