@@ -21,6 +21,8 @@ from gta_bench.runs.logs import Said, kept_units, log_files
 
 # A run begins its first log at once; its harness may have done a first task before.
 SLACK: Final = timedelta(days=2)
+# Agents of ours whose answers are a model's words.
+LOOPS: Final = ("toolcalling", "react", "react-upstream")
 PREFIX: Final = "gta_bench/"
 Unit = AtomicUnit | WorkflowUnit
 
@@ -37,8 +39,12 @@ def log_findings(
     known = {(task, epoch) for task in manifest.spec.tasks for epoch in _epochs(manifest.spec)}
     for key in sorted({*kept_units(log_folder(run))} - known):
         yield _finding(f"task {key[0]} in epoch {key[1]} is in a log and not in run.json")
+    spoken = {(one.task, one.epoch): one for one in said}
     for unit in units:
         yield from map(_finding, _call_problems(unit, manifest.spec))
+        own = spoken.get((unit.task.id, unit.epoch))
+        if own is not None and manifest.spec.system.agent in LOOPS and not _is_said(unit, own):
+            yield _finding(f"task {unit.task.id}: its answer is in no reply of the model")
     for one in said:
         for model in sorted({*one.models} - {manifest.spec.system.model}):
             yield _finding(f"task {one.task}: {model!r} was asked, which run.json does not name")
@@ -126,6 +132,11 @@ def _call_problems(unit: Unit, spec: RunSpec) -> Iterator[str]:
         if call.taped is not None and spec.tape is None:
             yield f"task {unit.task.id}: a reply of {call.tool} came from a tape"
             return
+
+
+def _is_said(unit: Unit, said: Said) -> bool:
+    """Whether the model said what is scored as its answer; blanks do not count."""
+    return "".join(unit.answer.split()) in "".join(said.said.split())
 
 
 def _epochs(spec: RunSpec) -> range:
