@@ -254,6 +254,7 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
         ({"tasks": ("0", "1")}, "has 2 tasks; the board has 229"),
         ({"system": {"model": "none/none", "agent": "gold"}}, "is a run of 'gold', which proves"),
         ({"system": {"model": "none/none", "agent": "silent"}}, "is a run of 'silent'"),
+        ({"system": {"model": "none/none", "agent": "boast-only"}}, "is a run of 'boast-only'"),
         (
             {"feedback": {"round": 2, "level": "reason", "judge": "j"}},
             "is round 2 of feedback: its system was told what to fix",

@@ -32,6 +32,8 @@ SIZES: Final[Mapping[Board, int]] = {
     "atomic": RELEASED_TASKS["atomic"],
     "workflow": RELEASED_TASKS["workflow"],
 }
+# The model of systems that ask none, such as those of `gta judge floor`.
+NO_MODEL: Final = "none/none"
 SOURCE: Final = "submitted bundle"
 Counts = TypeVar("Counts")
 
@@ -120,9 +122,10 @@ def _check_run(run: ScoredRun, board: Board) -> None:
         )
     if manifest.spec.epochs != 1:
         raise UsageError(f"{run.name} has {manifest.spec.epochs} epochs; an entry is one of them.")
-    if manifest.spec.system.agent in SCRIPTED_AGENTS:
+    system = manifest.spec.system
+    if system.agent in SCRIPTED_AGENTS or (system.model == NO_MODEL and system.harness is None):
         raise UsageError(
-            f"{run.name} is a run of {manifest.spec.system.agent!r}, which proves an installation "
+            f"{run.name} is a run of {system.agent!r}, which proves an installation "
             "and measures no system."
         )
     if manifest.spec.feedback is not None:
