@@ -50,7 +50,7 @@ def refused(bundle: Path, data: Path) -> list[str]:
 def test_a_bundle_is_accepted_and_says_who_signed_it(bundle: Path, atomic_dir: Path) -> None:
     result = gta("leaderboard", "check", bundle, "--data", atomic_dir)
     assert result.exit_code == 0, result.output
-    assert "scores follow from its logs." in result.stderr
+    assert "scores follow from its logs (self-reported, imported)." in result.stderr
     assert "signed by " in result.stderr
     with zipfile.ZipFile(bundle) as archive:
         entry = json.loads(archive.read("entry.json"))

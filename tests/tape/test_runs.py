@@ -17,6 +17,7 @@ from gta_bench.runs.directory import log_folder, read_manifest, read_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.tape.storage import TAPE, tape_digest
 from tests.conftest import REPOSITORY
+from tests.tape.agents import DATA
 
 SIMILARITY = ("--similarity", "exact-or-half")
 
@@ -26,6 +27,7 @@ def gta(*arguments: str | Path) -> Result:
 
 
 def run(data: Path, out: Path, *arguments: str | Path) -> Result:
+    os.environ[DATA] = str(data)  # for the agents of these tests, here and in `bare`
     options = ("--mode", "end-to-end", "--data", data, "--out", out, *SIMILARITY)
     result = gta("run", "atomic", *options, *arguments)
     assert result.exit_code == 0, result.output
