@@ -25,6 +25,7 @@ from gta_bench.records.finished import ResultMeta
 from gta_bench.records.leaderboard import Entry
 from gta_bench.records.pack import Pack, PackMeta, PackTask
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.verification import Verification
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.results_columns import ABOUT, TABLES
 from gta_bench.settings import TABLES as SETTINGS
@@ -39,6 +40,7 @@ RECORDS: tuple[type[BaseModel], ...] = (
     Finding,
     Receipt,
     Entry,
+    Verification,
     ResultMeta,
     Pack,
 )

@@ -59,7 +59,7 @@ def _entry(board: Board, row: dict[str, str]) -> Entry:
         costs=Costs(
             usd=_number(row.get("total_cost_usd")), minutes=_number(row.get("total_time_min"))
         ),
-        status="published, not reproduced",
+        status="published",
         source=row["source"],
         notes=() if board == "atomic" else (JUDGE,),
         scores={},

@@ -226,8 +226,9 @@ class NotOnTape(ToolUnavailable):
     """A call without a recorded reply. `nearest` is for the user only.
 
     The recorded call may be the reference's own, and an agent that is told it is told the answer.
+    Nor do its words speak of a recording: a measured system does not know that there is one.
     """
 
     def __init__(self, call: str, *, nearest: str) -> None:
         self.nearest = nearest
-        super().__init__(f"There is no recorded reply to {call}.", mend="Make another call.")
+        super().__init__(f"{call} gave no reply.", mend="Make another call.")

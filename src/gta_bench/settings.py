@@ -159,6 +159,11 @@ class BudgetSettings(Section):
     max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
     max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")
     timeout: int = Field(300, ge=1, description="Seconds that one model call may take.")
+    max_attempts: int = Field(
+        3,
+        ge=1,
+        description="Attempts of a harness or product at a unit; without a result it then fails.",
+    )
 
 
 class Settings(Section):

@@ -36,7 +36,7 @@ def bundle(folder: Path, run: Path) -> Path:
     result = gta("leaderboard", "submit", run, "--out", out, "--key", folder / "key.pem")
     assert result.exit_code == 0, result.output
     assert "A new key to sign with" in result.stderr
-    assert "2026-11/atomic/gold" in result.stderr
+    assert "/atomic/openai-some-model-toolcalling" in result.stderr
     return out
 
 
@@ -50,13 +50,14 @@ def refused(bundle: Path, data: Path) -> list[str]:
 def test_a_bundle_is_accepted_and_says_who_signed_it(bundle: Path, atomic_dir: Path) -> None:
     result = gta("leaderboard", "check", bundle, "--data", atomic_dir)
     assert result.exit_code == 0, result.output
-    assert "scores follow from its logs." in result.stderr
+    assert "scores follow from its logs (self-reported, imported)." in result.stderr
     assert "signed by " in result.stderr
     with zipfile.ZipFile(bundle) as archive:
         entry = json.loads(archive.read("entry.json"))
         assert CANARY in archive.read("bundle.json").decode()
     assert entry["scores"]["ans_acc_i"]["value"] > 95
     assert entry["status"] == "self-reported"
+    assert entry["marks"] == ["imported"]
 
 
 def test_the_key_is_private_and_used_again(bundle: Path, run: Path, folder: Path) -> None:
@@ -230,7 +231,7 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
     with zipfile.ZipFile(out) as archive:
         entry = json.loads(archive.read("entry.json"))
         artefacts = json.loads(archive.read("bundle.json"))["artefacts"]
-    assert entry["id"] == "2026-11/workflow/my-system"
+    assert entry["id"].endswith("/workflow/my-system")
     assert entry["scores"]["root_sr"] == {"value": 89.39, "decimals": 2, "k": 118, "n": 132}
     assert entry["scores"]["leaf_sr"]["n"] == 1156
     assert (len(artefacts), artefacts[3]["path"]) == (132, "3/outputs/a.pdf")
@@ -251,6 +252,13 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
         ({"epochs": 2}, "has 2 epochs; an entry is one of them"),
         ({"controls": ("no-tools",)}, "ran under controls (no-tools)"),
         ({"tasks": ("0", "1")}, "has 2 tasks; the board has 229"),
+        ({"system": {"model": "none/none", "agent": "gold"}}, "is a run of 'gold', which proves"),
+        ({"system": {"model": "none/none", "agent": "silent"}}, "is a run of 'silent'"),
+        ({"system": {"model": "none/none", "agent": "boast-only"}}, "is a run of 'boast-only'"),
+        (
+            {"feedback": {"round": 2, "level": "reason", "judge": "j"}},
+            "is round 2 of feedback: its system was told what to fix",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_ranked_is_not_submitted(
@@ -274,11 +282,13 @@ def test_an_incomplete_run_is_not_submitted(tmp_path: Path, run: Path) -> None:
 def test_runs_of_two_systems_are_no_entry(tmp_path: Path, run: Path) -> None:
     for name in ("run.json", "scores.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
-    rewrite(tmp_path / "run.json", system={"model": "other/m", "agent": "gold"})
+    rewrite(tmp_path / "run.json", system={"model": "other/m", "agent": "toolcalling"})
     result = gta("leaderboard", "submit", run, tmp_path, "--out", tmp_path / "x.zip")
     assert "different systems" in str(result.exception)
     rewrite(
-        tmp_path / "run.json", system={"model": "none/none", "agent": "gold"}, dataset_digest="1"
+        tmp_path / "run.json",
+        system={"model": "openai/some-model", "agent": "toolcalling"},
+        dataset_digest="1",
     )
     result = gta("leaderboard", "submit", run, tmp_path, "--out", tmp_path / "x.zip")
     assert "different datasets" in str(result.exception)

@@ -104,17 +104,20 @@ def test_an_agent_that_takes_too_long_for_its_steps_is_stopped(tmp_path: Path) -
 
 
 def test_step_mode_needs_next_step(tmp_path: Path) -> None:
-    failure = steps("Upstream", tmp_path).failure
-    assert failure is not None
-    assert "must give an object with `next_step(history, resources, stop)`" in failure
+    unit = steps("Upstream", tmp_path)
+    assert unit.failure is None, "it would be run again, and could be so until it likes its work"
+    reasons = [step.reason for step in unit.trace or () if isinstance(step, MalformedStep)]
+    assert len(reasons) == 2
+    assert "must give an object with `next_step(history, resources, stop)`" in reasons[0]
 
 
 @pytest.mark.parametrize("agent", ["Stepping", "Silent"])
 def test_end_to_end_needs_chat(agent: str, atomic_dir: Path, tmp_path: Path) -> None:
     """Such an agent was scored on the text of its object."""
-    failure = work(agent, atomic_dir, tmp_path / "run").failure
-    assert failure is not None
-    assert "an object with `chat(query, memory, resources)`" in failure
+    unit = work(agent, atomic_dir, tmp_path / "run")
+    (step,) = unit.trace or ()
+    assert isinstance(step, MalformedStep)
+    assert "an object with `chat(query, memory, resources)`" in step.reason
 
 
 def test_an_agent_that_returns_nothing_has_no_answer(atomic_dir: Path, tmp_path: Path) -> None:

@@ -1,14 +1,19 @@
 """Scripted agents for runs with tapes and controls; they ask no model."""
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
 from gta_bench.agents.history import History
-from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Step
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
 
+# The variable with the folder of the dataset.
+DATA = "TEST_DATA"
 EXPRESSION = re.compile(r"\d+\*\d+")
 
 
@@ -29,7 +34,7 @@ def busy(setup: Setup) -> Decide:
             _call("DrawBox", image=made[-1] if made else image, bbox="(5, 5, 9, 9)"),
             _call("GoogleSearch", query=f"task {number}"),
             _call("Calculator", expression=f"{number}*7"),
-            AnswerStep(content=_reference(setup, history) if number % 2 else f"{number * 7}"),
+            AnswerStep(content=_reference(history) if number % 2 else f"{number * 7}"),
         ]
         return Decision(step=script[history.position])
 
@@ -40,7 +45,7 @@ def ignorer(setup: Setup) -> Decide:
     """Knows every answer and asks no tool."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        return Decision(step=AnswerStep(content=_reference(setup, history)))
+        return Decision(step=AnswerStep(content=_reference(history)))
 
     return decide
 
@@ -93,11 +98,14 @@ def _told(history: History) -> list[str]:
     return [turn.content for turn in history.turns if isinstance(turn, ReplyTurn)]
 
 
-def _reference(setup: Setup, history: History) -> str:
-    answers = [
-        turn.content for turn in setup.references[history.task] if isinstance(turn, AnswerTurn)
-    ]
+def _reference(history: History) -> str:
+    answers = [turn.content for turn in _steps(history) if isinstance(turn, AnswerTurn)]
     return answers[-1] if answers else "nothing"
+
+
+def _steps(history: History) -> Sequence[Step]:
+    """The reference of a task, from the dataset that the test names: agents are not given it."""
+    return load_atomic(Path(os.environ[DATA])).tasks[history.task].steps
 
 
 def _call(tool: str, **arguments: str) -> CallStep:
@@ -110,7 +118,7 @@ def reference_call(setup: Setup) -> Decide:
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         if _told(history):
             return Decision(step=AnswerStep(content="I do not know."))
-        first = next(turn for turn in setup.references[history.task] if isinstance(turn, CallTurn))
+        first = next(turn for turn in _steps(history) if isinstance(turn, CallTurn))
         name, value = next(iter(first.call.arguments.items()))
         changed = {**first.call.arguments, name: f"{value} " + "1"}
         return Decision(step=CallStep(name=first.call.name, arguments=changed))

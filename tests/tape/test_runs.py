@@ -17,6 +17,7 @@ from gta_bench.runs.directory import log_folder, read_manifest, read_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.tape.storage import TAPE, tape_digest
 from tests.conftest import REPOSITORY
+from tests.tape.agents import DATA
 
 SIMILARITY = ("--similarity", "exact-or-half")
 
@@ -26,6 +27,7 @@ def gta(*arguments: str | Path) -> Result:
 
 
 def run(data: Path, out: Path, *arguments: str | Path) -> Result:
+    os.environ[DATA] = str(data)  # for the agents of these tests, here and in `bare`
     options = ("--mode", "end-to-end", "--data", data, "--out", out, *SIMILARITY)
     result = gta("run", "atomic", *options, *arguments)
     assert result.exit_code == 0, result.output
@@ -183,5 +185,5 @@ def test_a_changed_argument_is_refused_and_the_report_shows_the_nearest_recorded
     assert unit.calls[0].status == "unavailable"
     assert "Nearest recorded call: " in unit.calls[0].message
     trace = json.dumps([step.model_dump(mode="json") for step in unit.trace or ()])
-    assert "There is no recorded reply to" in trace
+    assert "gave no reply." in trace
     assert "Nearest" not in trace, "the nearest call may be the reference's: no agent is told it"

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from gta_bench import api
 from gta_bench.cli import app
 from gta_bench.errors import EnvironmentProblem
+from gta_bench.harnesses.faults import REQUEST
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
@@ -171,7 +172,7 @@ def test_scripts_of_this_process_are_not_asked(server: ChatServer) -> None:
 
 
 def test_what_is_asked_is_what_test_servers_know() -> None:
-    assert preflight.REQUEST == PREFLIGHT
+    assert REQUEST == PREFLIGHT
 
 
 HARNESS = """import json, pathlib, sys

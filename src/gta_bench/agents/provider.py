@@ -3,8 +3,10 @@
 import json
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 from inspect_ai.model import (
@@ -25,6 +27,8 @@ from gta_bench.errors import EnvironmentProblem
 
 # What the server said last to whoever is asking.
 _BODY: ContextVar[bytes] = ContextVar("gta_body", default=b"")
+# The last fault of whoever wants to know of it; see `watch_faults`.
+_FAULT: ContextVar["LastFault | None"] = ContextVar("gta_fault", default=None)
 # Where an output keeps the provider's own word for why the reply ended.
 RAW_STOP: Final = "raw_stop_reason"
 REASONING_FIELD: Final = "reasoning_content"
@@ -50,6 +54,34 @@ _TEMPLATE: Final = re.compile(
 )
 
 
+@dataclass
+class LastFault:
+    """What the newest request came to: the provider's fault, or None where it was answered."""
+
+    raised: Exception | None = None
+
+
+@contextmanager
+def watch_faults(api: ModelAPI) -> Iterator[LastFault]:
+    """What is asked of the provider inside the block leaves its last fault here.
+
+    Inspect keeps the words of a fault, and not its status.
+    """
+    watch_provider(api)
+    fault = LastFault()
+    token = _FAULT.set(fault)
+    try:
+        yield fault
+    finally:
+        _FAULT.reset(token)
+
+
+def _note_fault(raised: Exception | None) -> None:
+    fault = _FAULT.get()
+    if fault is not None:
+        fault.raised = raised
+
+
 def watch_provider(api: ModelAPI) -> None:
     """Make a provider's outputs complete, once for each."""
     generate = api.generate
@@ -60,9 +92,11 @@ def watch_provider(api: ModelAPI) -> None:
         input: list[ChatMessage], **options: Any
     ) -> ModelOutput | Exception | tuple[ModelOutput | Exception, ModelCall]:
         _BODY.set(b"")
+        _note_fault(None)
         try:
             result = await generate(input=input, **options)
         except Exception as exc:
+            _note_fault(exc)
             told = _told(exc, input, api)
             if told is None:
                 raise
@@ -74,6 +108,7 @@ def watch_provider(api: ModelAPI) -> None:
             _complete(output, call.response)
         if isinstance(output, ModelOutput):
             output = _writable(output)
+        _note_fault(output if isinstance(output, Exception) else None)
         return output if call is None else (output, call)
 
     vars(api)["generate"] = complete

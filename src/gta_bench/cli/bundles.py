@@ -22,10 +22,9 @@ from gta_bench.redaction import Redactor
 from gta_bench.reports.leaderboard.bundle import gather, listed, run_digest, write_bundle
 from gta_bench.reports.leaderboard.signing import make_key, read_key
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
-from gta_bench.reports.leaderboard.verification import Checked, check_bundle
+from gta_bench.reports.leaderboard.verification import Checked, LoadDataset, check_bundle
 from gta_bench.runs.directory import (
     log_folder,
-    read_floors,
     read_manifest,
     read_scores,
     read_workflow_scores,
@@ -66,13 +65,7 @@ def check_bundles(
     files: Sequence[Path], data: str | None, settings: Settings, *, quiet: bool
 ) -> tuple[tuple[BundleFinding, ...], tuple[Entry, ...]]:
     """What is wrong with the bundles, and the entries of those that could be read."""
-    thresholds = Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold)
-
-    def load(name: DatasetName) -> Dataset:
-        if name == "atomic":
-            return load_atomic(dataset_root(data or settings.data.atomic))
-        return load_workflow(dataset_root(data or settings.data.workflow))
-
+    thresholds, load = thresholds_of(settings), loader(data, settings)
     findings: list[BundleFinding] = []
     entries = []
     for file in files:
@@ -86,18 +79,36 @@ def check_bundles(
     return tuple(findings), tuple(entries)
 
 
+def thresholds_of(settings: Settings) -> Thresholds:
+    """From when a leaf and a task succeed."""
+    return Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold)
+
+
+def loader(data: str | None, settings: Settings) -> LoadDataset:
+    """Loads the dataset of a bundle from `--data`, or from where the settings have it."""
+
+    def load(name: DatasetName) -> Dataset:
+        if name == "atomic":
+            return load_atomic(dataset_root(data or settings.data.atomic))
+        return load_workflow(dataset_root(data or settings.data.workflow))
+
+    return load
+
+
 def _tell(file: Path, checked: Checked) -> None:
     for finding in checked.findings:
         click.echo(f"{click.style(finding.check, fg='yellow', bold=True)} {finding.message}")
     by = f"signed by {checked.signer}" if checked.signer else "no signature that holds"
     verdict = "refused" if checked.findings else "scores follow from its logs"
-    say(f"{file}: {by}; {verdict}.")
+    entry = checked.entry
+    stands = "" if entry is None else f" ({', '.join([entry.status, *entry.marks])})"
+    say(f"{file}: {by}; {verdict}{'' if checked.findings else stands}.")
 
 
 def _scored(run: Path) -> ScoredRun:
     manifest = read_manifest(run)
     scores = read_workflow_scores(run) if manifest.spec.mode == "workflow" else read_scores(run)
-    return ScoredRun(run.name, manifest, scores, read_floors(run))
+    return ScoredRun(run.name, manifest, scores)
 
 
 def _key(file: Path) -> Ed25519PrivateKey:

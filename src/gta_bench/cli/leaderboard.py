@@ -13,6 +13,7 @@ from gta_bench.errors import counted
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
+from gta_bench.records.verification import Verification
 from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
 from gta_bench.settings import read_settings
 
@@ -104,6 +105,57 @@ def check(
 
 
 @leaderboard.command()
+@click.argument("bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--rejudge", type=click.IntRange(0), default=0, help="Leaves to judge again.")
+@click.option("--rerun", type=click.IntRange(0), default=0, help="Tasks to run again.")
+@click.option("--judge", help="The model of the entry's judge.")
+@click.option(
+    "--files",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The submitter's run folder, for its deliverables.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the entry with the tier that was found.",
+)
+@data_option
+@json_option
+@click.pass_obj
+@click.pass_context
+def verify(
+    context: click.Context,
+    config_file: str | None,
+    bundle: Path,
+    rejudge: int,
+    rerun: int,
+    judge: str | None,
+    files: Path | None,
+    out: Path | None,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    """Repeat a random part of a bundle and test whether it states too much; exit 1 if it does.
+
+    The seed is drawn now, so that nobody could know it when the bundle was made. Needs the dataset,
+    and the keys of the models that are asked.
+    """
+    require_packages("gta leaderboard verify", "scipy", "cryptography", extra="report")
+    from gta_bench.cli.verifying import Wanted, verify_bundle
+
+    settings = read_settings(config_path(config_file)).settings
+    wanted = Wanted(rejudge=rejudge, rerun=rerun, judge=judge, files=files, data=folder)
+    entry, result = verify_bundle(bundle, wanted, settings)
+    if out is not None:
+        out.write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        write_json(result.model_dump(mode="json"))
+    else:
+        _write_verification(result)
+    context.exit(1 if result.disagrees else 0)
+
+
+@leaderboard.command()
 @files_argument
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder of the site.")
 def build(files: tuple[str, ...], out: str) -> None:
@@ -114,6 +166,20 @@ def build(files: tuple[str, ...], out: str) -> None:
     entries = without_doubles((*published(), *read_entries(map(Path, files))))
     build_site(entries, Path(out))
     say(f"{counted(len(entries), 'row')}; open {Path(out) / 'index.html'}")
+
+
+def _write_verification(result: Verification) -> None:
+    for one in result.repetitions:
+        test = one.test
+        click.echo(
+            f"{one.kind}: {counted(test.n, 'outcome')} of {counted(test.tasks, 'task')}, "
+            f"{100 * test.agreement:.1f} % agree; stated better {test.better}, worse {test.worse} "
+            f"(p {test.p_value:.4f}); power {test.power:.2f} against {100 * test.effect:.0f} %"
+        )
+        if not test.disagrees and not test.supports:
+            say(f"Too few to support a tier: power {test.power:.2f}, 0.80 is needed; draw more.")
+    found = "states more than repeating gives" if result.disagrees else "agrees"
+    say(f"{result.entry}: {found}; {result.tier} (seed {result.seed}).")
 
 
 def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) -> None:

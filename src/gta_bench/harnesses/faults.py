@@ -1,18 +1,82 @@
-"""Whose fault it is that a harness did not end well: its own, or that of what it was given."""
+"""Whose fault it is that a harness did not end well: its own, or that of what it was given.
 
-from collections.abc import Sequence
+A harness composes the requests to its model, and could compose one that is refused whenever it
+does not like its work. So a refused request is its own failure, and is scored, unless a short
+request of ours is refused as well. What a harness cannot cause at will leaves the task without a
+score; `tasks/attempts.py` counts that and bounds it.
+"""
 
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import anyio
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
+from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 
-from gta_bench.errors import RunError
+from gta_bench.agents.provider import LastFault, is_template_error, watch_faults
+from gta_bench.errors import EnvironmentProblem, RunError, fault_status
+from gta_bench.harnesses.contract import Outcome
+
+logger = logging.getLogger(__name__)
+
+# A server that says these may take the same request a little later.
+LATER = (408, 429)
+SECONDS = 60.0
+REQUEST = "Reply with the word: ready"
 
 
-def blame_model() -> None:
-    """A harness whose model failed last has no score; the same command runs it again."""
-    calls = model_calls()
-    if calls and calls[-1].error is not None:
-        raise RunError(f"The harness's model failed: {calls[-1].error.splitlines()[0]}")
+@dataclass(frozen=True)
+class Blame:
+    """Says whose fault the end of a harness is."""
+
+    fault: LastFault
+
+    async def judge(self, outcome: Outcome) -> Outcome:
+        """The outcome with the harness's own fault; raises where the fault is not its own."""
+        calls = model_calls()
+        if not calls or calls[-1].error is None:
+            return outcome
+        words = (calls[-1].error.splitlines() or ["no reason was given"])[0]
+        refused = is_refusal(self.fault.raised)
+        raised = await ask_once(get_model())
+        if raised is not None:
+            raise EnvironmentProblem(f"The harness's model failed: {words}")
+        if not refused:
+            raise RunError(f"The harness's model failed: {words}")
+        own = f"Its model's provider refused a request of the harness: {words}"
+        return replace(outcome, problem=outcome.problem or own)
+
+
+@asynccontextmanager
+async def blaming() -> AsyncIterator[Blame]:
+    """What the harness asks its model inside the block is watched."""
+    with watch_faults(get_model().api) as fault:
+        yield Blame(fault)
+
+
+def is_refusal(raised: Exception | None) -> bool:
+    """Whether the same request would be refused again, so that it is the request's fault."""
+    if raised is None:
+        return False
+    status = fault_status(raised)
+    refused = status is not None and 400 <= status < 500 and status not in LATER
+    return refused or is_template_error(str(raised))
+
+
+async def ask_once(model: Model) -> Exception | None:
+    """What a short request of ours raises; every provider has exceptions of its own."""
+    try:
+        with anyio.fail_after(SECONDS):
+            await model.generate(
+                [ChatMessageUser(content=REQUEST)], config=GenerateConfig(max_retries=0)
+            )
+    except Exception as exc:
+        logger.debug("a short request failed", exc_info=True)
+        return exc
+    return None
 
 
 def model_calls() -> Sequence[ModelEvent]:

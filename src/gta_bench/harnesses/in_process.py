@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from inspect_ai.agent import agent_bridge
@@ -30,10 +30,10 @@ from inspect_ai.util import LimitExceededError, apply_limits, cost_limit
 from pydantic import JsonValue
 
 from gta_bench.agents.history import step_histories
-from gta_bench.errors import GtaError, ToolError, ToolUnavailable, UsageError
+from gta_bench.errors import ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
-from gta_bench.harnesses.faults import blame_model
+from gta_bench.harnesses.faults import blaming
 from gta_bench.harnesses.named import told
 from gta_bench.harnesses.upstream_agent import (
     ChatAgent,
@@ -51,6 +51,7 @@ from gta_bench.serving.schemas import input_schema
 
 Message = Mapping[str, str]
 SHOWN = 2000
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -115,34 +116,55 @@ def load_function(target: str) -> Callable[[AgentTask], Any]:
 
 async def work_in_process(harness: Harness, given: Assignment) -> Outcome:
     """Let the agent work within its time and cost; an exception of its own is its failure."""
-    limits = harness.limits
-    with (
-        apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
-        anyio.move_on_after(limits.seconds) as clock,
-    ):
-        outcome = await _tried(harness, given)
-    if clock.cancelled_caught:
-        return Outcome("", f"The agent was stopped: {limits.words('timeout')}.")
-    if bounds.limit_error is not None:
-        return Outcome("", f"The agent was stopped: {limits.words('cost')}.")
-    blame_model()
-    return outcome
+    limits, function = harness.limits, load_function(harness.target)
+    async with blaming() as blame:
+        with (
+            apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
+            anyio.move_on_after(limits.seconds) as clock,
+        ):
+            outcome = await _tried(function, given)
+        if clock.cancelled_caught:
+            return Outcome("", f"The agent was stopped: {limits.words('timeout')}.")
+        if bounds.limit_error is not None:
+            return Outcome("", f"The agent was stopped: {limits.words('cost')}.")
+        return await blame.judge(outcome)
 
 
-async def _tried(harness: Harness, given: Assignment) -> Outcome:
-    """The only guard for foreign code in this process."""
+async def _tried(function: Callable[[AgentTask], Any], given: Assignment) -> Outcome:
+    """The guard for foreign code in this process: whatever it raises is its own failure.
+
+    What keeps its tools from working is not lost: `RecordedTools.broken` has it.
+    """
     try:
         async with agent_bridge(web_search=False, code_execution=False):
-            return await _outcome(harness.target, _task(given), given)
-    except (Exception, SystemExit) as exc:
-        if isinstance(exc, GtaError | LimitExceededError):
+            return await _outcome(function, _task(given), given)
+    except BaseException as exc:
+        if is_from_outside(exc):
             raise
-        where = "".join(traceback.format_exception(exc))[-SHOWN:]
-        return Outcome("", f"The agent failed: {type(exc).__name__}: {exc}", where)
+        return Outcome("", f"The agent failed: {_first_line(exc)}", _where(exc))
 
 
-async def _outcome(target: str, task: AgentTask, given: Assignment) -> Outcome:
-    made = load_function(target)(task)
+def is_from_outside(exc: BaseException) -> bool:
+    """Whether it ends the task from outside: a limit, or somebody who cancels it."""
+    current = asyncio.current_task()
+    cancelled = current is not None and current.cancelling() > 0
+    return isinstance(exc, LimitExceededError) or (
+        isinstance(exc, asyncio.CancelledError) and cancelled
+    )
+
+
+def _first_line(exc: BaseException) -> str:
+    return f"{type(exc).__name__}: {exc}"
+
+
+def _where(exc: BaseException) -> str:
+    return "".join(traceback.format_exception(exc))[-SHOWN:]
+
+
+async def _outcome(
+    function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
+) -> Outcome:
+    made = function(task)
     if isinstance(made, ChatAgent):
         attached, folder = given.task.attachments, task.folder
         resources = describe_resources((tool.name for tool in task.tools), attached, folder)
@@ -155,9 +177,9 @@ async def _outcome(target: str, task: AgentTask, given: Assignment) -> Outcome:
     answer = await made if inspect.isawaitable(made) else made
     bare = object.__repr__(answer)  # the address of an object, which is nobody's answer
     if isinstance(answer, StepAgent) or str(answer) == bare:
-        raise UsageError(
-            f"--mode end-to-end asks an agent for its answer: {target!r} must give a text, or an "
-            "object with `chat(query, memory, resources)`."
+        raise TypeError(
+            "--mode end-to-end asks an agent for its answer: it must give a text, or an object "
+            "with `chat(query, memory, resources)`."
         )
     return Outcome("" if answer is None else str(answer))
 
@@ -176,47 +198,64 @@ async def work_in_steps(
     """A step of the agent for every assistant turn of the reference, by its `next_step`."""
     asked = step_histories(entry)
     steps: list[PredictedStep] = []
-    limits = harness.limits
-    with (
-        apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
-        anyio.move_on_after(limits.seconds) as clock,
-    ):
-        async with agent_bridge(web_search=False, code_execution=False):
-            agent = _step_agent(harness, _step_task(entry, tools, folder))
-            resources = describe_resources((tool.name for tool in tools), entry.attachments, folder)
-            for history in asked:
-                told_so_far = write_history(history.turns, entry.attachments, folder)  # type: ignore[arg-type]
-                ask = partial(agent.next_step, told_so_far, resources, stop=history.last)
-                steps.append(make_portable(await _one_step(ask), folder))
-    blame_model()
-    if len(steps) < len(asked):
+    limits, function = harness.limits, load_function(harness.target)
+    async with blaming() as blame:
+        with (
+            apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
+            anyio.move_on_after(limits.seconds) as clock,
+        ):
+            async with agent_bridge(web_search=False, code_execution=False):
+                made = partial(_step_agent, function, _step_task(entry, tools, folder))
+                agent = await _guarded(made)
+                if isinstance(agent, MalformedStep):
+                    steps += [agent] * len(asked)
+                else:
+                    await _ask_steps(agent, entry, tools, folder, steps)
+        await blame.judge(Outcome(""))
+    if missing := len(asked) - len(steps):
         assert clock.cancelled_caught or bounds.limit_error is not None
         words = limits.words("timeout" if clock.cancelled_caught else "cost")
-        cut = MalformedStep(content="", reason=f"The agent was stopped: {words}.")
-        steps += [cut] * (len(asked) - len(steps))
+        steps += [MalformedStep(content="", reason=f"The agent was stopped: {words}.")] * missing
     return tuple(steps)
 
 
-def _step_agent(harness: Harness, task: AgentTask) -> StepAgent:
-    made = load_function(harness.target)(task)
+async def _ask_steps(
+    agent: StepAgent,
+    entry: AtomicTask,
+    tools: Sequence[ToolSpec],
+    folder: Path,
+    steps: list[PredictedStep],
+) -> None:
+    """Add the agent's step after every prefix of the reference."""
+    resources = describe_resources((tool.name for tool in tools), entry.attachments, folder)
+    for history in step_histories(entry):
+        told_so_far = write_history(history.turns, entry.attachments, folder)  # type: ignore[arg-type]
+        ask = partial(_read_step, agent, told_so_far, resources, last=history.last)
+        steps.append(make_portable(await _guarded(ask), folder))
+
+
+def _step_agent(function: Callable[[AgentTask], Any], task: AgentTask) -> StepAgent:
+    made = function(task)
     if not isinstance(made, StepAgent):
-        raise UsageError(
-            f"--mode step asks an agent for single steps: {harness.target!r} must give an object "
-            "with `next_step(history, resources, stop)`."
+        raise TypeError(
+            "--mode step asks an agent for single steps: it must give an object with "
+            "`next_step(history, resources, stop)`."
         )
     return made
 
 
-async def _one_step(ask: Callable[[], Any]) -> PredictedStep:
-    """The step that the agent gave; what is none, or an exception, is its own failure."""
+def _read_step(agent: StepAgent, history: Any, resources: Any, *, last: bool) -> PredictedStep:
+    return read_step(agent.next_step(history, resources, stop=last))
+
+
+async def _guarded(ask: Callable[[], Value]) -> Value | MalformedStep:
+    """What foreign code gives; what it raises is its own failure."""
     try:
-        return read_step(await asyncio.to_thread(ask))
-    except (Exception, SystemExit) as exc:
-        if isinstance(exc, GtaError | LimitExceededError):
+        return await asyncio.to_thread(ask)
+    except BaseException as exc:
+        if is_from_outside(exc):
             raise
-        where = "".join(traceback.format_exception(exc))[-SHOWN:]
-        reason = f"The agent failed: {type(exc).__name__}: {exc}"
-        return MalformedStep(content=where, reason=reason)
+        return MalformedStep(content=_where(exc), reason=f"The agent failed: {_first_line(exc)}")
 
 
 def _step_task(entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path) -> AgentTask:

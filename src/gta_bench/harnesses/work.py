@@ -16,7 +16,7 @@ from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS
 from gta_bench.harnesses.contract import Assignment, Outcome
-from gta_bench.harnesses.faults import blame_model, model_calls
+from gta_bench.harnesses.faults import blaming, model_calls
 from gta_bench.harnesses.sandbox import CellSandbox
 
 FINAL = "final.txt"
@@ -30,16 +30,16 @@ async def work_in_cell(harness: Harness, given: Assignment) -> Outcome:
     play, plan = (
         (command.play, command.plan) if harness.kind == "command" else (named.play, named.plan)
     )
-    async with Cell(plan(harness, given)) as cell:
-        sandbox().as_type(CellSandbox).cell = cell
-        ended = await _bounded(play, harness, given, cell)
-        await cell.end()
-        final = await anyio.to_thread.run_sync(_final, cell)
-        if cell.stop == "disk":
-            await anyio.to_thread.run_sync(_clear, given.workspace)
-    if cell.stop is None:
-        blame_model()
-    return Outcome(final or ended.answer, ended.problem, ended.printed)
+    async with blaming() as blame:
+        async with Cell(plan(harness, given)) as cell:
+            sandbox().as_type(CellSandbox).cell = cell
+            ended = await _bounded(play, harness, given, cell)
+            await cell.end()
+            final = await anyio.to_thread.run_sync(_final, cell)
+            if cell.stop == "disk":
+                await anyio.to_thread.run_sync(_clear, given.workspace)
+        outcome = Outcome(final or ended.answer, ended.problem, ended.printed)
+        return outcome if cell.stop is not None else await blame.judge(outcome)
 
 
 async def _bounded(play: Play, harness: Harness, given: Assignment, cell: Cell) -> Outcome:

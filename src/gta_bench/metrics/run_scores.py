@@ -62,6 +62,8 @@ def score_run(
         strict=pool_strict(mode, (unit.strict for unit in scored)),
         compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
         usage=total_usage([unit.usage for unit in units]),
+        attempts=count_attempts(units),
+        retried=sum((unit.attempts or 1) > 1 for unit in units),
         models=tuple(sorted({name for unit in units for name in unit.models})),
         tools=tool_uses([call for unit in units for call in unit.calls]),
         not_on_tape=tuple(
@@ -144,6 +146,12 @@ def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
 def count_stops(units: Sequence[AtomicUnit | WorkflowUnit]) -> dict[StopKind, int]:
     """How often replies of the model ended in each way that is not the ordinary one."""
     return sum_stops(Counter(unit.stops) for unit in units)
+
+
+def count_attempts(units: Sequence[AtomicUnit | WorkflowUnit]) -> int | None:
+    """The attempts of all units; None where those of one were not recorded."""
+    found = [unit.attempts for unit in units if unit.attempts is not None]
+    return sum(found) if found and len(found) == len(units) else None
 
 
 def total_usage(used: Sequence[Usage]) -> Usage:

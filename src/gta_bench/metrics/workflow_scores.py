@@ -11,6 +11,7 @@ from gta_bench.metrics.pooling import total
 from gta_bench.metrics.run_scores import (
     NOT_RUN,
     SCORING_VERSION,
+    count_attempts,
     count_stops,
     tool_uses,
     total_usage,
@@ -69,6 +70,8 @@ def score_workflow(
         tool_sr=TOOL_SR.value(tools),
         tools=tools,
         usage=total_usage([unit.usage for unit in units]),
+        attempts=count_attempts(units),
+        retried=sum((unit.attempts or 1) > 1 for unit in units),
         models=tuple(sorted({name for unit in units for name in unit.models})),
         stops=count_stops(units),
         judges=tuple(

@@ -10,7 +10,19 @@ from gta_bench.records.deliverables import Deliverable, Digest
 from gta_bench.records.run import DatasetName
 
 Board = Literal["atomic", "workflow", "workflow-30"]
-Status = Literal["published, not reproduced", "self-reported", "re-scored", "reproduced"]
+# How far a row was repeated by somebody else than its submitter: a check of a bundle shows that it
+# is consistent, and only a repetition that it is honest (docs/leaderboard.md).
+Tier = Literal["published", "self-reported", "re-judged", "reproduced"]
+Mark = Literal[
+    "imported",
+    "open network",
+    "unconfined",
+    "own tools",
+    "taped",
+    "scripted model",
+    "attempts unknown",
+    "retried",
+]
 EntryCheck = Literal["no-count", "other-count", "out-of-range", "arg-above-tool", "ans-acc-i-bound"]
 BundleCheck = Literal[
     "archive",
@@ -20,6 +32,8 @@ BundleCheck = Literal[
     "tasks",
     "scores",
     "entry",
+    "logs",
+    "attempts",
     "leaked-answer",
     "canary",
 ]
@@ -75,6 +89,8 @@ class Entry(Record):
 
     `scoring` and its version say by which rules the scores were made; published rows follow the
     published evaluator (`compat`). The digests are None for rows that have no run behind them.
+    `costs` are those of all `attempts` at all units. `marks` are ways in which the system did not
+    work under the same conditions as others.
     """
 
     format: Literal[1] = 1
@@ -90,8 +106,10 @@ class Entry(Record):
     scoring_version: int | None = None
     judge: str | None = None
     costs: Costs = Costs()
+    attempts: Annotated[int, Field(ge=0)] | None = None
+    marks: tuple[Mark, ...] = ()
     run_digest: str | None = None
-    status: Status
+    status: Tier
     source: str
     notes: tuple[str, ...] = ()
     scores: Mapping[MetricName, Score]

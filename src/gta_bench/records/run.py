@@ -197,6 +197,22 @@ class RunSpec(Record):
         return self.model_copy(update={"tasks": tasks, "epochs": max(self.epochs, other.epochs)})
 
 
+# Where a log keeps what its run was: `state_run`.
+STATEMENT: Final = "gta_run"
+
+
+def state_run(spec: RunSpec, dataset_digest: str) -> dict[str, Any]:
+    """What every log says of its run, so that `run.json` cannot say something else.
+
+    Tasks and epochs grow, judges and similarity can be replaced, and a tape that is recorded has
+    no digest yet.
+    """
+    said = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
+    if spec.tape is not None and spec.tape.mode == "record":
+        said["tape"]["digest"] = None
+    return {"dataset_digest": dataset_digest, **said}
+
+
 def compare_specs(one: RunSpec, two: RunSpec) -> Iterator[Difference]:
     """Every option in which the two differ, by its name; those of the system come last."""
     for name in RunSpec.model_fields:

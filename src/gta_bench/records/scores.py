@@ -148,10 +148,11 @@ class Measured(Record):
 class RunScores(Record):
     """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
 
-    `models` are the names by which the provider answered. `not_on_tape` has a line for every call
-    that a replayed tape had no reply to, with the nearest recorded call. `failures` has the first
-    cause of every step (end to end: of every task) that failed. `stops` counts the replies of the
-    model that did not end in the ordinary way, by how they ended.
+    `usage` is that of all `attempts`; `retried` units had more than one; None where attempts were
+    not recorded. `models` are the names by which the provider answered. `not_on_tape` has a line
+    for every call that a replayed tape had no reply to, with the nearest recorded call. `failures`
+    has the first cause of every step (end to end: of every task) that failed. `stops` counts the
+    replies of the model that did not end in the ordinary way, by how they ended.
     """
 
     scoring_version: int
@@ -163,6 +164,8 @@ class RunScores(Record):
     strict: StrictStepScores | StrictEndToEndScores
     compat: StepScores | EndToEndScores
     usage: Usage
+    attempts: int | None = None
+    retried: int = 0
     models: tuple[str, ...]
     tools: tuple[ToolUse, ...] = ()
     not_on_tape: tuple[str, ...] = ()

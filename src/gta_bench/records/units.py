@@ -41,6 +41,8 @@ class Unit(Record, Generic[TaskT]):
     deliverable is judged like any other. `strays` are names in the workspace that are no readable
     files. `upstream` is set for predictions that were imported from upstream's files. `digests`
     say what was asked and how it is scored; units that were read from a run always have them.
+    `attempts` is how often it was tried, and `usage` is what all attempts took; None where that
+    was not recorded.
     `stops` has an entry for every reply of the model, in this round, that did not end in the
     ordinary way.
     Only a task that imported results lack is not `delivered`: it fails, and no judge is asked.
@@ -60,6 +62,7 @@ class Unit(Record, Generic[TaskT]):
     models: tuple[str, ...] = ()
     digests: TaskDigests | None = None
     stops: tuple[StopKind, ...] = ()
+    attempts: int | None = None
 
     @property
     def answer(self) -> str:

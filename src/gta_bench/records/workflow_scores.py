@@ -95,8 +95,9 @@ class WorkflowScores(Record):
     """`scores.json` of a Workflow run: what was called, and a table for each judge.
 
     `n` of `n_units` units were run to their end; rankable only where that is all of them and the
-    judge gave all of them a root. `stops` counts the replies of the model that did not end in the
-    ordinary way, by how they ended.
+    judge gave all of them a root. `usage` is that of all `attempts`; `retried` units had more than
+    one; None where attempts were not recorded. `stops` counts the replies of the model
+    that did not end in the ordinary way, by how they ended.
     """
 
     scoring_version: int
@@ -108,6 +109,8 @@ class WorkflowScores(Record):
     tool_sr: float | None
     tools: tuple[ToolUse, ...]
     usage: Usage
+    attempts: int | None = None
+    retried: int = 0
     models: tuple[str, ...]
     stops: Mapping[StopKind, int] = {}
     judges: tuple[JudgeScores, ...]

@@ -40,7 +40,7 @@ def score_badges(scores: RunScores) -> tuple[str, ...]:
 
 def judge_badges(judge: str) -> tuple[str, ...]:
     """What a judge's number is not: one of a real model."""
-    return ("scripted judge",) if _is_scripted(judge) else ()
+    return ("scripted judge",) if is_scripted(judge) else ()
 
 
 def _task_badges(manifest: RunManifest) -> list[str]:
@@ -58,7 +58,7 @@ def _model_badges(manifest: RunManifest) -> list[str]:
     system = manifest.spec.system
     if system.agent in SCRIPTED_AGENTS:
         return [f"scripted agent ({system.agent})"]
-    return ["scripted model"] if _is_scripted(system.model) else []
+    return ["scripted model"] if is_scripted(system.model) else []
 
 
 def _wording_badges(manifest: RunManifest) -> list[str]:
@@ -69,5 +69,6 @@ def _wording_badges(manifest: RunManifest) -> list[str]:
     return ["published prompts" if published else "prompts in our own words"]
 
 
-def _is_scripted(model: str) -> bool:
+def is_scripted(model: str) -> bool:
+    """Whether its answers come from a script."""
     return model.partition("/")[0] in SCRIPTED

@@ -1,10 +1,12 @@
-"""Replies that did not end in the ordinary way: how many, why, and what helps."""
+"""Attempts and replies that did not end in the ordinary way: how many, why, and what helps."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gta_bench.errors import counted
+from gta_bench.records.scores import RunScores
 from gta_bench.records.units import StopKind, Usage
+from gta_bench.records.workflow_scores import WorkflowScores
 
 # From this share on it is not the model that refuses.
 FILTERED: Final = 0.9
@@ -28,6 +30,16 @@ HELP: Final[Mapping[StopKind, str]] = {
 def stop_counts(stops: Mapping[StopKind, int]) -> str:
     """`cut off 3, refused 1`."""
     return ", ".join(f"{kind} {count}" for kind, count in stops.items())
+
+
+def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
+    """A line where units were tried more than once."""
+    if scores.retried and scores.attempts is not None:
+        units = counted(scores.retried, "unit")
+        yield (
+            f"attempts: {scores.attempts} for {counted(scores.n_units, 'unit')}; {units} had more "
+            "than one, and usage is that of all."
+        )
 
 
 def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:

@@ -10,7 +10,7 @@ from gta_bench.records.run import Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
 from gta_bench.records.units import Usage
 from gta_bench.reports.badges import run_badges, score_badges
-from gta_bench.reports.stops import stop_remarks
+from gta_bench.reports.stops import attempt_remarks, stop_remarks
 from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]
@@ -136,6 +136,7 @@ def remarks(run: RunSummary) -> list[str]:
             f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
             f"rankable ({cause}); {completing(cause)}."
         )
+    said += attempt_remarks(scores)
     said += stop_remarks(scores.stops, scores.usage)
     if scores.missing:
         said.append(missing_remark(scores))
@@ -180,7 +181,7 @@ def _tape_remarks(run: RunSummary) -> list[str]:
         ]
     if missing := run.scores.not_on_tape:
         said.append(
-            f"{counted(len(missing), 'call')} had no recorded reply, and the agent was told so. "
+            f"{counted(len(missing), 'call')} had no recorded reply and failed. "
             f"The first: {missing[0]}"
         )
     return said

@@ -11,7 +11,7 @@ from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
-from gta_bench.reports.stops import stop_remarks
+from gta_bench.reports.stops import attempt_remarks, stop_remarks
 from gta_bench.reports.summary import completing, stated_remarks, system_name, usage_text
 from gta_bench.reports.tables import Table, dollars, shown
 
@@ -78,6 +78,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
         back = run.manifest.spec.feedback
         said.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")
     said += _missing(run)
+    said += attempt_remarks(scores)
     said += stop_remarks(scores.stops, scores.usage)
     said.append(
         f"a leaf succeeds from {scores.leaf_threshold:g}, a task from {scores.root_threshold:g}; "

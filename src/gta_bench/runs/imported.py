@@ -17,7 +17,7 @@ from inspect_ai.model import ModelOutput
 from shortuuid import uuid
 
 from gta_bench.records.digests import digest_known
-from gta_bench.records.run import RunManifest
+from gta_bench.records.run import STATEMENT, RunManifest, state_run
 from gta_bench.records.units import TaskT, Unit
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.log_layout import redact_logs
@@ -55,6 +55,7 @@ def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[E
             metadata={
                 "system": manifest.spec.system.model,
                 "imported_from": manifest.imported_from,
+                STATEMENT: state_run(manifest.spec, manifest.dataset_digest),
             },
         ),
         results=EvalResults(total_samples=len(samples), completed_samples=len(samples)),

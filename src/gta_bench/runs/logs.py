@@ -14,12 +14,15 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 
 from gta_bench.errors import was_stopped
+from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.attempts import Attempts
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
+from gta_bench.runs.attempts import read_attempts
 from gta_bench.runs.log_layout import (
     Key,
     ModelCall,
@@ -56,7 +59,8 @@ def read_units(
     else:
         known = _Tasks(AtomicTask, {})
     wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
-    found = dict(_newest(folder, lambda sample: _unit(sample, kind, known), wanted))
+    tried = read_attempts(folder.parent) or {}
+    found = dict(_newest(folder, lambda sample: _unit(sample, kind, known, tried), wanted))
     return ReadUnits(
         tuple(found[key] for key in wanted if key in found),
         tuple(key for key in wanted if key not in found),
@@ -127,13 +131,17 @@ def data_of_logs(folder: StorePath) -> str | None:
 
 
 class Said(NamedTuple):
-    """What a unit's system was told and what it said itself, in its own model calls."""
+    """What a unit's system was told and what it said itself, in its own model calls.
+
+    `models` are those that were asked, by the names under which they were.
+    """
 
     task: str
     epoch: int
     told: str
     by_tools: str
     said: str
+    models: tuple[str, ...] = ()
 
 
 def read_said(folder: StorePath) -> Iterator[Said]:
@@ -142,13 +150,21 @@ def read_said(folder: StorePath) -> Iterator[Said]:
         told: dict[str, None] = {}
         tools: dict[str, None] = {}
         said: dict[str, None] = {sample.output.completion: None}
-        events = (event for event in sample.events if isinstance(event, ModelEvent))
-        for event in (one for one in events if one.role is None):
+        events = [event for event in sample.events if isinstance(event, ModelEvent)]
+        own = [event for event in events if event.role is None]
+        for event in own:
             for message in event.input:
                 kept = {"tool": tools, "assistant": said}.get(message.role, told)
                 kept[message.text] = None
             said[event.output.completion] = None
-        yield Said(str(sample.id), sample.epoch, *("\n".join(one) for one in (told, tools, said)))
+        yield Said(
+            task=str(sample.id),
+            epoch=sample.epoch,
+            told="\n".join(told),
+            by_tools="\n".join(tools),
+            said="\n".join(said),
+            models=tuple(dict.fromkeys(event.model for event in own)),
+        )
 
 
 def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:
@@ -197,9 +213,12 @@ def _newest(
                     yield sample.key, read(sample)
 
 
-def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
+def _unit(
+    sample: StoredSample, kind: type[UnitT], tasks: "_Tasks", tried: Mapping[Key, Attempts]
+) -> UnitT:
     calls, data = sample.model_calls(), read_unit_data(sample.store.items())
     task = tasks.read(sample)
+    attempts: Attempts = tried.get(sample.key, Attempts())
     values: dict[str, Any] = {
         "task": task,
         "epoch": sample.epoch,
@@ -209,11 +228,12 @@ def _unit(sample: StoredSample, kind: type[UnitT], tasks: "_Tasks") -> UnitT:
         "delivered": data.delivered,
         "failure": sample.failure,
         "upstream": sample.metadata.get(UPSTREAM),
-        "usage": data.usage or _usage(sample, calls),
+        "usage": _usage_of_all(sample, calls, data, attempts),
         "calls": data.calls,
         "models": _models(calls),
         "digests": tasks.digests(task, data),
         "stops": data.stops,
+        "attempts": attempts.number or None,
     }
     if data.steps is not None and (sample.failure is None or kind is WorkflowUnit):
         values["trace"] = data.steps
@@ -266,7 +286,19 @@ def _models(calls: Sequence[ModelCall]) -> tuple[str, ...]:
     return tuple(sorted({call.output.model for call in calls if call.output.model}))
 
 
-def _usage(sample: StoredSample, calls: Sequence[ModelCall]) -> Usage:
+def _usage_of_all(
+    sample: StoredSample, calls: Sequence[ModelCall], data: UnitData, attempts: Attempts
+) -> Usage:
+    """What all attempts took; those without a result are recorded apart from the log."""
+    if sample.error is not None and attempts.number:
+        return total_usage(attempts.usage)
+    return total_usage([*attempts.usage, _usage(sample, calls, data)])
+
+
+def _usage(sample: StoredSample, calls: Sequence[ModelCall], data: UnitData) -> Usage:
+    """What the newest attempt took; a foreign system may have said so itself."""
+    if data.usage is not None:
+        return data.usage
     used = list(sample.model_usage.values())
     return Usage(
         model_calls=sum(call.error is None for call in calls),

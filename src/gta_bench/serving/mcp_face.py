@@ -2,7 +2,7 @@
 
 What an agent sees is the text of a result and small pictures. Files are resource links; their
 bytes are fetched by digest, over HTTP or as resources. Our own client finds the whole reply in
-`_meta`, which no model is shown.
+`_meta`. A system that is measured gets none: the reply names backends, tapes and controls.
 """
 
 import asyncio
@@ -47,10 +47,14 @@ BUSY_CODE = -32029
 class McpFace:
     """An MCP server whose workspace is the request's, or a fixed one for stdio."""
 
-    def __init__(self, caller: Caller, *, space: Space | None = None) -> None:
+    def __init__(self, caller: Caller, *, space: Space | None = None, blind: bool = False) -> None:
+        """With `blind` nothing is in `_meta`: whoever calls is measured."""
         self._caller = caller
         self._space = space
+        self._blind = blind
         self._tools = [_tool(spec) for spec in caller.specs.values()]
+        if blind:
+            self._tools = [tool.model_copy(update={"meta": None}) for tool in self._tools]
         schemas = {tool.name: tool.input_schema for tool in self._tools}
         self._server: Server[Any] = Server(
             "gta-bench",
@@ -109,8 +113,12 @@ class McpFace:
         except Busy as exc:
             raise MCPError(BUSY_CODE, str(exc)) from exc
         if isinstance(outcome, CallFailure):
-            return _failed(outcome)
-        return await asyncio.to_thread(_done, outcome, space) if outcome.files else _plain(outcome)
+            reply = _failed(outcome)
+        elif outcome.files:
+            reply = await asyncio.to_thread(_done, outcome, space)
+        else:
+            reply = _plain(outcome)
+        return reply.model_copy(update={"meta": None}) if self._blind else reply
 
     async def _resources(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -30,7 +30,7 @@ async def serve_unit(
     run = tokens.run(token)
     assert run is not None
     space = Space("unit", run, run.workspace_token("unit"), workspace)
-    face = McpFace(Caller(source, limits), space=space)
+    face = McpFace(Caller(source, limits), space=space, blind=True)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

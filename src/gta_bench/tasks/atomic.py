@@ -89,7 +89,7 @@ def use_tools(
                 images=images,
                 image_source=lambda attachment: host_file(dataset, attachment),
                 published=current_published(),
-                references={entry.id: entry.steps},
+                references={entry.id: entry.steps} if replays else {},
             )
         )
         return await work_on(

@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser,
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect, store_as
 
-from gta_bench.agents.catalog import DEFAULT_AGENT, load_agent
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.contract import Decide, DecidedStep, Decision, Images, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
@@ -67,7 +67,7 @@ def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path"
                 image_source=lambda attachment: host_file(dataset, attachment),
                 published=current_published(),
                 known_files=files,
-                references={entry.id: entry.steps},
+                references={entry.id: entry.steps} if agent in NEED_REFERENCES else {},
             )
         )
         decisions = await _decisions(decide, entry, offered_tools(dataset, entry, agent))

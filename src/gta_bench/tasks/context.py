@@ -111,7 +111,8 @@ class Material(NamedTuple):
 class RunContext:
     """Everything that an evaluation needs beside the arguments of its Inspect task.
 
-    `spec` is what the run measures. `artefacts` keeps deliverables for good. `earlier` is the run
+    `spec` is what the run measures, `run` its folder, where attempts are noted.
+    `artefacts` keeps deliverables for good. `earlier` is the run
     that this one is a later round of, with what goes back to the system. `harness` or `product` is
     the foreign system that is measured, if one is. `spending` bounds what a judge may cost.
     `limit_reached` names the limit of the run that is reached, so that no more units begin.
@@ -122,6 +123,7 @@ class RunContext:
     files: Path
     settings: Settings
     spec: RunSpec | None = None
+    run: StorePath | None = None
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: StorePath | None = None
     earlier: Earlier | None = None

@@ -1,9 +1,10 @@
 """What runs of both datasets share: what held, and the engine's evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
+from typing import Any
 
 from inspect_ai import Task, eval_set, task_with
 from inspect_ai._util.error import PrerequisiteError
@@ -14,6 +15,7 @@ from gta_bench.agents import prompts as agent_prompts
 from gta_bench.errors import RunError, WorkFailed
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.records.progress import ShardProgress
+from gta_bench.records.run import STATEMENT
 from gta_bench.runs.lock import locked
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import reaching
@@ -68,8 +70,9 @@ def evaluate(
     epochs: int,
     model: Model,
     listener: Listener | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> None:
-    """Run what the part's logs do not hold yet."""
+    """Run what the part's logs do not hold yet; the logs say what `stated` does."""
     with (
         # Another attempt of the same shard may be ending on another machine.
         locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
@@ -99,6 +102,7 @@ def evaluate(
                 continue_on_fail=True,
                 max_samples=context.settings.budget.max_connections,
                 ctl_server=False,
+                metadata=None if stated is None else {STATEMENT: dict(stated)},
                 score_display=False,
                 log_level="error",
             )

@@ -7,6 +7,7 @@ from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.calling import Work
+from gta_bench.agents.replies import clean_text
 from gta_bench.confine.workspace import Workspace
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
@@ -16,11 +17,11 @@ from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.steps import AnswerStep, MalformedStep
-from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.runs.samples import UnitStore
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
+from gta_bench.tasks.attempts import capped
 from gta_bench.tasks.context import artefact_store, current_harness
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
@@ -68,11 +69,13 @@ def deliver_by_harness(data: str) -> Solver:
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
             work = Work([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
+            # Before the harness works: it may take away what it was given.
+            unit.inputs = await asyncio.to_thread(input_files, entry, workspace, artefact_store())
             await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
-        await asyncio.to_thread(_keep_files, unit, entry, workspace, artefact_store())
+        await asyncio.to_thread(_keep_files, unit, workspace, artefact_store())
         return state
 
-    return sealed(dataset, solve)
+    return sealed(dataset, capped(dataset, solve))
 
 
 @solver
@@ -90,7 +93,7 @@ def answer_by_harness(data: str) -> Solver:
             await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
         return state
 
-    return sealed(dataset, solve)
+    return sealed(dataset, capped(dataset, solve))
 
 
 async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
@@ -102,14 +105,17 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
     if not work.calls:
         work.steps += outcome.steps
     if outcome.problem is not None:
-        work.steps.append(MalformedStep(content=outcome.printed, reason=outcome.problem))
+        printed, problem = clean_text(outcome.printed), clean_text(outcome.problem)
+        work.steps.append(MalformedStep(content=printed, reason=problem))
     if outcome.answer:
-        work.steps.append(AnswerStep(content=outcome.answer))
+        work.steps.append(AnswerStep(content=clean_text(outcome.answer)))
     unit.steps = work.trace
     unit.calls = tuple(work.calls)
     state.messages = shown_work(given.task.request, work.trace)
     if outcome.printed:
-        state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{outcome.printed}"))
+        state.messages.append(
+            ChatMessageAssistant(content=f"It printed:\n\n{clean_text(outcome.printed)}")
+        )
 
 
 async def _outcome(harness: Harness, given: Assignment) -> Outcome:
@@ -122,12 +128,9 @@ def _asks_model() -> bool:
     return str(get_model()) != NO_MODEL.name
 
 
-def _keep_files(
-    unit: UnitStore, entry: WorkflowTask, workspace: Workspace, store: ArtefactStore
-) -> None:
+def _keep_files(unit: UnitStore, workspace: Workspace, store: ArtefactStore) -> None:
     """Read when nothing of the harness runs any more, by the rules of finished results."""
     listing = list_files(workspace.root, OUTPUTS)
     kept = keep_files(store, listing.files)
     unit.deliverables = kept.deliverables
     unit.strays = tuple(one.name for one in (*listing.left_out, *kept.left_out))
-    unit.inputs = input_files(entry, workspace, store)

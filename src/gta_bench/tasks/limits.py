@@ -9,6 +9,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.errors import NOT_BEGUN, WorkFailed
 from gta_bench.records.progress import RunProgress
 from gta_bench.settings import BudgetSettings
+from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import current_context
 
 
@@ -59,7 +60,10 @@ def limit_check(
 
 @solver
 def within_limits() -> Solver:
-    """A unit that would begin too late does not begin, and the next command runs it."""
+    """A unit that would begin too late does not begin, and the next command runs it.
+
+    One that begins is noted.
+    """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         context = current_context()
@@ -67,6 +71,7 @@ def within_limits() -> Solver:
         reached = None if check is None else check()
         if reached is not None:
             raise WorkFailed(f"{reached}; {NOT_BEGUN}")
+        await note_begin(state)
         return state
 
     return solve

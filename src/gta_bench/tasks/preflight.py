@@ -30,10 +30,12 @@ from gta_bench.errors import (
     fault_words,
     raised_chain,
 )
+from gta_bench.harnesses.faults import REQUEST
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.attempts import ATTEMPTS, append_lines
 from gta_bench.runs.directory import (
     files_folder,
     find_run,
@@ -62,7 +64,6 @@ logger = logging.getLogger(__name__)
 SECONDS = 6.0
 LONGEST = 60.0
 PAUSE = 1.0
-REQUEST = "Reply with the word: ready"
 REPLY_TOKENS = 16
 SKIP = "skip this check with --no-preflight"
 # Providers whose models are scripts of this process.
@@ -402,4 +403,5 @@ def _adopt(trial: Path, out: StorePath) -> None:
         # What a harness left that is no file cannot be copied, and counts for nothing.
         with suppress(shutil.Error):
             shutil.copytree(files_folder(trial), files_folder(out), symlinks=True)
+    append_lines(out, (trial / ATTEMPTS).read_bytes())
     write_begun(kept, log_folder(out) / name)

@@ -16,6 +16,7 @@ from gta_bench.records.steps import AnswerStep, StepError
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tasks.atomic import shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
+from gta_bench.tasks.attempts import capped
 from gta_bench.tasks.context import artefact_store, current_product
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.sealed import sealed
@@ -79,7 +80,7 @@ def ask_product(data: str, name: DatasetName = "workflow") -> Solver:
         state.messages = shown_work(entry.request, trace)
         return state
 
-    return sealed(dataset, solve)
+    return sealed(dataset, capped(dataset, solve, blames_itself=True))
 
 
 def product_system(product: Product) -> System:

@@ -15,6 +15,7 @@ from gta_bench.records.progress import ShardProgress, count_causes, short_cause,
 from gta_bench.records.units import StopKind
 from gta_bench.runs.logs import models_cost
 from gta_bench.runs.samples import read_unit_data
+from gta_bench.tasks.attempts import note_end
 from gta_bench.tasks.context import UNSCORED, Ended, current_context
 
 Key = tuple[str, int]
@@ -91,8 +92,9 @@ class SampleProgress(Hooks):
             context.watcher.began()
 
     async def on_sample_end(self, data: SampleEnd) -> None:
-        """Tell the run's watcher."""
+        """Tell the run's watcher, and note the attempt."""
         context, sample = current_context(), data.sample
+        await note_end(sample)
         if context is not None and context.watcher is not None:
             key = (str(sample.id), sample.epoch)
             context.watcher.ended(key, _cost(sample), _ended(sample))

@@ -6,6 +6,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.harnesses.in_process import work_in_steps
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
+from gta_bench.tasks.attempts import capped
 from gta_bench.tasks.context import current_harness
 from gta_bench.tasks.scorers import atomic_steps
 from gta_bench.tasks.sealed import sealed
@@ -38,4 +39,4 @@ def decide_by_harness(data: str) -> Solver:
         state.messages = shown_work(entry.request, unit.steps)
         return state
 
-    return sealed(dataset, solve)
+    return sealed(dataset, capped(dataset, solve))

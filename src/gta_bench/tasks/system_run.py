@@ -36,10 +36,11 @@ from gta_bench.records.run import (
     RunManifest,
     RunSpec,
     System,
+    state_run,
 )
 from gta_bench.redaction import protect
 from gta_bench.runs.artefacts import ARTEFACTS
-from gta_bench.runs.directory import log_folder, open_run
+from gta_bench.runs.directory import log_folder, open_run, read_manifest
 from gta_bench.runs.logs import data_of_logs
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
@@ -203,8 +204,17 @@ def _evaluate(
     _forget_dataset(spec)
     task = _task(spec, str(resources.data), resources)
     asked = model or open_model(resources.model, resources.settings.budget)
+    stated = state_run(spec, read_manifest(out).dataset_digest)
     with _context(spec, resources, out, earlier) as context:
-        evaluate(task, part, context, epochs=spec.epochs, model=asked, listener=listener)
+        evaluate(
+            task,
+            part,
+            context,
+            epochs=spec.epochs,
+            model=asked,
+            listener=listener,
+            stated=stated,
+        )
 
 
 def _forget_dataset(spec: RunSpec) -> None:
@@ -230,6 +240,7 @@ def _context(
             files=files,
             settings=resources.settings,
             spec=spec,
+            run=out,
             tooling=tooling,
             artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
             earlier=earlier,

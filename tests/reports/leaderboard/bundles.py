@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from inspect_ai.model import ChatMessage, ContentText, Model, ModelOutput, ModelUsage, get_model
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
+from gta_bench.demo.script_judge import LEAF
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.leaderboard import BundleManifest
@@ -32,17 +34,19 @@ from gta_bench.similarity.scoring import scored
 from tests.builders import checkpoint, workflow_task, write_workflow
 
 SIMILARITY = "exact-or-half"
+JUDGE = "mockllm/judge"
 LEAVES = [9] * 100 + [8] * 32  # 1,156 leaves, as GTA-Workflow has
 
 
 def manifest(dataset: Dataset, name: str, mode: RunMode, **changes: Any) -> RunManifest:
     return RunManifest.model_validate(
         {
-            "created": datetime(2026, 11, 15, tzinfo=UTC),
+            "created": datetime.now(UTC),
             "dataset": name,
             "dataset_digest": dataset_digest(dataset),
             "mode": mode,
-            "system": System(model="none/none", agent="gold"),
+            "system": System(model="openai/some-model", agent="toolcalling"),
+            "imported_from": "elsewhere",
             "tasks": tuple(dataset.tasks),
             "similarity": SIMILARITY,
             **changes,
@@ -104,6 +108,23 @@ def workflow_run(data: Path, run: Path) -> Path:
     )
     score_workflow_run(run, Settings())
     return run
+
+
+def scripted_judge(score: Callable[[str, str], float]) -> Model:
+    """A judge whose score follows from what it is shown and from the leaf."""
+
+    def reply(messages: list[ChatMessage], *_: object) -> ModelOutput:
+        content = messages[-1].content
+        assert not isinstance(content, str)
+        parts = [part.text for part in content if isinstance(part, ContentText)]
+        leaf = LEAF.findall(parts[-1])[-1]
+        value = score("\n".join(parts), leaf.rpartition("~")[0])
+        said = {"leaf": leaf, "used": [], "reason": "Because.", "score": value}
+        output = ModelOutput.from_content(JUDGE, json.dumps(said))
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model(JUDGE, custom_outputs=reply, memoize=False)
 
 
 def changed(

@@ -28,7 +28,12 @@ def unit(tmp_path: Path, answer: Any, **changes: Any) -> AtomicUnit:
 
 def checks(one: Any, **changes: str) -> list[str]:
     texts = {"told": "", "by_tools": "", "said": "", **changes}
-    return [found.check for found in unit_findings(one, Said("0", 1, **texts))]
+    return [
+        found.check
+        for found in unit_findings(
+            one, Said("0", 1, texts["told"], texts["by_tools"], texts["said"])
+        )
+    ]
 
 
 ANSWERS = [

@@ -1,15 +1,16 @@
 """Bundles: a zip with an entry, the runs behind it, and a signature over all of it.
 
 entry.json  signature.json  bundle.json
-runs/1/run.json  scores.json  verdicts.jsonl  logs/….json      one folder a run
+runs/1/run.json  scores.json  verdicts.jsonl  attempts.jsonl  logs/….json      one folder a run
 """
 
 import hashlib
 import re
+import struct
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
@@ -25,7 +26,8 @@ from gta_bench.records.leaderboard import (
     Signature,
 )
 from gta_bench.records.run import RunManifest
-from gta_bench.reports.leaderboard.signing import holds, sign
+from gta_bench.reports.leaderboard.signing import has_small_order, holds, sign
+from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import LOGS, MANIFEST, SCORES, log_folder
 from gta_bench.runs.logs import copy_logs
 from gta_bench.runs.verdicts import VERDICTS
@@ -35,10 +37,14 @@ BUNDLE: Final = "bundle.json"
 SIGNATURE: Final = "signature.json"
 NAME: Final = re.compile(
     r"entry\.json|bundle\.json|signature\.json"
-    r"|runs/[1-9]/(run\.json|scores\.json|verdicts\.jsonl|logs/[A-Za-z0-9][A-Za-z0-9._+-]*\.json)"
+    r"|runs/[1-9]/(run\.json|scores\.json|(verdicts|attempts)\.jsonl"
+    r"|logs/[A-Za-z0-9][A-Za-z0-9._+-]*\.json)"
 )
 # Logs are text and shrink well; more than this is no run of 361 tasks.
 LIMITS: Final = ArchiveLimits(members=500, total_bytes=1024 * MIB, depth=0)
+# Signature, four counts, length and start of the list, length of the comment.
+END: Final = struct.Struct("<4s4H2IH")
+END_MARK: Final = b"PK\x05\x06"
 # One moment for all members, so that the same runs give the same archive.
 MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -66,7 +72,7 @@ def gather(runs: Sequence[Path], folder: Path) -> None:
     for number, run in enumerate(runs, start=1):
         own = folder / "runs" / str(number)
         (own / LOGS).mkdir(parents=True)
-        for name in (MANIFEST, SCORES, VERDICTS):
+        for name in (MANIFEST, SCORES, VERDICTS, ATTEMPTS):
             if (run / name).is_file():
                 (own / name).write_bytes((run / name).read_bytes())
         copy_logs(log_folder(run), log_folder(own))
@@ -121,6 +127,8 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
     try:
         signed = (folder / BUNDLE).read_bytes()
         signature = Signature.model_validate_json((folder / SIGNATURE).read_bytes())
+        if has_small_order(signature):
+            raise Refused("signature", "the key is of small order: anybody can sign with it")
         if not holds(signed, signature):
             raise Refused("signature", f"the signature is not that of {BUNDLE}: it was changed")
         manifest = BundleManifest.model_validate_json(signed)
@@ -139,6 +147,7 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
 def _unpack(file: Path, folder: Path) -> None:
     try:
         with file.open("rb") as stream:
+            _check_end(stream)
             check_archive(stream, limits=LIMITS)
     except ToolError as exc:
         raise Refused("archive", str(exc).rstrip(".")) from exc
@@ -152,6 +161,25 @@ def _unpack(file: Path, folder: Path) -> None:
                 target.write_bytes(archive.read(name))
             except zipfile.BadZipFile as exc:
                 raise Refused("archive", f"{name!r} is broken") from exc
+
+
+def _check_end(stream: BinaryIO) -> None:
+    """Refuse an archive in which readers may find different lists of files.
+
+    Its end record is its last bytes, without a comment, in which a second one could hide, and the
+    list lies right before it.
+    """
+    size = stream.seek(0, 2)
+    stream.seek(max(0, size - END.size))
+    end = stream.read(END.size)
+    if len(end) < END.size:
+        raise Refused("archive", "it is no zip archive")
+    mark, *_, length, start, comment = END.unpack(end)
+    if mark != END_MARK or comment != 0:
+        raise Refused("archive", "it does not end with its list of files")
+    if start + length != size - END.size:
+        raise Refused("archive", "something lies before, after or between its parts")
+    stream.seek(0)
 
 
 def _compare(found: Sequence[BundleFile], manifest: BundleManifest) -> None:

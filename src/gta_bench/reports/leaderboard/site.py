@@ -148,6 +148,9 @@ def _shown(row: Row) -> dict[str, object]:
         scores.append(["Cost", f"${costs.usd:.2f}", ""])
     if costs.minutes is not None:
         scores.append(["Time", f"{costs.minutes:.1f} min", ""])
+    if row.entry.attempts is not None:
+        scores.append(["Attempts", str(row.entry.attempts), ""])
+    scores.append(["Tier", ", ".join([row.entry.status, *row.entry.marks]), ""])
     return {
         "id": row.entry.id,
         "system": row.entry.system,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, get_args
 
 from gta_bench.errors import UsageError, counted
 from gta_bench.metrics.counts import add_counts
@@ -18,11 +18,11 @@ from gta_bench.metrics.table import (
 from gta_bench.metrics.table import label as label_of
 from gta_bench.records.cost import paid_cost, sum_costs
 from gta_bench.records.floor import Floors
-from gta_bench.records.leaderboard import Board, Costs, Entry, MetricName, Score
-from gta_bench.records.run import RunManifest
+from gta_bench.records.leaderboard import Board, Costs, Entry, Mark, MetricName, Score
+from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
-from gta_bench.reports.badges import RELEASED_TASKS
+from gta_bench.reports.badges import RELEASED_TASKS, SCRIPTED_AGENTS, is_scripted
 from gta_bench.reports.leaderboard.tables import BOARD_METRICS, BOARDS
 from gta_bench.reports.summary import RunSummary, remarks, system_name
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -32,6 +32,8 @@ SIZES: Final[Mapping[Board, int]] = {
     "atomic": RELEASED_TASKS["atomic"],
     "workflow": RELEASED_TASKS["workflow"],
 }
+# The model of systems that ask none, such as those of `gta judge floor`.
+NO_MODEL: Final = "none/none"
 SOURCE: Final = "submitted bundle"
 Counts = TypeVar("Counts")
 
@@ -42,7 +44,6 @@ class ScoredRun(NamedTuple):
     name: str
     manifest: RunManifest
     scores: RunScores | WorkflowScores
-    floors: Floors = Floors()
 
 
 class Label(NamedTuple):
@@ -89,6 +90,8 @@ def entry_of(
         scoring_version=runs[0].scores.scoring_version,
         judge=None if chosen is None else chosen.judge,
         costs=_costs(runs),
+        attempts=_attempts(runs),
+        marks=_marks(runs),
         run_digest=run_digest,
         status="self-reported",
         source=SOURCE,
@@ -119,6 +122,17 @@ def _check_run(run: ScoredRun, board: Board) -> None:
         )
     if manifest.spec.epochs != 1:
         raise UsageError(f"{run.name} has {manifest.spec.epochs} epochs; an entry is one of them.")
+    system = manifest.spec.system
+    if system.agent in SCRIPTED_AGENTS or (system.model == NO_MODEL and system.harness is None):
+        raise UsageError(
+            f"{run.name} is a run of {system.agent!r}, which proves an installation "
+            "and measures no system."
+        )
+    if manifest.spec.feedback is not None:
+        raise UsageError(
+            f"{run.name} is round {manifest.spec.feedback.round} of feedback: its system was told "
+            "what to fix. Submit the first round."
+        )
     if manifest.edited_from is not None:
         raise UsageError(f"{run.name} was judged by edited requirements, not by the dataset's own.")
     if manifest.spec.controls:
@@ -188,12 +202,48 @@ def _costs(runs: Sequence[ScoredRun]) -> Costs:
     )
 
 
+def _attempts(runs: Sequence[ScoredRun]) -> int | None:
+    found = [run.scores.attempts for run in runs]
+    return None if None in found else sum(number for number in found if number is not None)
+
+
+def _marks(runs: Sequence[ScoredRun]) -> tuple[Mark, ...]:
+    """The marks of all runs, in the order of their list."""
+    found = {mark for run in runs for mark, holds in _held(run).items() if holds}
+    return tuple(mark for mark in get_args(Mark) if mark in found)
+
+
+def _held(run: ScoredRun) -> dict[Mark, bool]:
+    spec, imported = run.manifest.spec, run.manifest.imported_from is not None
+    system, limits = spec.system, spec.limits
+    in_process = ":" in system.agent or (
+        system.agent == "harness" and limits is not None and limits.memory_bytes is None
+    )
+    return {
+        "imported": imported,
+        "open network": spec.network == "open",
+        "unconfined": in_process and not imported,
+        "own tools": spec.tools == OWN_TOOLS,
+        "taped": spec.tape is not None,
+        "scripted model": is_scripted(system.model),
+        "attempts unknown": run.scores.attempts is None and not imported,
+        "retried": run.scores.retried > 0,
+    }
+
+
 def _notes(run: ScoredRun) -> list[str]:
-    """What one must know of the run; its first remark says what the entry says already."""
+    """What one must know of the run, all of it computed: notes that a run has are anybody's.
+
+    The first remark says what the entry says already.
+    """
+    bare = run.manifest.model_copy(update={"notes": ()})
     if isinstance(run.scores, WorkflowScores):
-        said = workflow_remarks(WorkflowSummary(run.name, run.manifest, run.scores, run.floors))
+        said = workflow_remarks(WorkflowSummary("run", bare, run.scores, Floors()))
     else:
-        said = remarks(RunSummary(run.name, run.manifest, run.scores))
+        said = remarks(RunSummary("run", bare, run.scores))
+    limits = run.manifest.spec.limits
+    if limits is not None:
+        said.append(f"The system had {limits.seconds:g} s for each task.")
     return [one.rstrip(".") for one in said[1:]]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import GtaError, UsageError
 from gta_bench.metrics.run_scores import score_run
@@ -17,6 +17,7 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.leaderboard.bundle import OpenBundle, Refused, open_bundle
 from gta_bench.reports.leaderboard.leaks import unit_findings
+from gta_bench.reports.leaderboard.log_checks import attempt_findings, log_findings
 from gta_bench.reports.leaderboard.signing import fingerprint
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.runs.directory import (
@@ -88,7 +89,10 @@ def _findings(
         yield from _task_findings(one, dataset)
     yield from _score_findings(bundle, again)
     for run, one in zip(bundle.runs, again, strict=True):
-        said = {(told.task, told.epoch): told for told in read_said(log_folder(run))}
+        spoken = list(read_said(log_folder(run)))
+        yield from log_findings(run, one.run.manifest, one.units, spoken)
+        yield from attempt_findings(run, one.run.manifest, one.units)
+        said = {(told.task, told.epoch): told for told in spoken}
         for unit in one.units:
             yield from unit_findings(unit, said.get((unit.task.id, unit.epoch)))
 
@@ -130,9 +134,15 @@ def _task_findings(one: _Again, dataset: Dataset) -> Iterator[BundleFinding]:
             check="tasks", message=f"task {missing[0]} is not both in the run and in the dataset"
         )
     for unit in one.units:
-        if unit.task.id in dataset.tasks and unit.task != dataset.tasks[unit.task.id]:
+        if unit.task.id not in dataset.tasks:
+            continue
+        if unit.task != dataset.tasks[unit.task.id]:
             yield BundleFinding(
                 check="tasks", message=f"task {unit.task.id} is not what the dataset has"
+            )
+        elif unit.digests is None or not unit.digests.agrees(task_digests(dataset, unit.task.id)):
+            yield BundleFinding(
+                check="tasks", message=f"task {unit.task.id} was run with other files or tools"
             )
 
 
@@ -156,8 +166,7 @@ def _score_findings(bundle: OpenBundle, again: Sequence[_Again]) -> Iterator[Bun
                 f"{true.value:.2f} by the logs",
             )
     # Numbers of an earlier scoring version hold where the present one gives the same.
-    own = {"scores", "notes", "id", "release", "scoring_version"}
-    for field in sorted(Entry.model_fields.keys() - own):
+    for field in sorted(Entry.model_fields.keys() - {"scores", "scoring_version"}):
         if getattr(entry, field) != getattr(rebuilt, field):
             yield BundleFinding(
                 check="entry", message=f"`{field}` of the entry is not what the runs say"

@@ -1,0 +1,70 @@
+"""How often a unit was tried: a line when an attempt begins, and one when it ends."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from pydantic import AwareDatetime
+
+from gta_bench.records.base import Record
+from gta_bench.records.units import Usage
+
+Key = tuple[str, int]
+End = Literal["finished", "failed", "ours", "stopped"]
+
+
+class AttemptLine(Record):
+    """A line of `attempts.jsonl`: an attempt that began, or with `end` how it ended.
+
+    `failed`: without a result, and the system may have caused it. `ours`: it could not have.
+    `stopped`: interrupted, or not begun for a limit of the run. One that has no end was killed with
+    its process. `usage` is that of an attempt without a result; the log has that of others.
+
+    >>> from datetime import UTC, datetime
+    >>> AttemptLine(task="0", epoch=1, attempt="a", when=datetime(2026, 11, 16, tzinfo=UTC)).end
+    """
+
+    task: str
+    epoch: int
+    attempt: str
+    when: AwareDatetime
+    end: End | None = None
+    cause: str = ""
+    usage: Usage = Usage()
+
+
+class Attempts(NamedTuple):
+    """The attempts of one unit.
+
+    `counted` are those that the cap counts, `usage` is what each without a result took, and
+    `cause` why the last one that counts had none.
+    """
+
+    number: int = 0
+    counted: int = 0
+    finished: int = 0
+    cause: str = ""
+    usage: tuple[Usage, ...] = ()
+
+
+def count_attempts(lines: Iterable[AttemptLine]) -> dict[Key, Attempts]:
+    """The attempts of every unit.
+
+    An attempt that was interrupted before its model answered is none.
+    """
+    newest: dict[Key, dict[str, AttemptLine]] = {}
+    for line in lines:
+        newest.setdefault((line.task, line.epoch), {})[line.attempt] = line
+    return {key: _counted(list(own.values())) for key, own in newest.items()}
+
+
+def _counted(lines: list[AttemptLine]) -> Attempts:
+    open_ends = [line for line in lines if line.end in (None, "failed")]
+    began = [line for line in lines if line.end != "stopped" or line.usage.model_calls]
+    causes = [line.cause for line in open_ends if line.cause]
+    return Attempts(
+        number=len(began),
+        counted=len(open_ends),
+        finished=sum(line.end == "finished" for line in lines),
+        cause=causes[-1] if causes else "its process was killed",
+        usage=tuple(line.usage for line in lines if line.end != "finished"),
+    )

@@ -1,0 +1,162 @@
+"""`gta leaderboard verify`: a part of a bundle repeated by somebody else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+
+import gta_bench
+from gta_bench.cli.bundles import make_bundle
+from gta_bench.cli.verifying import Wanted, verify_bundle
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import UsageError
+from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.reports.leaderboard import submission
+from gta_bench.reports.leaderboard.submission import Label
+from gta_bench.runs.directory import open_run
+from gta_bench.runs.imported import write_imported
+from gta_bench.runs.verdicts import append_verdicts
+from gta_bench.runs.workflow_scoring import score_workflow_run
+from gta_bench.settings import Settings
+from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
+from tests.cli.test_run import gta
+from tests.reports.leaderboard.bundles import JUDGE, SIMILARITY, manifest, scripted_judge
+
+TASKS, LEAVES, ATOMIC = 24, 9, 36
+# How often the judge passes a leaf, and how often it says the other thing when asked again.
+PASSES, WAVERS = 0.4, 0.05
+SETTINGS = Settings.model_validate({"scoring": {"similarity": SIMILARITY}})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_boards() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submission, "SIZES", {"atomic": ATOMIC, "workflow": TASKS})
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("verifying")
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> Path:
+    tasks = {
+        str(number): workflow_task(
+            dialogs=[{"role": "user", "content": f"Write report {number}."}],
+            sub_tasks=[checkpoint(f"cp{number}-{leaf}") for leaf in range(LEAVES)],
+        )
+        for number in range(TASKS)
+    }
+    return write_workflow(folder / "data", tasks)
+
+
+def judged(leaf: str, asked: int) -> float:
+    """What the judge says of a leaf the first, second, … time."""
+    truth = Random(f"truth {leaf}").random() < PASSES
+    wavers = Random(f"{leaf} {asked}").random() < WAVERS
+    return 9.0 if truth != wavers else 3.0
+
+
+def bundle(folder: Path, data: Path, name: str, *, raised: float = 0.0) -> Path:
+    """A run whose verdicts are the judge's, but for the share that somebody turned into passes."""
+    run, dataset = folder / name, load_workflow(data)
+    answer = (AnswerStep(content="Done."),)
+    units = [WorkflowUnit(task=task, trace=answer) for task in dataset.tasks.values()]
+    write_imported(run, open_run(run, manifest(dataset, "workflow", "workflow")), units)
+    rows = []
+    for unit in units:
+        for leaf in unit.task.leaves():
+            value = judged(leaf.id, 1)
+            if Random(f"raise {leaf.id}").random() < raised / (1 - PASSES):
+                value = 9.0
+            key = VerdictKey(task=unit.task.id, leaf=leaf.id, judge=JUDGE)
+            rows.append(VerdictRow(key=key, verdict=Scored(value=value, reason="so")))
+    append_verdicts(run, rows)
+    score_workflow_run(run, SETTINGS)
+    out = folder / f"{name}.zip"
+    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS)
+    return out
+
+
+def rejudged(file: Path, data: Path, **changes: Any) -> Any:
+    judge = scripted_judge(lambda shown, leaf: judged(leaf, 2))
+    wanted = Wanted(rejudge=TASKS * LEAVES, data=str(data), judge_model=judge, **changes)
+    return verify_bundle(file, wanted, SETTINGS, seed="drawn later")
+
+
+def test_an_honest_bundle_is_rejudged(folder: Path, data: Path) -> None:
+    entry, found = rejudged(bundle(folder, data, "honest"), data)
+    (one,) = found.repetitions
+    assert (one.test.n, one.test.tasks) == (TASKS * LEAVES, TASKS)
+    assert 0.85 < one.test.agreement < 1
+    assert one.test.power > 0.8
+    assert (found.tier, entry.status) == ("re-judged", "re-judged")
+    assert not found.disagrees
+
+
+def test_a_bundle_with_ten_percent_better_verdicts_is_found(folder: Path, data: Path) -> None:
+    entry, found = rejudged(bundle(folder, data, "better", raised=0.1), data)
+    (one,) = found.repetitions
+    assert one.test.better > one.test.worse + 10
+    assert one.test.p_value < 0.05
+    assert found.disagrees
+    assert (found.tier, entry.status) == ("self-reported", "self-reported")
+
+
+def test_the_seed_is_drawn_when_verifying(folder: Path, data: Path) -> None:
+    file = folder / "honest.zip"
+    judge = scripted_judge(lambda shown, leaf: judged(leaf, 2))
+    wanted = Wanted(rejudge=2 * LEAVES, data=str(data), judge_model=judge)
+    first, second = (verify_bundle(file, wanted, SETTINGS)[1] for _ in range(2))
+    assert first.seed != second.seed
+    assert len(first.repetitions[0].drawn) == 2
+    assert first.tier == "self-reported", "eighteen leaves show nothing"
+    assert not first.repetitions[0].test.supports
+
+
+def answering(text: str) -> Model:
+    def reply(*_: Any) -> ModelOutput:
+        output = ModelOutput.from_content("mockllm/model", text)
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model("mockllm/model", custom_outputs=reply, memoize=False)
+
+
+def test_tasks_are_run_again(folder: Path) -> None:
+    data = write_atomic(folder / "atomic", {str(n): atomic_task() for n in range(ATOMIC)})
+    run, out = folder / "atomic-run", folder / "atomic.zip"
+    gta_bench.run("atomic", run, model=answering("7"), data=data, settings=SETTINGS)
+    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS)
+    wanted = Wanted(rerun=ATOMIC, data=str(data), model=answering("7"))
+    entry, found = verify_bundle(out, wanted, SETTINGS)
+    assert found.repetitions[0].test.agreement == 1
+    assert entry.status == "reproduced"
+    worse = Wanted(rerun=ATOMIC, data=str(data), model=answering("None of it"))
+    entry, found = verify_bundle(out, worse, SETTINGS)
+    assert found.disagrees
+    assert entry.status == "self-reported"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Name what to repeat"),
+        (["--rejudge", "9"], "Name the model of the entry's judge by --judge"),
+        (["--rejudge", "9", "--judge", "mockllm/other"], "The entry's judge is 'mockllm/judge'"),
+        (["--rerun", "2"], "Name the model of the entry's judge by --judge"),
+    ],
+)
+def test_what_cannot_be_repeated_is_named(
+    folder: Path, data: Path, options: list[str], said: str
+) -> None:
+    result = gta("leaderboard", "verify", folder / "honest.zip", "--data", data, *options)
+    assert isinstance(result.exception, UsageError)
+    assert said in str(result.exception)

@@ -1,0 +1,148 @@
+"""A bad attempt cannot be drawn again, and every attempt is counted."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.faults import REQUEST
+from gta_bench.metrics.run_scores import total_usage
+from gta_bench.records.attempts import AttemptLine, Attempts
+from gta_bench.records.steps import MalformedStep
+from gta_bench.records.units import Usage, WorkflowUnit
+from gta_bench.runs.attempts import ATTEMPTS, append_attempts, read_attempts
+from gta_bench.runs.workflow_scoring import score_workflow_run
+from gta_bench.settings import Settings
+from tests.builders import workflow_task, write_workflow
+from tests.harnesses.redrawing import DOWN, LATER, REFUSED, WAYS
+from tests.harnesses.scripted import NAME, run_workflow
+
+HARNESS = Harness(kind="bridged", target="tests.harnesses.redrawing:redraw", network="open")
+# Ways whose cause no system can be proven to have made: they are run again, so many times.
+AGAIN = {"later", "closed"}
+
+
+class Refusal(Exception):
+    """What the client of a provider raises, which has the status."""
+
+    def __init__(self, status: int) -> None:
+        self.status_code = status
+        super().__init__(f"Error code: {status}")
+
+
+def model() -> Model:
+    """A provider that fails at some words; once its account is closed, at all."""
+    closed = False
+
+    def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+        nonlocal closed
+        said = messages[-1].text
+        if closed and said == REQUEST:
+            closed = False  # for this task only
+            raise Refusal(403)
+        closed = said == DOWN
+        failing = {REFUSED: 400, LATER: 503, DOWN: 403}
+        if said in failing:
+            raise Refusal(failing[said])
+        output = ModelOutput.from_content(NAME, "Bad work.")
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def data(folder: Path, names: list[str]) -> Path:
+    return write_workflow(folder, {name: workflow_task() for name in names})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("attempts")
+
+
+@pytest.fixture(scope="module")
+def units(folder: Path) -> dict[str, WorkflowUnit]:
+    """One command over all ways, one task after another."""
+    names = ["honest", *(name for name in WAYS if name not in AGAIN)]
+    found = run_workflow(HARNESS, model(), data(folder / "data", names), ":", folder / "run")
+    return {unit.task.id: unit for unit in found}
+
+
+@pytest.mark.parametrize("way", sorted({*WAYS} - AGAIN))
+def test_a_bad_attempt_is_the_systems_own_and_not_drawn_again(
+    units: dict[str, WorkflowUnit], way: str
+) -> None:
+    """With a request that was refused, the unit had no score and the next command drew again."""
+    unit = units[way]
+    assert unit.failure is None
+    assert unit.attempts == 1
+    assert unit.usage.model_calls >= 1
+    if way == "refused":
+        assert isinstance(unit.trace[-1], MalformedStep)
+
+
+def test_an_honest_system_has_one_attempt(units: dict[str, WorkflowUnit], folder: Path) -> None:
+    assert (units["honest"].answer, units["honest"].attempts) == ("An honest answer.", 1)
+    scores = score_workflow_run(folder / "run", Settings())
+    assert (scores.attempts, scores.retried, scores.n) == (len(units), 0, len(units))
+
+
+def test_what_a_system_may_have_caused_is_run_again_so_often_and_then_fails(
+    folder: Path,
+) -> None:
+    """One command tries a failed unit twice; the cap of three is reached in the second."""
+    out, names = folder / "again", ["later", "closed"]
+    source, asked = data(folder / "again-data", names), model()
+    (first, closed) = run_workflow(HARNESS, asked, source, ":", out)
+    assert first.failure is not None and closed.failure is not None
+    before = (first.attempts or 0, closed.attempts or 0)
+    assert before == (2, 2)
+    (later, still) = run_workflow(HARNESS, asked, source, ":", out)
+    assert later.failure is None
+    assert later.attempts == 3
+    assert not later.delivered
+    (step,) = later.trace
+    assert isinstance(step, MalformedStep)
+    assert step.reason.startswith("No result in 3 attempts; the last one: ")
+    # Nobody is blamed for an account that is closed, and the cap does not count it.
+    assert still.failure is not None
+    assert still.attempts == 4
+    tried = read_attempts(out)
+    assert tried is not None and tried["closed", 1].counted == 0
+    scores = score_workflow_run(out, Settings())
+    assert (scores.attempts, scores.retried, scores.n) == (7, 2, 1)
+    assert later.usage.model_calls == 3 * first.usage.model_calls / 2
+    assert scores.usage == total_usage([later.usage, still.usage])
+
+
+def test_a_system_that_kills_its_process_has_only_so_many_attempts(folder: Path) -> None:
+    out, source = folder / "killed", data(folder / "killed-data", ["honest"])
+    when = datetime(2026, 11, 16, tzinfo=UTC)
+    begun = [AttemptLine(task="honest", epoch=1, attempt=str(n), when=when) for n in range(3)]
+    run_workflow(HARNESS, model(), source, ":", folder / "whole")
+    (folder / "killed").mkdir()
+    (out / "run.json").write_bytes((folder / "whole/run.json").read_bytes())
+    append_attempts(out, begun)
+    (unit,) = run_workflow(HARNESS, model(), source, ":", out)
+    (step,) = unit.trace
+    assert isinstance(step, MalformedStep)
+    assert step.reason == "No result in 3 attempts; the last one: its process was killed"
+    assert unit.usage.model_calls == 0, "it did not work a fourth time"
+
+
+def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
+    when = datetime(2026, 11, 16, tzinfo=UTC)
+    line = AttemptLine(task="0", epoch=1, attempt="a", when=when)
+    append_attempts(tmp_path, [line])
+    file = tmp_path / ATTEMPTS
+    file.write_bytes(file.read_bytes() + b'{"task": "0", "epo')
+    used = Usage(model_calls=2)
+    append_attempts(tmp_path, [line.model_copy(update={"end": "failed", "usage": used})])
+    assert read_attempts(tmp_path) == {
+        ("0", 1): Attempts(1, 1, 0, "its process was killed", (used,))
+    }
+    assert read_attempts(tmp_path, "1") == {}
+    assert read_attempts(tmp_path / "none") is None
