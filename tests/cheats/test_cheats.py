@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
+from gta_bench.errors import counted
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -42,13 +43,13 @@ WAITING = ("it-waits-until-it-is-stopped",)
 # What becomes of a cheat, where it is more than nothing.
 SEEN = {
     "a-link-to-gold-is-delivered": "strays: all, link.md",
-    "an-archive-that-writes-elsewhere-is-delivered": "",
     "its-cell-is-killed": "The harness ended",
     "it-crashes": "The harness ended with status",
     "the-disk-is-filled": "The harness was stopped: it wrote more than",
     "too-much-is-printed": "The harness was stopped: it printed more than",
     "it-waits-until-it-is-stopped": "The harness was stopped: it had not ended after 15 seconds",
     "a-pipe-is-delivered": "strays: pipe.md",
+    "the-provider-is-blamed": "refused a request of the harness",
 }
 
 
@@ -156,7 +157,7 @@ class Outcome(NamedTuple):
             (one.reason for one in self.unit.trace if isinstance(one, MalformedStep)), ""
         )
         strays = f"strays: {', '.join(sorted(self.unit.strays))}" if self.unit.strays else ""
-        calls = f"{len(self.unit.calls)} tool calls" if self.unit.calls else ""
+        calls = counted(len(self.unit.calls), "tool call") if self.unit.calls else ""
         return "; ".join(filter(None, (self.unit.failure, problem, strays, calls)))
 
 
@@ -190,10 +191,16 @@ def _hello(request: dict[str, Any]) -> str:
     return "Hello."
 
 
+def _refusal(path: str, headers: object, request: dict[str, Any]) -> tuple[int, str] | None:
+    if "image_url" in json.dumps(request["messages"]):
+        return 400, "This model takes no pictures."
+    return None
+
+
 @pytest.fixture(scope="module")
 def model() -> Iterator[ChatServer]:
     with chat_server(_hello) as server:
-        server.sees = False
+        vars(server)["refusal"] = _refusal
         yield server
 
 
