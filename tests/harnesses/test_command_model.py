@@ -36,12 +36,18 @@ for _ in range(times):
         break
 print("Done.")
 """
-TIMES = {"cheap": 1, "dear": 2, "endless": 100_000, "broken": 3}
+TIMES = {"cheap": 1, "dear": 2, "endless": 100_000, "broken": 3, "refused": 4}
+
+
+class Refusal(Exception):
+    status_code = 400
 
 
 def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
     if messages[-1].text == f"{TIMES['broken']} times":
         raise RuntimeError("The provider is down.")
+    if messages[-1].text == f"{TIMES['refused']} times":
+        raise Refusal("Error code: 400")
     output = ModelOutput.from_content(NAME, "Go on.")
     output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
     return output
@@ -49,7 +55,7 @@ def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> 
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WorkflowUnit]:
-    """One run of all four with $2 for each; a call costs $1.50."""
+    """One run of all with $2 for each; a call costs $1.50."""
     set_price()
     folder = tmp_path_factory.mktemp("model")
     tasks = {
@@ -114,3 +120,14 @@ def test_cells_with_the_open_network_reach_their_models_side_by_side(tmp_path: P
     manifest = read_manifest(tmp_path / "run")
     assert manifest.spec.network == "open"
     assert any("by pasta" in note for note in manifest.notes)
+
+
+def test_a_request_that_is_refused_is_the_commands_own_failure(
+    units: dict[str, WorkflowUnit],
+) -> None:
+    """It had no score, and the next command let it draw again."""
+    unit = units["refused"]
+    assert (unit.failure, unit.attempts) == (None, 1)
+    reasons = [step.reason for step in unit.trace if isinstance(step, MalformedStep)]
+    assert "Its model's provider refused a request of the harness: " in reasons[0]
+    assert units["broken"].attempts == 2
