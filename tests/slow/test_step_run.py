@@ -1,4 +1,7 @@
-"""`gta run atomic --mode step` with real parts: a real model, a kill, a provider that fails."""
+"""`gta run atomic --mode step` with a kill and with a provider that fails.
+
+A real model is measured by tests/packaging/test_first_hour.py.
+"""
 
 import hashlib
 import json
@@ -16,7 +19,6 @@ from gta_bench.errors import RunError
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import finished_units, read_units
 from tests.chat_server import ChatServer, chat_server
-from tests.llm_server import MODEL, llm_server
 from tests.needs import needs
 from tests.node_tokens import o200k_base
 
@@ -51,17 +53,18 @@ def run(folder: Path, data: Path, *options: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.fixture(scope="module")
-def local_llm() -> Iterator[str]:
-    with llm_server() as url:
-        yield url
+@pytest.fixture
+def provider(loopback: None) -> Iterator[ChatServer]:
+    with chat_server(lambda request: "Thought: I know.\nFinal Answer: 7") as server:
+        yield server
 
 
-def test_a_real_model_is_measured_killed_and_continued(
-    tmp_path: Path, atomic_dir: Path, local_llm: str, loopback: None
+def test_a_run_is_killed_and_continued(
+    tmp_path: Path, atomic_dir: Path, provider: ChatServer
 ) -> None:
     """No finished sample is lost by the kill, and none is run twice."""
-    settings(tmp_path, local_llm, MODEL, max_connections=1)
+    settings(tmp_path, provider.url, "m", max_connections=1)
+    provider.delay = 1.0
     process = subprocess.Popen(
         command(atomic_dir, "--tasks", "0:4"),
         cwd=tmp_path,
@@ -81,6 +84,7 @@ def test_a_real_model_is_measured_killed_and_continued(
     }
     assert 1 <= len(before) < 4
 
+    provider.delay = 0.0
     result = run(tmp_path, atomic_dir, "--tasks", "0:4")
     assert result.returncode == 0, result.stderr
     assert "run  4/4  strict" in result.stdout
@@ -102,12 +106,6 @@ def finished(logs: Path) -> int:
 
 def _ids(count: int) -> list[str]:
     return [str(number) for number in range(count)]
-
-
-@pytest.fixture
-def provider(loopback: None) -> Iterator[ChatServer]:
-    with chat_server(lambda request: "Thought: I know.\nFinal Answer: 7") as server:
-        yield server
 
 
 def test_a_provider_that_stumbles_is_asked_again(
