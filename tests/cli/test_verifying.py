@@ -27,7 +27,7 @@ from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic,
 from tests.cli.test_run import gta
 from tests.reports.leaderboard.bundles import JUDGE, SIMILARITY, manifest, scripted_judge
 
-TASKS, LEAVES, ATOMIC = 24, 9, 36
+TASKS, LEAVES, ATOMIC = 120, 2, 36
 # How often the judge passes a leaf, and how often it says the other thing when asked again.
 PASSES, WAVERS = 0.4, 0.05
 SETTINGS = Settings.model_validate({"scoring": {"similarity": SIMILARITY}})
@@ -64,8 +64,13 @@ def judged(leaf: str, asked: int) -> float:
     return 9.0 if truth != wavers else 3.0
 
 
-def bundle(folder: Path, data: Path, name: str, *, raised: float = 0.0) -> Path:
-    """A run whose verdicts are the judge's, but for the share that somebody turned into passes."""
+def bundle(
+    folder: Path, data: Path, name: str, *, raised: float = 0.0, lowest: float = 0.0
+) -> Path:
+    """A run whose verdicts are the judge's, but for the share that somebody turned into passes.
+
+    No score is below `lowest`.
+    """
     run, dataset = folder / name, load_workflow(data)
     answer = (AnswerStep(content="Done."),)
     units = [WorkflowUnit(task=task, trace=answer) for task in dataset.tasks.values()]
@@ -76,6 +81,7 @@ def bundle(folder: Path, data: Path, name: str, *, raised: float = 0.0) -> Path:
             value = judged(leaf.id, 1)
             if Random(f"raise {leaf.id}").random() < raised / (1 - PASSES):
                 value = 9.0
+            value = max(value, lowest)
             key = VerdictKey(task=unit.task.id, leaf=leaf.id, judge=JUDGE)
             rows.append(VerdictRow(key=key, verdict=Scored(value=value, reason="so")))
     append_verdicts(run, rows)
@@ -110,6 +116,23 @@ def test_a_bundle_with_ten_percent_better_verdicts_is_found(folder: Path, data: 
     assert (found.tier, entry.status) == ("self-reported", "self-reported")
 
 
+def test_scores_that_were_raised_below_the_threshold_are_found(folder: Path, data: Path) -> None:
+    """Nothing passes that did not, so what passed agrees."""
+    entry, found = rejudged(bundle(folder, data, "raised", lowest=6.9), data)
+    (one,) = found.repetitions
+    assert abs(one.test.better - one.test.worse) < 10
+    assert found.disagrees and entry.status == "self-reported"
+
+
+def test_scores_that_do_not_come_back_support_nothing(folder: Path, data: Path) -> None:
+    """Leaves without a second score were left out: a file that shows nothing hid its verdicts."""
+    judge = scripted_judge(lambda shown, leaf: judged(leaf, 2) if leaf.endswith("-0") else -1.0)
+    wanted = Wanted(rejudge=TASKS * LEAVES, data=str(data), judge_model=judge)
+    _, found = verify_bundle(folder / "honest.zip", wanted, SETTINGS, seed="drawn later")
+    assert found.repetitions[0].test.n == TASKS * LEAVES
+    assert found.disagrees and found.tier == "self-reported"
+
+
 def test_the_seed_is_drawn_when_verifying(folder: Path, data: Path) -> None:
     file = folder / "honest.zip"
     judge = scripted_judge(lambda shown, leaf: judged(leaf, 2))
@@ -117,7 +140,7 @@ def test_the_seed_is_drawn_when_verifying(folder: Path, data: Path) -> None:
     first, second = (verify_bundle(file, wanted, SETTINGS)[1] for _ in range(2))
     assert first.seed != second.seed
     assert len(first.repetitions[0].drawn) == 2
-    assert first.tier == "self-reported", "eighteen leaves show nothing"
+    assert first.tier == "self-reported", "four leaves show nothing"
     assert not first.repetitions[0].test.supports
 
 

@@ -14,8 +14,8 @@ def outcomes(better: int, worse: int, same: int, tasks: int) -> dict[str, list[t
 
 
 def test_outcomes_that_agree_support_what_was_stated() -> None:
-    found = find_inflation(outcomes(10, 10, 180, 20), effect=0.1, seed=1)
-    assert (found.n, found.tasks, found.better, found.worse) == (200, 20, 10, 10)
+    found = find_inflation(outcomes(10, 10, 180, 100), effect=0.1, seed=1)
+    assert (found.n, found.tasks, found.better, found.worse) == (200, 100, 10, 10)
     assert (found.agreement, found.difference) == (0.9, 0.0)
     assert found.p_value > 0.4
     assert found.power > 0.8
@@ -33,6 +33,20 @@ def test_too_few_outcomes_support_nothing() -> None:
     found = find_inflation(outcomes(0, 0, 9, 1), effect=0.1, seed=1)
     assert (found.p_value, found.kappa) == (1.0, None)
     assert not found.supports and not found.disagrees
+
+
+def test_few_tasks_do_not_show_that_whole_tasks_were_turned() -> None:
+    """The power was that against a cheat who turns leaves anywhere: 0.9."""
+    found = find_inflation(outcomes(10, 10, 180, 20), effect=0.1, seed=1)
+    assert found.power < 0.5 and not found.supports
+
+
+def test_raised_scores_are_found_where_nothing_else_passes() -> None:
+    pairs = [(6.9, 2.0)] * 40 + [(9.0, 9.0)] * 20
+    tasks = {str(task): pairs[task::20] for task in range(20)}
+    found = find_inflation(tasks, effect=0.1, seed=1, threshold=7)
+    assert (found.better, found.worse, found.agreement) == (0, 0, 1.0)
+    assert found.disagrees
 
 
 def test_worse_outcomes_than_repeated_ones_are_no_cheat() -> None:

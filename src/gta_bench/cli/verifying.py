@@ -32,15 +32,13 @@ from gta_bench.records.verdicts import Scored
 from gta_bench.records.verification import Repetition, Verification
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.leaderboard.log_checks import LOOPS
-from gta_bench.reports.leaderboard.verification import check_bundle
+from gta_bench.reports.leaderboard.verification import check_bundle, score_again
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (
     LOGS,
     MANIFEST,
     log_folder,
     read_manifest,
-    read_scores,
-    read_workflow_scores,
 )
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts
@@ -149,16 +147,18 @@ class _Repeating:
         while delivered and _leaves(drawn) < self.wanted.rejudge:
             drawn.append(delivered.pop())
         self._judge_again(folder, drawn)
-        before, after = (self._passes(run) for run in (self.run, folder))
+        before, after = (self._leaf_scores(run) for run in (self.run, folder))
+        # A score that does not come back is none that repeating gives.
         outcomes = {
             unit.task.id: [
-                (before[key], after[key])
+                (before[key], after.get(key, 0.0))
                 for leaf in unit.task.leaves()
-                if (key := (unit.task.id, leaf.id)) in before and key in after
+                if (key := (unit.task.id, leaf.id)) in before
             ]
             for unit in drawn
         }
-        return self._compared("re-judged", outcomes, REJUDGE_EFFECT)
+        threshold = self.settings.judge.leaf_threshold
+        return self._compared("re-judged", outcomes, REJUDGE_EFFECT, threshold)
 
     def rerun(self, folder: Path) -> Repetition:
         """Let the system do so many tasks again."""
@@ -181,22 +181,22 @@ class _Repeating:
             judges=[self._judge()] if spec.mode == "workflow" else [],
             **_options(spec, named=self.wanted.model is None),
         )
-        stored = read_workflow_scores(self.run) if spec.mode == "workflow" else None
-        before = self._tasks(stored or read_scores(self.run))
-        after = self._tasks(again)
+        stated = score_again(self.run, self.manifest, thresholds_of(self.settings)).run.scores
+        before, after = self._tasks(stated), self._tasks(again)
         outcomes = {
-            task: [(before[task], after[task])]
-            for task in tasks
-            if task in before and task in after
+            task: [(before[task], after.get(task, 0.0))] for task in tasks if task in before
         }
-        return self._compared("re-run", outcomes, RERUN_EFFECT)
+        threshold = self.settings.judge.root_threshold if spec.mode == "workflow" else 1.0
+        return self._compared("re-run", outcomes, RERUN_EFFECT, threshold)
 
-    def _compared(self, kind: Any, outcomes: dict[str, Any], effect: float) -> Repetition:
+    def _compared(
+        self, kind: Any, outcomes: dict[str, Any], effect: float, threshold: float
+    ) -> Repetition:
         kept: dict[str, Outcomes] = {task: own for task, own in outcomes.items() if own}
         if not kept:
             raise UsageError(f"Nothing could be {kind}: no outcome came back.")
         number = int.from_bytes(self._dice("test").randbytes(4))
-        test = find_inflation(kept, effect=effect, seed=number)
+        test = find_inflation(kept, effect=effect, seed=number, threshold=threshold)
         return Repetition(kind=kind, drawn=tuple(outcomes), test=test)
 
     def _judge_again(self, folder: Path, units: Sequence[WorkflowUnit]) -> None:
@@ -243,24 +243,22 @@ class _Repeating:
     def _judge(self) -> str | Model:
         return self.wanted.judge_model or self._named_judge()
 
-    def _passes(self, run: Path) -> dict[tuple[str, str], bool]:
-        """Whether each leaf passed, by the mean of the judge's repeats."""
+    def _leaf_scores(self, run: Path) -> dict[tuple[str, str], float]:
+        """The score of each leaf: the mean of the judge's repeats."""
         values: dict[tuple[str, str], list[float]] = {}
         for key, row in read_verdicts(run).items():
             if key.judge == self.entry.judge and isinstance(row.verdict, Scored):
                 values.setdefault((key.task, key.leaf), []).append(row.verdict.value)
-        threshold = self.settings.judge.leaf_threshold
-        return {key: fmean(own) >= threshold for key, own in values.items()}
+        return {key: fmean(own) for key, own in values.items()}
 
-    def _tasks(self, scores: RunScores | WorkflowScores) -> dict[str, bool]:
-        """Whether each task is right, or its tree passes."""
+    def _tasks(self, scores: RunScores | WorkflowScores) -> dict[str, float]:
+        """The root of each task; of GTA-Atomic, 1 where it is right."""
         if isinstance(scores, WorkflowScores):
             table = scores.table(self.entry.judge or "")
-            threshold = self.settings.judge.root_threshold
             rows = () if table is None else table.tasks
-            return {row.task: row.root >= threshold for row in rows if row.root is not None}
+            return {row.task: row.root for row in rows if row.root is not None}
         return {
-            unit.task: unit.strict.answer_sum + unit.strict.image_sum >= RIGHT
+            unit.task: float(unit.strict.answer_sum + unit.strict.image_sum >= RIGHT)
             for unit in scores.units
             if isinstance(unit.strict, StrictEndToEndCounts)
         }

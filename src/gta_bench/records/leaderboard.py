@@ -20,6 +20,7 @@ Mark = Literal[
     "own tools",
     "taped",
     "scripted model",
+    "scripted judge",
     "attempts unknown",
     "retried",
 ]

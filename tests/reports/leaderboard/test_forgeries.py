@@ -392,6 +392,17 @@ def test_a_forged_bundle_is_refused_whoever_signed_it(
 # What is done to the bytes of a bundle.
 
 
+def located(bundle: Path) -> bytes:
+    """A pointer at another list of files, which some readers follow, in a member's comment."""
+    data = bundle.read_bytes()
+    entry, end = data.rindex(b"PK\x01\x02"), data.rindex(b"PK\x05\x06")
+    pointer = b"PK\x06\x07" + bytes(16)
+    last = data[entry : entry + 32] + len(pointer).to_bytes(2, "little") + data[entry + 34 : end]
+    size = int.from_bytes(data[end + 12 : end + 16], "little") + len(pointer)
+    ending = data[end : end + 12] + size.to_bytes(4, "little") + data[end + 16 :]
+    return data[:entry] + last + pointer + ending
+
+
 def commented(bundle: Path) -> bytes:
     """A second archive, whole with its end record, in the comment of the first."""
     data = bundle.read_bytes()
@@ -411,6 +422,7 @@ def small_order(key: str) -> Callable[[Path], bytes]:
 
 BROKEN: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "an archive in the comment": (commented, "archive"),
+    "a pointer at another list": (located, "archive"),
     "a comment": (lambda file: file.read_bytes()[:-2] + b"\x02\x00hi", "archive"),
     "something before it": (lambda file: b"#!/bin/sh\n" + file.read_bytes(), "archive"),
     "something after it": (lambda file: file.read_bytes() + b"more", "archive"),

@@ -45,6 +45,9 @@ LIMITS: Final = ArchiveLimits(members=500, total_bytes=1024 * MIB, depth=0)
 # Signature, four counts, length and start of the list, length of the comment.
 END: Final = struct.Struct("<4s4H2IH")
 END_MARK: Final = b"PK\x05\x06"
+# What points at another list, which some readers follow and others do not.
+LOCATOR_MARK: Final = b"PK\x06\x07"
+LOCATOR_SIZE: Final = 20
 # One moment for all members, so that the same runs give the same archive.
 MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -179,6 +182,9 @@ def _check_end(stream: BinaryIO) -> None:
         raise Refused("archive", "it does not end with its list of files")
     if start + length != size - END.size:
         raise Refused("archive", "something lies before, after or between its parts")
+    stream.seek(max(0, size - END.size - LOCATOR_SIZE))
+    if stream.read(4) == LOCATOR_MARK:
+        raise Refused("archive", "it has a second list of files")
     stream.seek(0)
 
 

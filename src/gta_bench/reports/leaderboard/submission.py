@@ -91,7 +91,7 @@ def entry_of(
         judge=None if chosen is None else chosen.judge,
         costs=_costs(runs),
         attempts=_attempts(runs),
-        marks=_marks(runs),
+        marks=_marks(runs, None if chosen is None else chosen.judge),
         run_digest=run_digest,
         status="self-reported",
         source=SOURCE,
@@ -207,9 +207,11 @@ def _attempts(runs: Sequence[ScoredRun]) -> int | None:
     return None if None in found else sum(number for number in found if number is not None)
 
 
-def _marks(runs: Sequence[ScoredRun]) -> tuple[Mark, ...]:
-    """The marks of all runs, in the order of their list."""
+def _marks(runs: Sequence[ScoredRun], judge: str | None) -> tuple[Mark, ...]:
+    """The marks of all runs and of their judge, in the order of their list."""
     found = {mark for run in runs for mark, holds in _held(run).items() if holds}
+    if judge is not None and is_scripted(judge):
+        found.add("scripted judge")
     return tuple(mark for mark in get_args(Mark) if mark in found)
 
 

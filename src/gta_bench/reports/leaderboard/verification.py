@@ -44,7 +44,7 @@ class Checked(NamedTuple):
     findings: tuple[BundleFinding, ...]
 
 
-class _Again(NamedTuple):
+class Again(NamedTuple):
     """A run of a bundle with its units, as scored again."""
 
     run: ScoredRun
@@ -84,7 +84,9 @@ def _findings(
                 message=f"made on dataset {digest[:16]}, the one here is {here[:16]}",
             )
             return
-    again = [_again(run, one, thresholds) for run, one in zip(bundle.runs, manifests, strict=True)]
+    again = [
+        score_again(run, one, thresholds) for run, one in zip(bundle.runs, manifests, strict=True)
+    ]
     for one in again:
         yield from _task_findings(one, dataset)
     yield from _score_findings(bundle, again)
@@ -97,7 +99,7 @@ def _findings(
             yield from unit_findings(unit, said.get((unit.task.id, unit.epoch)))
 
 
-def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
+def score_again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> Again:
     """Score a run of the bundle from its logs and verdicts."""
     if manifest.spec.mode == "workflow":
         found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
@@ -108,7 +110,7 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
             not_run=found.not_run,
             asked=[judge.judge for judge in read_workflow_scores(run).judges],
         )
-        return _Again(ScoredRun(f"run {run.name}", manifest, scores), found.units)
+        return Again(ScoredRun(f"run {run.name}", manifest, scores), found.units)
     atomic = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
     stated = read_scores(run).similarity
     name = next((name for name in MODELS if stated.startswith(name)), None)
@@ -123,10 +125,10 @@ def _again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> _Again:
         comparable=similar.comparable,
         not_run=atomic.not_run,
     )
-    return _Again(ScoredRun(f"run {run.name}", manifest, rescored), atomic.units)
+    return Again(ScoredRun(f"run {run.name}", manifest, rescored), atomic.units)
 
 
-def _task_findings(one: _Again, dataset: Dataset) -> Iterator[BundleFinding]:
+def _task_findings(one: Again, dataset: Dataset) -> Iterator[BundleFinding]:
     """The tasks are all of the dataset's, and as the dataset has them."""
     missing = sorted({*dataset.tasks} ^ {*one.run.manifest.spec.tasks})
     if missing:
@@ -146,7 +148,7 @@ def _task_findings(one: _Again, dataset: Dataset) -> Iterator[BundleFinding]:
             )
 
 
-def _score_findings(bundle: OpenBundle, again: Sequence[_Again]) -> Iterator[BundleFinding]:
+def _score_findings(bundle: OpenBundle, again: Sequence[Again]) -> Iterator[BundleFinding]:
     """The stored scores and the entry follow from the logs."""
     for run, one in zip(bundle.runs, again, strict=True):
         yield from _stored(run, one.run.scores)
