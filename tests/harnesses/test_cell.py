@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from inspect_ai.util import SandboxUserUnsupportedError
 
@@ -118,6 +119,28 @@ def test_a_closed_cell_runs_nothing(tmp_path: Path) -> None:
         assert not cell.folder.exists()
 
     asyncio.run(work())
+
+
+def test_nothing_is_left_of_a_cell_whose_run_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C left the folder, with a key in it, and outputs of the job's user."""
+    cells: list[Cell] = []
+
+    async def work() -> None:
+        async with Cell(plan(tmp_path)) as cell:
+            cells.append(cell)
+            await cell.run(["sh", "-c", "echo key > final.txt; echo a > outputs/a; sleep 60"])
+
+    async def interrupted() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            while not (tmp_path / "outputs" / "a").exists():
+                await anyio.sleep(0.05)
+            group.cancel_scope.cancel()
+
+    asyncio.run(interrupted())
+    assert not cells[0].folder.exists()
+    for path in (tmp_path / "outputs", tmp_path / "outputs" / "a"):
+        assert path.stat().st_uid == os.geteuid()
 
 
 def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
+import anyio
+
 from gta_bench.confine import files, network
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
@@ -38,6 +40,7 @@ from gta_bench.harnesses.cell_plan import (
 TICK = 0.1
 READY_SECONDS = 60.0
 GONE_SECONDS = 10.0
+CLOSE_SECONDS = 60.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
 FIRST_BYTES = 1 << 16  # of the frame that says that the cell is ready
@@ -207,10 +210,14 @@ class Cell:
             del self._waiting[number]
 
     async def close(self) -> None:
-        """End what is inside, and remove the cell's folder."""
-        await self.end()
-        if self.folder.exists():
-            await asyncio.to_thread(files.remove_tree, self.folder)
+        """End what is inside, and remove the cell's folder, also where the run is interrupted.
+
+        A cancelled scope of anyio cancels every `await` anew, so nothing would be done here.
+        """
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await self.end()
+            if self.folder.exists():
+                await asyncio.to_thread(files.remove_tree, self.folder)
 
     async def end(self) -> None:
         """Kill all that is inside, and wait until it is gone."""
