@@ -52,6 +52,14 @@ class TestFiles:
         assert result.files == {"both.txt": b"onetwo", "sub/c": b"x\n"}
         assert result.report.jail == jail.kind
 
+    def test_the_umask_of_the_caller_does_not_matter(self, jail: Jail) -> None:
+        before = os.umask(0o077)
+        try:
+            result = shell(jail, "cat ../inputs/a > b", inputs={"a": b"same"})
+        finally:
+            os.umask(before)
+        assert result.files == {"b": b"same"}, result.stderr
+
     def test_inputs_cannot_be_written(self, jail: Jail) -> None:
         script = "echo x > ../inputs/a; rm ../inputs/a; echo y > ../inputs/b; cat ../inputs/a"
         assert shell(jail, script, inputs={"a": b"same"}).stdout == b"same"

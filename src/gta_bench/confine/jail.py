@@ -191,7 +191,8 @@ class Jail:
         try:
             for part in ("inputs", "work", "scratch"):
                 (folder / part).mkdir()
-            (folder / "inputs").chmod(0o755)
+            for part in ("inputs", "work"):  # others enter them, whatever our umask is
+                (folder / part).chmod(0o755)
             for place in (folder, folder / "work", folder / "scratch"):
                 files.give(place, user)
             yield folder
