@@ -263,6 +263,20 @@ class TestLimits:
         limits = Limits(wall_seconds=9, disk_files=100)
         assert failure(jail, script, limits=limits).cause == "disk"
 
+    def test_deleted_files_count_while_they_are_open(self, jail: Jail) -> None:
+        code = (
+            "import os, time\n"
+            "for _ in range(6):\n"
+            "    file = os.open('u', os.O_CREAT | os.O_WRONLY | os.O_EXCL)\n"
+            "    os.unlink('u')\n"
+            "    os.write(file, bytes(1 << 20))\n"
+            "time.sleep(60)\n"
+        )
+        limits = Limits(wall_seconds=9, disk_bytes=4 * MIB)
+        with pytest.raises(ConfinedError) as caught:
+            run(jail, [sys.executable, "-S", "-c", code], limits=limits)
+        assert caught.value.cause == "disk"
+
     def test_one_large_file_is_bounded(self, jail: Jail) -> None:
         limits = Limits(file_bytes=MIB)
         error = failure(jail, "exec dd if=/dev/zero of=big bs=1M count=9", limits=limits)

@@ -41,6 +41,14 @@ def inside(plan: Plan, work: Callable[[Cell], Awaitable[Ran]]) -> Ran:
 
 
 MEMORY = "import time; kept = bytearray(90 << 20); time.sleep(60)"
+UNLINKED = """
+import os, time
+for _ in range(6):
+    file = os.open("outputs/u", os.O_CREAT | os.O_WRONLY | os.O_EXCL)
+    os.unlink("outputs/u")
+    os.write(file, bytes(1 << 20))
+time.sleep(60)
+"""
 FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.sleep(60)"
 
 
@@ -51,6 +59,7 @@ FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.
         ({"processes": 40}, f"python3 -c '{FORKS}'", "processes"),
         ({"disk_files": 50}, "for i in $(seq 90); do echo > $i; done; sleep 60", "disk"),
         ({"disk_bytes": MIB}, "yes | head -c 900000 > a; cp a b; sleep 60", "disk"),
+        ({"disk_bytes": 4 * MIB}, f"python3 -c '{UNLINKED}'", "disk"),
     ],
 )
 def test_what_exceeds_a_bound_ends_the_cell(

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import anyio
 
-from gta_bench.confine import files, network
+from gta_bench.confine import files, held, network
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
 from gta_bench.errors import EnvironmentProblem
@@ -287,13 +287,15 @@ class Cell:
 
     def _excess(self) -> Stop | None:
         limits = self.plan.limits
-        size = number = 0
-        for folder in (self.folder / "work", self.plan.outputs):
+        processes = _inside(self._namespace)
+        folders = (self.folder / "work", self.plan.outputs)
+        size = held.unlinked_bytes(processes, {folder.stat().st_dev for folder in folders})
+        number = 0
+        for folder in folders:
             used = files.usage(folder, most_bytes=limits.disk_bytes, most_files=limits.disk_files)
             size, number = size + used.bytes, number + used.files
         if size > limits.disk_bytes or number > limits.disk_files:
             return "disk"
-        processes = _inside(self._namespace)
         if len(processes) > limits.processes:
             return "processes"
         return "memory" if sum(map(_resident, processes)) > limits.memory_bytes else None
