@@ -277,6 +277,21 @@ class TestLimits:
             run(jail, [sys.executable, "-S", "-c", code], limits=limits)
         assert caught.value.cause == "disk"
 
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "n=$(printf %0250d 0); for i in $(seq 20); do mkdir $n; cd -P $n; done; sleep 60",
+            pytest.param(
+                "mkdir d; chmod 300 d; sleep 60",
+                marks=pytest.mark.skipif(os.geteuid() == 0, reason="root looks into any folder"),
+            ),
+        ],
+    )
+    def test_a_folder_that_cannot_be_looked_into_is_refused(self, jail: Jail, script: str) -> None:
+        error = failure(jail, script, limits=Limits(wall_seconds=9))
+        assert error.cause == "disk", str(error)
+        assert "cannot be looked into" in str(error)
+
     def test_one_large_file_is_bounded(self, jail: Jail) -> None:
         limits = Limits(file_bytes=MIB)
         error = failure(jail, "exec dd if=/dev/zero of=big bs=1M count=9", limits=limits)

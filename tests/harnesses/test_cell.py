@@ -41,6 +41,14 @@ def inside(plan: Plan, work: Callable[[Cell], Awaitable[Ran]]) -> Ran:
 
 
 MEMORY = "import time; kept = bytearray(90 << 20); time.sleep(60)"
+DEEP = """
+import os, time
+os.chdir("outputs")
+for _ in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+open("hidden", "w").write("a")
+"""
 UNLINKED = """
 import os, time
 for _ in range(6):
@@ -60,6 +68,7 @@ FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.
         ({"disk_files": 50}, "for i in $(seq 90); do echo > $i; done; sleep 60", "disk"),
         ({"disk_bytes": MIB}, "yes | head -c 900000 > a; cp a b; sleep 60", "disk"),
         ({"disk_bytes": 4 * MIB}, f"python3 -c '{UNLINKED}'", "disk"),
+        ({}, f"python3 -c '{DEEP}time.sleep(60)'", "disk"),
     ],
 )
 def test_what_exceeds_a_bound_ends_the_cell(
@@ -254,10 +263,11 @@ def test_what_no_first_process_says_ends_the_cell(said: bytes | int, tmp_path: P
 
 
 def test_outputs_come_back_with_plain_rights(tmp_path: Path) -> None:
+    closed = "000" if os.geteuid() == 0 else "500"  # what we cannot look into ends the cell
     script = (
         "cd outputs; echo a > plain; echo b > shut; chmod 000 shut; mkdir shut-folder;"
-        "echo c > shut-folder/c; chmod 000 shut-folder; ln -s /etc/passwd link; mkfifo pipe;"
-        "chmod 4755 plain; chmod 1777 .;"
+        "echo c > shut-folder/c; ln -s /etc/passwd link; mkfifo pipe;"
+        f"chmod {closed} shut-folder; chmod 4755 plain; chmod 1777 .;"
         "i=0; while [ $i -lt 80 ]; do mkdir d; cd d; i=$((i+1)); done"
     )
     inside(plan(tmp_path), lambda cell: cell.run(["sh", "-c", script]))
@@ -269,3 +279,10 @@ def test_outputs_come_back_with_plain_rights(tmp_path: Path) -> None:
     assert modes == {"plain": 0o644, "shut": 0o644, "shut-folder": 0o755, "shut-folder/c": 0o644}
     assert outputs.stat().st_mode & 0o7777 == 0o755
     assert 60 < sum(name.startswith("d") for name in found) < 70, "the depth is bounded"
+
+
+def test_no_output_has_a_path_that_is_too_long(tmp_path: Path) -> None:
+    inside(plan(tmp_path), lambda cell: cell.run(["python3", "-c", DEEP]))
+    longest = max((tmp_path / "outputs").rglob("*"), key=lambda path: len(str(path)))
+    assert 1500 < len(str(longest.relative_to(tmp_path))) < 2400
+    assert [*longest.iterdir()] == []
