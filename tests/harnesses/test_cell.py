@@ -79,6 +79,15 @@ def test_what_exceeds_a_bound_ends_the_cell(
     assert gone.value.stop == stop
 
 
+def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+    script = "import os, time\nkept = bytearray(b'x') * (90 << 20)\nfor _ in range(4):\n"
+    script += "    if os.fork() == 0: break\ntime.sleep(1)\n"
+    ran = inside(
+        plan(tmp_path, memory_bytes=200 * MIB), lambda cell: cell.run(["python3", "-c", script])
+    )
+    assert ran.status == 0, ran.stderr
+
+
 def test_one_process_gets_no_more_memory_than_all_may_have(tmp_path: Path) -> None:
     script = "python3 -c 'bytearray(300 << 20)'"
     ran = inside(

@@ -9,7 +9,6 @@ port for each socket that the host lends; `"open"` adds a way to outside address
 import asyncio
 import base64
 import json
-import os
 import socket
 import struct
 import tempfile
@@ -298,7 +297,7 @@ class Cell:
             return "disk"
         if len(processes) > limits.processes:
             return "processes"
-        return "memory" if sum(map(_resident, processes)) > limits.memory_bytes else None
+        return "memory" if held.memory_exceeds(limits.memory_bytes, processes) else None
 
     async def _drain(self) -> None:
         """Nothing inside may block because nobody reads what bubblewrap says."""
@@ -339,12 +338,3 @@ def _lives(process: Path) -> bool:
     """Whether it is more than a number that nobody has asked about yet."""
     state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
     return state not in (b"Z", b"X")
-
-
-def _resident(process: str) -> int:
-    """Bytes of memory that a process holds now."""
-    try:
-        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
