@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.confine import files
+from tests.confine.users import USERS, run_as
 
 SECRET = b"planted-secret"
 
@@ -49,6 +50,24 @@ class TestRemoving:
         os.mkfifo(root / "pipe")
         files.remove_tree(root)
         assert outside.read_bytes() == SECRET
+
+    def test_what_cannot_be_looked_at_counts_as_too_much(self) -> None:
+        code = (
+            "import os, tempfile\n"
+            "from pathlib import Path\n"
+            "from gta_bench.confine import files\n"
+            "for mode in (0o300, 0o400, 0o700):\n"
+            "    root = Path(tempfile.mkdtemp())\n"
+            "    (root / 'd').mkdir()\n"
+            "    (root / 'd' / 'f').write_bytes(b'x')\n"
+            "    (root / 'd').chmod(mode)\n"
+            "    print(files.usage(root, most_bytes=1 << 20, most_files=9).bytes > 1 << 20)\n"
+            "    files.remove_tree(root)\n"
+        )
+        done = run_as(USERS[-1], ["-c", code])
+        if done is None:
+            pytest.skip("no Python that an unprivileged user can start")
+        assert done.stdout.split() == ["True", "True", "False"], done.stderr
 
     def test_counting_ends_as_soon_as_it_is_too_much(self, tmp_path: Path) -> None:
         for number in range(50):

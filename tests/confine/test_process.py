@@ -77,7 +77,7 @@ def test_children_that_hold_the_pipes_do_not_hold_us() -> None:
 
 def test_a_full_disk_stops_it() -> None:
     looks = iter([False, False, True])
-    ended = start(["sleep", "60"], disk_is_full=lambda: next(looks))
+    ended = start(["sleep", "60"], disk_is_full=lambda _: next(looks))
     assert ended.stopped == "disk"
 
 

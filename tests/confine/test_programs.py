@@ -52,6 +52,14 @@ class TestFiles:
         assert result.files == {"both.txt": b"onetwo", "sub/c": b"x\n"}
         assert result.report.jail == jail.kind
 
+    def test_the_umask_of_the_caller_does_not_matter(self, jail: Jail) -> None:
+        before = os.umask(0o077)
+        try:
+            result = shell(jail, "cat ../inputs/a > b", inputs={"a": b"same"})
+        finally:
+            os.umask(before)
+        assert result.files == {"b": b"same"}, result.stderr
+
     def test_inputs_cannot_be_written(self, jail: Jail) -> None:
         script = "echo x > ../inputs/a; rm ../inputs/a; echo y > ../inputs/b; cat ../inputs/a"
         assert shell(jail, script, inputs={"a": b"same"}).stdout == b"same"
@@ -254,6 +262,35 @@ class TestLimits:
         script = "i=0; while :; do i=$((i+1)); : > $i; done"
         limits = Limits(wall_seconds=9, disk_files=100)
         assert failure(jail, script, limits=limits).cause == "disk"
+
+    def test_deleted_files_count_while_they_are_open(self, jail: Jail) -> None:
+        code = (
+            "import os, time\n"
+            "for _ in range(6):\n"
+            "    file = os.open('u', os.O_CREAT | os.O_WRONLY | os.O_EXCL)\n"
+            "    os.unlink('u')\n"
+            "    os.write(file, bytes(1 << 20))\n"
+            "time.sleep(60)\n"
+        )
+        limits = Limits(wall_seconds=9, disk_bytes=4 * MIB)
+        with pytest.raises(ConfinedError) as caught:
+            run(jail, [sys.executable, "-S", "-c", code], limits=limits)
+        assert caught.value.cause == "disk"
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "n=$(printf %0250d 0); for i in $(seq 20); do mkdir $n; cd -P $n; done; sleep 60",
+            pytest.param(
+                "mkdir d; chmod 300 d; sleep 60",
+                marks=pytest.mark.skipif(os.geteuid() == 0, reason="root looks into any folder"),
+            ),
+        ],
+    )
+    def test_a_folder_that_cannot_be_looked_into_is_refused(self, jail: Jail, script: str) -> None:
+        error = failure(jail, script, limits=Limits(wall_seconds=9))
+        assert error.cause == "disk", str(error)
+        assert "cannot be looked into" in str(error)
 
     def test_one_large_file_is_bounded(self, jail: Jail) -> None:
         limits = Limits(file_bytes=MIB)

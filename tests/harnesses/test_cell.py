@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from inspect_ai.util import SandboxUserUnsupportedError
 
@@ -40,6 +41,22 @@ def inside(plan: Plan, work: Callable[[Cell], Awaitable[Ran]]) -> Ran:
 
 
 MEMORY = "import time; kept = bytearray(90 << 20); time.sleep(60)"
+DEEP = """
+import os, time
+os.chdir("outputs")
+for _ in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+open("hidden", "w").write("a")
+"""
+UNLINKED = """
+import os, time
+for _ in range(6):
+    file = os.open("outputs/u", os.O_CREAT | os.O_WRONLY | os.O_EXCL)
+    os.unlink("outputs/u")
+    os.write(file, bytes(1 << 20))
+time.sleep(60)
+"""
 FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.sleep(60)"
 
 
@@ -50,6 +67,8 @@ FORKS = "import os, time\nfor _ in range(60): os.fork() or time.sleep(60)\ntime.
         ({"processes": 40}, f"python3 -c '{FORKS}'", "processes"),
         ({"disk_files": 50}, "for i in $(seq 90); do echo > $i; done; sleep 60", "disk"),
         ({"disk_bytes": MIB}, "yes | head -c 900000 > a; cp a b; sleep 60", "disk"),
+        ({"disk_bytes": 4 * MIB}, f"python3 -c '{UNLINKED}'", "disk"),
+        ({}, f"python3 -c '{DEEP}time.sleep(60)'", "disk"),
     ],
 )
 def test_what_exceeds_a_bound_ends_the_cell(
@@ -58,6 +77,15 @@ def test_what_exceeds_a_bound_ends_the_cell(
     with pytest.raises(CellGone) as gone:
         inside(plan(tmp_path, **limits), lambda cell: cell.run(["sh", "-c", script]))
     assert gone.value.stop == stop
+
+
+def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+    script = "import os, time\nkept = bytearray(b'x') * (90 << 20)\nfor _ in range(4):\n"
+    script += "    if os.fork() == 0: break\ntime.sleep(1)\n"
+    ran = inside(
+        plan(tmp_path, memory_bytes=200 * MIB), lambda cell: cell.run(["python3", "-c", script])
+    )
+    assert ran.status == 0, ran.stderr
 
 
 def test_one_process_gets_no_more_memory_than_all_may_have(tmp_path: Path) -> None:
@@ -118,6 +146,28 @@ def test_a_closed_cell_runs_nothing(tmp_path: Path) -> None:
         assert not cell.folder.exists()
 
     asyncio.run(work())
+
+
+def test_nothing_is_left_of_a_cell_whose_run_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C left the folder, with a key in it, and outputs of the job's user."""
+    cells: list[Cell] = []
+
+    async def work() -> None:
+        async with Cell(plan(tmp_path)) as cell:
+            cells.append(cell)
+            await cell.run(["sh", "-c", "echo key > final.txt; echo a > outputs/a; sleep 60"])
+
+    async def interrupted() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            while not (tmp_path / "outputs" / "a").exists():
+                await anyio.sleep(0.05)
+            group.cancel_scope.cancel()
+
+    asyncio.run(interrupted())
+    assert not cells[0].folder.exists()
+    for path in (tmp_path / "outputs", tmp_path / "outputs" / "a"):
+        assert path.stat().st_uid == os.geteuid()
 
 
 def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
@@ -222,10 +272,11 @@ def test_what_no_first_process_says_ends_the_cell(said: bytes | int, tmp_path: P
 
 
 def test_outputs_come_back_with_plain_rights(tmp_path: Path) -> None:
+    closed = "000" if os.geteuid() == 0 else "500"  # what we cannot look into ends the cell
     script = (
         "cd outputs; echo a > plain; echo b > shut; chmod 000 shut; mkdir shut-folder;"
-        "echo c > shut-folder/c; chmod 000 shut-folder; ln -s /etc/passwd link; mkfifo pipe;"
-        "chmod 4755 plain; chmod 1777 .;"
+        "echo c > shut-folder/c; ln -s /etc/passwd link; mkfifo pipe;"
+        f"chmod {closed} shut-folder; chmod 4755 plain; chmod 1777 .;"
         "i=0; while [ $i -lt 80 ]; do mkdir d; cd d; i=$((i+1)); done"
     )
     inside(plan(tmp_path), lambda cell: cell.run(["sh", "-c", script]))
@@ -237,3 +288,10 @@ def test_outputs_come_back_with_plain_rights(tmp_path: Path) -> None:
     assert modes == {"plain": 0o644, "shut": 0o644, "shut-folder": 0o755, "shut-folder/c": 0o644}
     assert outputs.stat().st_mode & 0o7777 == 0o755
     assert 60 < sum(name.startswith("d") for name in found) < 70, "the depth is bounded"
+
+
+def test_no_output_has_a_path_that_is_too_long(tmp_path: Path) -> None:
+    inside(plan(tmp_path), lambda cell: cell.run(["python3", "-c", DEEP]))
+    longest = max((tmp_path / "outputs").rglob("*"), key=lambda path: len(str(path)))
+    assert 1500 < len(str(longest.relative_to(tmp_path))) < 2400
+    assert [*longest.iterdir()] == []

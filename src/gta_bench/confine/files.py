@@ -13,6 +13,9 @@ from gta_bench.redaction import Redactor
 
 CHUNK = 1 << 20
 DEEPEST = 64  # folders below a job's own that are kept
+LONGEST = 2048  # bytes of a path below it: the host adds its own, and 4096 are too many
+# How looking into a folder fails where a job has seen to it.
+HIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class NotRegularError(OSError):
@@ -83,8 +86,11 @@ def write_new(name: str, data: bytes, *, within: int) -> None:
         raise
 
 
-def walk(root: Path) -> Iterator[os.DirEntry[str]]:
-    """Every entry below a folder, no link followed; folders that vanish meanwhile are passed."""
+def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
+    """Every entry below a folder, no link followed; folders that vanish meanwhile are passed.
+
+    So are those that nobody can look into, unless it is `strict`.
+    """
     waiting = [str(root)]
     while waiting:
         try:
@@ -93,19 +99,26 @@ def walk(root: Path) -> Iterator[os.DirEntry[str]]:
                     yield entry
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-        except OSError:
-            continue
+        except OSError as exc:
+            if strict and exc.errno in HIDDEN:
+                raise
 
 
 def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
-    """Bytes and entries below a folder, counted no further than past either bound."""
+    """Bytes and entries below a folder, counted no further than past either bound.
+
+    What cannot be looked at counts as too much: there is no saying what it holds.
+    """
     size = count = 0
-    for entry in walk(root):
-        count += 1
-        with suppress(OSError):
-            size += entry.stat(follow_symlinks=False).st_size
-        if size > most_bytes or count > most_files:
-            break
+    try:
+        for entry in walk(root, strict=True):
+            count += 1
+            with suppress(FileNotFoundError, NotADirectoryError):
+                size += entry.stat(follow_symlinks=False).st_size
+            if size > most_bytes or count > most_files:
+                break
+    except OSError:
+        size = most_bytes + 1
     return Usage(size, count)
 
 
@@ -124,10 +137,10 @@ def take_back(root: Path, owner: os.stat_result) -> None:
         os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
         root.chmod(owner.st_mode & 0o777)
     with open_folder(root) as top:
-        _take_back(top, owner, DEEPEST)
+        _take_back(top, owner, DEEPEST, LONGEST)
 
 
-def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
+def _take_back(folder: int, owner: os.stat_result, deeper: int, longer: int) -> None:
     for name in _names(folder):
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         is_folder = stat.S_ISDIR(mode)
@@ -135,9 +148,10 @@ def _take_back(folder: int, owner: os.stat_result, deeper: int) -> None:
             os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
             if is_folder or stat.S_ISREG(mode):
                 os.chmod(name, 0o755 if is_folder else 0o644, dir_fd=folder)
-        if is_folder and deeper:
+        left = longer - len(os.fsencode(name)) - 1
+        if is_folder and deeper and left > 0:
             with suppress(PermissionError), open_folder(name, within=folder) as below:
-                _take_back(below, owner, deeper - 1)
+                _take_back(below, owner, deeper - 1, left)
         elif is_folder:
             remove_tree(Path(f"/proc/self/fd/{folder}", name))
 

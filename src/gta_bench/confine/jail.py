@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Self, TypeVar
 
-from gta_bench.confine import bubblewrap, files, outcomes, process, walls
+from gta_bench.confine import bubblewrap, files, held, outcomes, process, walls
 from gta_bench.confine.inside.protocol import READY, Request
 from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
@@ -161,7 +161,7 @@ class Jail:
             ready=READY,
             stdout_bytes=limits.reply_bytes if job.argv is None else limits.output_bytes,
             stderr_bytes=limits.output_bytes,
-            disk_is_full=None if own_disk else lambda: _is_full(job),
+            disk_is_full=None if own_disk else lambda process: _is_full(job, process),
             cancelled=cancelled,
         )
         try:
@@ -191,7 +191,8 @@ class Jail:
         try:
             for part in ("inputs", "work", "scratch"):
                 (folder / part).mkdir()
-            (folder / "inputs").chmod(0o755)
+            for part in ("inputs", "work"):  # others enter them, whatever our umask is
+                (folder / part).chmod(0o755)
             for place in (folder, folder / "work", folder / "scratch"):
                 files.give(place, user)
             yield folder
@@ -216,14 +217,16 @@ def _argv(argv: Argv, where: Places) -> list[str]:
     return list(argv if isinstance(argv, Sequence) else argv(where))
 
 
-def _is_full(job: Job) -> bool:
-    """Whether the folders the job can write hold more than they may."""
+def _is_full(job: Job, process: int) -> bool:
+    """Whether the job wrote more than it may, deleted files that it still holds included."""
     limits = job.limits
     used = [
         files.usage(job.folder / part, most_bytes=limits.disk_bytes, most_files=limits.disk_files)
         for part in ("work", "scratch")
     ]
+    devices = {(job.folder / "work").stat().st_dev}
     size = sum(part.bytes for part in used)
+    size += held.unlinked_bytes(held.descendants(process), devices)
     return size > limits.disk_bytes or sum(part.files for part in used) > limits.disk_files
 
 

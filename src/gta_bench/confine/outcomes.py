@@ -145,7 +145,8 @@ def _refuse_stopped(ended: Ended, case: _Case) -> None:
         case.fail("output", f"was stopped because it printed more than {most}.")
     if ended.stopped == "disk":
         most = f"{_size(limits.disk_bytes)} or {limits.disk_files} files"
-        case.fail("disk", f"was stopped because it wrote more than {most}.")
+        words = f"wrote more than {most}, or made a folder that cannot be looked into"
+        case.fail("disk", f"was stopped because it {words}.")
     if ended.stopped == "cancelled":
         case.fail("cancelled", "was stopped because its result is not wanted any more.")
 

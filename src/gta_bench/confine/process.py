@@ -23,6 +23,7 @@ class Bounds:
     """When a process is stopped.
 
     Its time begins with the words `ready` on stderr, for which it has `start_seconds`.
+    `disk_is_full` is asked with the number of the process.
     """
 
     wall_seconds: float
@@ -30,7 +31,7 @@ class Bounds:
     ready: bytes
     stdout_bytes: int
     stderr_bytes: int
-    disk_is_full: Callable[[], bool] | None = None
+    disk_is_full: Callable[[int], bool] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
 
@@ -166,7 +167,7 @@ def _watch(process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds) 
             return "cancelled"
         if bounds.disk_is_full is not None and now >= next_look:
             next_look = now + TICK
-            if bounds.disk_is_full():
+            if bounds.disk_is_full(process.pid):
                 return "disk"
         if not streams.move(TICK):
             return "output"

@@ -9,7 +9,6 @@ port for each socket that the host lends; `"open"` adds a way to outside address
 import asyncio
 import base64
 import json
-import os
 import socket
 import struct
 import tempfile
@@ -21,7 +20,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from gta_bench.confine import files, network
+import anyio
+
+from gta_bench.confine import files, held, network
 from gta_bench.confine.bubblewrap import filter_file
 from gta_bench.confine.users import job_user
 from gta_bench.errors import EnvironmentProblem
@@ -38,6 +39,7 @@ from gta_bench.harnesses.cell_plan import (
 TICK = 0.1
 READY_SECONDS = 60.0
 GONE_SECONDS = 10.0
+CLOSE_SECONDS = 60.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
 FIRST_BYTES = 1 << 16  # of the frame that says that the cell is ready
@@ -207,10 +209,14 @@ class Cell:
             del self._waiting[number]
 
     async def close(self) -> None:
-        """End what is inside, and remove the cell's folder."""
-        await self.end()
-        if self.folder.exists():
-            await asyncio.to_thread(files.remove_tree, self.folder)
+        """End what is inside, and remove the cell's folder, also where the run is interrupted.
+
+        A cancelled scope of anyio cancels every `await` anew, so nothing would be done here.
+        """
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await self.end()
+            if self.folder.exists():
+                await asyncio.to_thread(files.remove_tree, self.folder)
 
     async def end(self) -> None:
         """Kill all that is inside, and wait until it is gone."""
@@ -280,16 +286,18 @@ class Cell:
 
     def _excess(self) -> Stop | None:
         limits = self.plan.limits
-        size = number = 0
-        for folder in (self.folder / "work", self.plan.outputs):
+        processes = _inside(self._namespace)
+        folders = (self.folder / "work", self.plan.outputs)
+        size = held.unlinked_bytes(processes, {folder.stat().st_dev for folder in folders})
+        number = 0
+        for folder in folders:
             used = files.usage(folder, most_bytes=limits.disk_bytes, most_files=limits.disk_files)
             size, number = size + used.bytes, number + used.files
         if size > limits.disk_bytes or number > limits.disk_files:
             return "disk"
-        processes = _inside(self._namespace)
         if len(processes) > limits.processes:
             return "processes"
-        return "memory" if sum(map(_resident, processes)) > limits.memory_bytes else None
+        return "memory" if held.memory_exceeds(limits.memory_bytes, processes) else None
 
     async def _drain(self) -> None:
         """Nothing inside may block because nobody reads what bubblewrap says."""
@@ -330,12 +338,3 @@ def _lives(process: Path) -> bool:
     """Whether it is more than a number that nobody has asked about yet."""
     state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
     return state not in (b"Z", b"X")
-
-
-def _resident(process: str) -> int:
-    """Bytes of memory that a process holds now."""
-    try:
-        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -47,7 +47,8 @@ class CellLimits:
             "timeout": f"it had not ended after {self.seconds:g} seconds",
             "cost": f"it cost more than ${self.cost_usd or 0:g}",
             "output": f"it printed more than {self.output_bytes} bytes",
-            "disk": f"it wrote more than {self.disk_bytes} bytes or {self.disk_files} files",
+            "disk": f"it wrote more than {self.disk_bytes} bytes or {self.disk_files} files, or "
+            "made a folder that cannot be looked into",
             "memory": f"it used more than {self.memory_bytes} bytes of memory",
             "processes": f"it ran more than {self.processes} processes",
         }[stop]
