@@ -51,6 +51,7 @@ OTHERS = {
         "--constraint",
     ),
     *("--seccomp", "--perms", "--dir"),
+    *("--api-key", "--token", "--password"),
     *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
 }
 GENERATED = REPOSITORY / "docs" / "reference" / "cli.md"

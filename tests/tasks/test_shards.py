@@ -1,7 +1,6 @@
 """Runs in shards: split, stopped, damaged, continued by another backend, merged to one log."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -297,17 +296,6 @@ def test_what_shards_say_is_the_sum_that_is_shown(bench: Bench) -> None:
     assert (found.units, found.done, found.failed, found.running) == (6, 6, 0, 0)
     assert found.cost_usd == 12.0
     assert [one.done for one in bench.told] == sorted(one.done for one in bench.told)
-
-
-def test_a_named_harness_on_the_open_network_stays_in_one_process(bench: Bench) -> None:
-    from gta_bench.errors import UsageError
-    from gta_bench.harnesses.choice import Harness
-
-    harness = Harness(kind="named", target="codex", network="open")
-    wanted = bench.wanted()
-    resources = replace(wanted.resources, harness=harness)
-    with pytest.raises(UsageError, match="leave out --workers"):
-        execute(wanted.manifest, resources, bench.out, bench.told.append, backend=Two())
 
 
 @pytest.mark.parametrize("road", ["link/run", "data/../run", "a b/ä/run"])

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from gta_bench.tape.secrets import Redactor
 from inspect_ai.model import ModelOutput
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from opencompass.registry import ICL_INFERENCERS
@@ -31,6 +30,7 @@ from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.upstream import write_step, write_trace
 from gta_bench.records.workflow import WorkflowTask
+from gta_bench.redaction import Redactor
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools
 from gta_bench.serving.connecting import connect
 from gta_bench.settings import read_key
