@@ -4,6 +4,8 @@ import base64
 import gzip
 import io
 import json
+import os
+import time
 import zipfile
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gta_bench import redaction
 from gta_bench.confine.files import redact_tree
+from gta_bench.records.base import Record
 from gta_bench.redaction import (
     Redactor,
     current_redactor,
@@ -21,10 +25,15 @@ from gta_bench.redaction import (
     secrets_in_address,
     secrets_in_text,
 )
+from gta_bench.runs.directory import write_record
 from gta_bench.settings import Settings, read_secrets
 
 KEY = "sk-live-7f3a/9+x"
 REDACTOR = Redactor({KEY: "A_KEY"})
+
+
+class Note(Record):
+    text: str
 
 
 @pytest.mark.parametrize(
@@ -117,6 +126,67 @@ def test_json_stays_json_and_has_no_secret(secret: str, beside: str) -> None:
         assert secret not in clean["a"][0].replace("[redacted:A_KEY]", "")
 
 
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("nvapi-7f3a9x", "line\nvapi-7f3a9x"),
+        ("12ab-7f3a9x", "\u00e912ab-7f3a9x"),
+        ("00e9-7f3a9x", "\u00e9-7f3a9x"),
+        ("sk-live-7f3a9\\", 'sk-live-7f3a9\\" and "more'),
+        ('"sk-live-7f3a9', '"sk-live-7f3a9'),
+        ("sk-</live>-7f3a9é", "sk-</live>-7f3a9é \ud800"),
+    ],
+)
+def test_json_with_a_secret_across_an_escape_stays_json(secret: str, text: str) -> None:
+    redactor = Redactor({secret: 'A "KEY\\'})
+    whole = json.dumps({text: text, "n": [1.50, 2]})
+    expected = text.replace(secret, "[redacted:A__KEY_]")
+    for form in (whole, whole.replace("/", "\\/").replace("<", "\\u003C").replace("00e9", "00E9")):
+        clean = redactor.json(form.encode())
+        assert json.loads(clean) == {expected: expected, "n": [1.5, 2]}
+        assert clean.endswith(b'"n": [1.5, 2]}')
+
+
+def test_a_number_in_json_stays_a_number_and_what_is_no_json_loses_secrets() -> None:
+    redactor = Redactor({"1234567890123456": "CARD_KEY"})
+    lines = b'{"n": 1234567890123456, "t": 12345678.5}\n{"n": "1234567890123456"}\n'
+    assert redactor.json(lines) == (b'{"n": 0, "t": 12345678.5}\n{"n": "[redacted:CARD_KEY]"}\n')
+    assert redactor.json(b'"\\x 1234567890123456"') == b'"\\x ' + b"*" * 16 + b'"'
+    assert redactor.json(b"\xff1234567890123456") == b"\xff" + b"*" * 16
+
+
+def test_a_record_with_a_secret_across_an_escape_can_be_read(tmp_path: Path) -> None:
+    protect({"nvapi-7f3a9x": "A_KEY"})
+    write_record(tmp_path / "run.json", Note(text="line\nvapi-7f3a9x"))
+    assert Note.model_validate_json((tmp_path / "run.json").read_bytes()).text.startswith("line\n")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("sk/live+&lt;7f3a&gt;&amp;\"é'=", "sk/live+&lt;7f3a&gt;&amp;&#34;é&#39;="),
+        *("sk/live+&lt;7f3a&gt;&amp;&quot;é&#x27;=", "sk/live+&lt;7f3a&gt;&amp;&quot;é&apos;="),
+        *("sk/live%2B%3C7f3a%3E%26%22%C3%A9%27%3D", "sk%2flive%2b%3c7f3a%3e%26%22%c3%a9%27%3d"),
+        *("sk\\/live+<7f3a>&\\\"\\u00e9'=", "sk/live+\\u003c7f3a\\u003e\\u0026\\\"é'="),
+        *("sk/live+<7f3a>&\\\"\\u00E9'=", "sk/live+<7f3a>&\\\\\\\"é'="),
+    ],
+)
+def test_a_secret_is_found_as_other_programs_write_it(form: str) -> None:
+    redactor = Redactor({"sk/live+<7f3a>&\"é'=": "A_KEY"})
+    assert redactor.text(f"a {form} b") == "a [redacted:A_KEY] b"
+    assert redactor.data(form.encode()) == b"*" * len(form.encode())
+
+
+def test_a_secret_that_is_no_utf_8() -> None:
+    raw = b"sk-live-\xff\xe97f3a"
+    redactor = Redactor({os.fsdecode(raw): "A_KEY"})
+    assert redactor.data(b"a " + raw) == b"a " + b"*" * len(raw)
+    assert redactor.data(base64.b64encode(raw)) != base64.b64encode(raw)
+    for text in (os.fsdecode(raw), raw.decode(errors="replace"), "sk-live-%FF%E97f3a"):
+        assert redactor.text(text) == "[redacted:A_KEY]"
+        assert redactor.json(json.dumps([text]).encode()) == b'["[redacted:A_KEY]"]'
+
+
 def test_text_beside_a_secret_stays() -> None:
     assert REDACTOR.text(f"a {KEY} b") == "a [redacted:A_KEY] b"
     assert REDACTOR.text("sk-live-7f3a and none and test") == "sk-live-7f3a and none and test"
@@ -148,6 +218,75 @@ def test_archives_are_packed_anew_only_where_they_hold_a_secret() -> None:
     assert REDACTOR.data(b"\x1f\x8b" + KEY.encode()) == b"\x1f\x8b" + b"*" * len(KEY)
 
 
+def test_all_archives_of_a_file_share_one_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "LARGEST", 100_000)
+    monkeypatch.setattr(redaction, "MOST_MEMBERS", 20)
+    key = packed(("a.txt", KEY.encode() * 2))
+
+    def is_kept(*members: tuple[str, bytes]) -> bool:
+        whole = packed(*members)
+        return REDACTOR.data(whole) == whole
+
+    large = packed(("zeros", bytes(30_000)))
+    assert not is_kept(("key", key), *((f"{n}", large) for n in range(3)))
+    assert is_kept(("key", key), *((f"{n}", large) for n in range(4)))
+    assert is_kept(("key", key), *((f"{n}.gz", gzip.compress(bytes(30_000))) for n in range(4)))
+    many = packed(*((f"{n}", b"") for n in range(7)))
+    assert not is_kept(("key", key), ("0", many), ("1", many))
+    assert is_kept(("key", key), ("0", many), ("1", many), ("2", many))
+    monkeypatch.setattr(redaction, "LONGEST", -1.0)
+    assert is_kept(("key", key))
+
+
+def test_an_archive_that_stays_packed_loses_what_can_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redaction, "LARGEST", 10)
+    whole = packed(("zeros", bytes(11))) + KEY.encode()
+    assert REDACTOR.data(whole) == whole.replace(KEY.encode(), b"*" * len(KEY))
+
+
+def test_nested_archives_cost_no_more_than_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "LARGEST", 16 * 2**20)
+    bomb = bytes(2**20)
+    for _ in range(3):
+        bomb = packed(*((f"{n}", bomb) for n in range(12)))
+    begin = time.thread_time()
+    assert REDACTOR.data(bomb) == bomb
+    assert time.thread_time() - begin < 2  # it holds 1.7 GB
+
+
+def test_zeros_are_searched_fast() -> None:
+    redactor = Redactor({f"sk-live-7f3a9x{n}": "A" for n in range(12)})
+    begin = time.thread_time()
+    redactor.data(bytes(8 * 2**20))
+    assert time.thread_time() - begin < 0.5
+
+
+def test_an_archive_behind_other_bytes_is_packed_anew_behind_them() -> None:
+    clean = REDACTOR.data(b"#!/usr/bin/python\n" + packed(("__main__.py", KEY.encode() * 9)))
+    assert clean.startswith(b"#!/usr/bin/python\nPK")
+    with zipfile.ZipFile(io.BytesIO(clean)) as archive:
+        assert archive.read("__main__.py") == b"*" * len(KEY) * 9
+
+
+def test_a_damaged_member_hides_no_secret_of_others() -> None:
+    whole = packed(("bad", b"bad"), ("good", KEY.encode() * 9))
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        crc = archive.getinfo("bad").CRC.to_bytes(4, "little")
+    with zipfile.ZipFile(io.BytesIO(REDACTOR.data(whole.replace(crc, b"0000")))) as archive:
+        assert archive.namelist() == ["good"]
+        assert archive.read("good") == b"*" * len(KEY) * 9
+
+
+def test_members_named_by_secrets_keep_apart() -> None:
+    other = "sk-live-7f3a9x"
+    redactor = Redactor({other: "A"})
+    names = (f"{other}.txt", "REDACTED.txt", f"{other.encode().hex()}.txt")
+    with zipfile.ZipFile(io.BytesIO(redactor.data(packed(*((n, b"") for n in names))))) as archive:
+        assert archive.namelist() == ["REDACTED.txt", "REDACTED-2.txt", "REDACTED-3.txt"]
+
+
 def test_a_secret_is_named_where_it_is_found() -> None:
     redactor = Redactor({KEY: "A_KEY", "other-secret-2": "B_KEY"})
     assert redactor.finds(packed(("x", b"other-secret-2"))) == "B_KEY"
@@ -167,6 +306,22 @@ def test_a_folder_loses_secrets_in_contents_names_and_links(tmp_path: Path) -> N
     clean = tmp_path / "of-REDACTED" / "REDACTED.txt"
     assert clean.read_text() == "a " + "*" * len(key)
     assert clean.stat().st_mode & 0o777 == 0o600
+
+
+def test_renaming_replaces_nothing_and_leaves_no_secret(tmp_path: Path) -> None:
+    key = "Sk7f3a9x"
+    (tmp_path / "REDACTED").mkdir()
+    (tmp_path / "REDACTED" / "kept").write_text("kept")
+    (tmp_path / "REDACTED.txt").write_text("kept")
+    (tmp_path / key).mkdir()
+    (tmp_path / key / "inner").write_text("inner")
+    (tmp_path / f"{key}.txt").write_text("named")
+    (tmp_path / f"REDACTED{'x' * 247}").write_text("kept")
+    (tmp_path / f"{key}{'x' * 247}").write_text("long")
+    redact_tree(tmp_path, Redactor({key: "A"}))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(path.read_text() for path in files) == ["inner", *["kept"] * 3, "long", "named"]
+    assert not [path for path in files if key in str(path)]
 
 
 def test_what_a_process_knows_only_grows() -> None:

@@ -6,10 +6,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from gta_bench.redaction import Redactor
+from gta_bench.redaction import Redactor, free_name
 
 CHUNK = 1 << 20
 DEEPEST = 64  # folders below a job's own that are kept
@@ -158,6 +159,7 @@ def _take_back(folder: int, owner: os.stat_result, deeper: int, longer: int) -> 
 
 def redact_tree(root: Path, redactor: Redactor) -> None:
     """Take secrets out of the contents and names of all files below a folder; links go."""
+    numbers = count(2)
     for entry in [*walk(root)][::-1] if redactor else ():  # what lies in a folder before the folder
         path = Path(entry.path)
         with suppress(OSError):
@@ -169,7 +171,7 @@ def redact_tree(root: Path, redactor: Redactor) -> None:
                 _redact_file(path, redactor)
             name = redactor.filename(entry.name)
             if name != entry.name:
-                path.rename(path.with_name(name))
+                path.rename(free_name(str(path.with_name(name)), os.path.lexists, numbers))
 
 
 def _redact_file(path: Path, redactor: Redactor) -> None:

@@ -160,5 +160,5 @@ def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
 
 def write_record(file: StorePath, record: Record) -> None:
     """All or nothing, and without secrets: a reader never sees half a file."""
-    text = current_redactor().text(record.model_dump_json(indent=2))
-    write_whole(file, f"{text}\n".encode())
+    data = current_redactor().json(record.model_dump_json(indent=2).encode())
+    write_whole(file, data + b"\n")
