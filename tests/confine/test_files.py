@@ -51,7 +51,7 @@ class TestRemoving:
         files.remove_tree(root)
         assert outside.read_bytes() == SECRET
 
-    def test_what_cannot_be_looked_at_counts_as_too_much(self) -> None:
+    def test_what_an_unprivileged_user_cannot_look_at_counts_as_too_much(self) -> None:
         code = (
             "import os, tempfile\n"
             "from pathlib import Path\n"
