@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gta_bench.confine import process
 from gta_bench.confine.jail import Argv, Jail
 from gta_bench.confine.limits import MIB, Limits, ProgramResult
 from gta_bench.errors import ConfinedError, EnvironmentProblem, ToolError, ToolUnavailable
@@ -337,3 +339,21 @@ def test_all_of_this_holds_for_an_unprivileged_user_too() -> None:
         pytest.skip("no Python that an unprivileged user can start")
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+def test_a_jail_that_ended_without_a_word_is_started_once_more(
+    jail: Jail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing foreign has run by then."""
+    starts: list[int] = []
+    real = process.run
+
+    def run_once(*arguments: Any, **options: Any) -> process.Ended:
+        starts.append(1)
+        if len(starts) == 1:
+            return process.Ended(status=-9, stdout=b"", stderr=b"", seconds=0.1, stopped=None)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(process, "run", run_once)
+    assert asyncio.run(jail.run_program(["echo", "once"])).stdout == b"once\n"
+    assert len(starts) == 2

@@ -3,6 +3,7 @@
 import asyncio
 import binascii
 import json
+import logging
 import shutil
 import tempfile
 import threading
@@ -21,6 +22,8 @@ from gta_bench.confine.python import Python
 from gta_bench.confine.users import job_user
 from gta_bench.confine.walls import Job, Places
 from gta_bench.errors import ToolError, ToolUnavailable
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 Argv = Sequence[str] | Callable[[Places], Sequence[str]]
@@ -150,7 +153,12 @@ class Jail:
                     report=report,
                 )
 
-        return await self._in_thread(run)
+        try:
+            return await self._in_thread(run)
+        except outcomes.NeverBegan as exc:
+            # Seen on a machine with a load of 26, and not since.
+            logger.warning("%s Trying once more.", exc.reason)
+            return await self._in_thread(run)
 
     def _run(self, job: Job, stdin: bytes, cancelled: threading.Event) -> process.Ended:
         limits = job.limits

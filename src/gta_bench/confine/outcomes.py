@@ -108,6 +108,10 @@ def collect(folder: Path, report: Report, *, limits: Limits, label: str) -> Coll
     return Collected(dict(sorted(found.items())), tuple(sorted(skipped)))
 
 
+class NeverBegan(ToolUnavailable):
+    """The jail ended without a word before it was ready, so nothing foreign has run."""
+
+
 def after_ready(stderr: bytes) -> bytes:
     """What the foreign code wrote; before the first such line it had not begun."""
     return stderr.partition(READY)[2]
@@ -133,7 +137,10 @@ def _require_ready(ended: Ended, case: _Case) -> None:
         reason = Reply.model_validate_json(ended.stdout).setup
     except ValidationError:
         reason = None
-    raise ToolUnavailable(f"The jail failed: {reason or _tail(ended.stderr)}.", mend=mend)
+    words = f"The jail failed with status {ended.status}: {reason or _tail(ended.stderr)}."
+    if reason is None and not ended.stderr:
+        raise NeverBegan(words, mend=mend)
+    raise ToolUnavailable(words, mend=mend)
 
 
 def _refuse_stopped(ended: Ended, case: _Case) -> None:
