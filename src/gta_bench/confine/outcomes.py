@@ -137,10 +137,9 @@ def _require_ready(ended: Ended, case: _Case) -> None:
         reason = Reply.model_validate_json(ended.stdout).setup
     except ValidationError:
         reason = None
-    words = f"The jail failed with status {ended.status}: {reason or _tail(ended.stderr)}."
     if reason is None and not ended.stderr:
-        raise NeverBegan(words, mend=mend)
-    raise ToolUnavailable(words, mend=mend)
+        raise NeverBegan(f"The jail failed with status {ended.status}.", mend=mend)
+    raise ToolUnavailable(f"The jail failed: {reason or _tail(ended.stderr)}.", mend=mend)
 
 
 def _refuse_stopped(ended: Ended, case: _Case) -> None:
