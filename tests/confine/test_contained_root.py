@@ -14,7 +14,7 @@ from gta_bench.confine.users import NOBODY, RANGE
 from tests.confine.attacks import attacks, expected
 from tests.confine.conftest import require
 from tests.confine.corpus import Results, Road
-from tests.confine.users import REPOSITORY, environment
+from tests.confine.users import run_here
 from tests.needs import needs
 
 CORPUS = {attack.name: attack for attack in attacks(os.uname().machine)}
@@ -41,15 +41,7 @@ pytestmark = [
 
 def without(capabilities: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     drop = [f"--bounding-set={capabilities}", f"--inh-caps={capabilities}"]
-    return subprocess.run(
-        ["setpriv", *drop, sys.executable, *arguments],
-        env=environment(),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_here(["setpriv", *drop, sys.executable, *arguments], timeout=300)
 
 
 @pytest.mark.parametrize(("missing", "jail"), [("-sys_admin", "bubblewrap"), ("-all", "landlock")])

@@ -58,12 +58,17 @@ def run_as(user: str, arguments: list[str]) -> subprocess.CompletedProcess[str] 
     command = python_for(user)
     if command is None:
         return None
+    return run_here([*command, *arguments])
+
+
+def run_here(command: list[str], *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """A command that finds our code and the packages."""
     return subprocess.run(
-        [*command, *arguments],
+        command,
         env=environment(),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )

@@ -291,4 +291,4 @@ def _generate(system: System) -> dict[str, Any]:
 
 
 def _nobody(_: RunProgress) -> None:
-    """Told how far judging is, tells nobody."""
+    """Nobody watches how far judging is."""

@@ -78,7 +78,7 @@ class Style(NamedTuple):
 
 
 class Labeled(NamedTuple):
-    """A document with its labels written out; `uncounted` if some cannot be told."""
+    """A document with its labels written out; `uncounted` if some cannot be computed."""
 
     data: bytes
     uncounted: bool = False
@@ -91,7 +91,7 @@ def with_labels(data: bytes) -> Labeled:
             parts = {name: archive.read(name) for name in archive.namelist()}
         source = {name: parts.get(name, b"").decode() for name in (DOCUMENT, NUMBERING, STYLES)}
     except (*BROKEN_ZIP, UnicodeDecodeError):
-        return Labeled(data)  # what is wrong with it is told by its reader
+        return Labeled(data)  # its reader says what is wrong with it
     if not source[NUMBERING] or max(map(len, source.values())) > PART_BYTES:
         return Labeled(data)
     count = _Count(dict(_lists(source[NUMBERING])), dict(_styles(source[STYLES])))

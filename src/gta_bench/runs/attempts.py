@@ -3,7 +3,6 @@
 Logs hold the newest attempt of a unit alone, so what was tried before it is kept here.
 """
 
-import fcntl
 import os
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ from pydantic_core import to_json
 
 from gta_bench.errors import RunError
 from gta_bench.records.attempts import AttemptLine, Attempts, Key, count_attempts
+from gta_bench.runs.lock import locked_file
 from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, parts_of, whole_file
 from gta_bench.runs.unreadable import is_broken_json
 
@@ -31,16 +31,12 @@ def append_lines(run: StorePath, data: bytes) -> None:
         append(file, data)
         return
     fold_parts(file)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        size = os.fstat(handle).st_size
+    with locked_file(file) as handle:
+        size = os.lseek(handle, 0, os.SEEK_END)
         if size and os.pread(handle, 1, size - 1) != b"\n":  # a kill cut off a line
             data = b"\n" + data
         while data:
             data = data[os.write(handle, data) :]
-    finally:
-        os.close(handle)
 
 
 def read_attempts(run: StorePath, task: str | None = None) -> dict[Key, Attempts] | None:

@@ -34,9 +34,9 @@ HEADER, REDUCTIONS, SUMMARIES = "header.json", "reductions.json", "summaries.jso
 START = "_journal/start.json"
 # Where the summaries are until an evaluation ends.
 JOURNAL = "_journal/summaries/"
-# What the archive's reader raises where bytes are wrong, beside BadZipFile.
 # Who may read the repository that Inspect notes in a log.
 _ORIGIN_USER = re.compile(rb'("origin": ?"[A-Za-z+.-]+://)[^/@"\\]+@')
+# What the archive's reader raises where bytes are wrong, beside BadZipFile.
 _WRONG_BYTES = (IndexError, KeyError, OverflowError, RuntimeError, ValueError, struct.error)
 
 

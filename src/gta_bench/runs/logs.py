@@ -1,7 +1,7 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
@@ -297,8 +297,20 @@ def _usage_of_all(
 
 def _usage(sample: StoredSample, calls: Sequence[ModelCall], data: UnitData) -> Usage:
     """What the newest attempt took; a foreign system may have said so itself."""
-    if data.usage is not None:
-        return data.usage
+    return data.usage or sample_usage(sample, calls)
+
+
+class _Asked(Protocol):
+    """A call of a model, by whoever tells of it."""
+
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def retries(self) -> int | None: ...
+
+
+def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> Usage:
+    """What a sample took, in which these calls were made."""
     used = list(sample.model_usage.values())
     return Usage(
         model_calls=sum(call.error is None for call in calls),

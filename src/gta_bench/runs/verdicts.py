@@ -3,7 +3,6 @@
 In a store, which cannot append, each call of `append_verdicts` leaves one object of lines.
 """
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.redaction import current_redactor
+from gta_bench.runs.lock import locked_file
 from gta_bench.runs.store import (
     RemotePath,
     StorePath,
@@ -40,7 +40,7 @@ def append_verdicts(run: StorePath, rows: Iterable[VerdictRow]) -> None:
             append(file, lines)
         return
     fold_parts(file)
-    with _locked(file) as handle:
+    with locked_file(file) as handle:
         end = _end_of_lines(handle)
         tail = os.pread(handle, os.fstat(handle).st_size - end, end)
         if tail and _is_row(tail):
@@ -124,17 +124,6 @@ def _outlasts(kept: VerdictRow, newer: VerdictRow) -> bool:
         and not isinstance(newer.verdict, Scored)
         and (kept.evidence, kept.prompts) == (newer.evidence, newer.prompts)
     )
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[int]:
-    """The file, open for this writer alone; a lock ends with its process."""
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _end_of_lines(handle: int) -> int:

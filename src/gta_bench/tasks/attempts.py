@@ -22,7 +22,7 @@ from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import Usage
 from gta_bench.runs.attempts import append_attempts, read_attempts
-from gta_bench.runs.logs import models_cost
+from gta_bench.runs.logs import sample_usage
 from gta_bench.runs.samples import UnitStore
 from gta_bench.tasks.context import current_context, current_settings
 
@@ -134,14 +134,5 @@ def _end(sample: EvalSample) -> End:
 
 def _usage(sample: EvalSample) -> Usage:
     """What an attempt without a result took."""
-    used = list(sample.model_usage.values())
     events = (event for event in sample.events if isinstance(event, ModelEvent))
-    calls = [event for event in events if event.role is None]
-    return Usage(
-        model_calls=sum(call.error is None for call in calls),
-        input_tokens=sum(usage.input_tokens for usage in used),
-        output_tokens=sum(usage.output_tokens for usage in used),
-        retries=sum(call.retries or 0 for call in calls),
-        seconds=sample.total_time or 0.0,
-        cost_usd=models_cost(used).total,
-    )
+    return sample_usage(sample, [event for event in events if event.role is None])

@@ -104,18 +104,16 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
         raise given.tools.broken
     if not work.calls:
         work.steps += outcome.steps
+    printed = clean_text(outcome.printed)
     if outcome.problem is not None:
-        printed, problem = clean_text(outcome.printed), clean_text(outcome.problem)
-        work.steps.append(MalformedStep(content=printed, reason=problem))
+        work.steps.append(MalformedStep(content=printed, reason=clean_text(outcome.problem)))
     if outcome.answer:
         work.steps.append(AnswerStep(content=clean_text(outcome.answer)))
     unit.steps = work.trace
     unit.calls = tuple(work.calls)
     state.messages = shown_work(given.task.request, work.trace)
-    if outcome.printed:
-        state.messages.append(
-            ChatMessageAssistant(content=f"It printed:\n\n{clean_text(outcome.printed)}")
-        )
+    if printed:
+        state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{printed}"))
 
 
 async def _outcome(harness: Harness, given: Assignment) -> Outcome:

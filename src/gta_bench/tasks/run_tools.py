@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import ToolSpec
-from gta_bench.redaction import current_redactor, protect
+from gta_bench.redaction import current_redactor
 from gta_bench.serving.choice import TOKEN_VARIABLE, ToolServer, parse_tools
 from gta_bench.serving.connecting import RemoteSource, connect
 from gta_bench.serving.exchange import Patience
-from gta_bench.settings import read_key, read_secrets
+from gta_bench.settings import read_key
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tasks.context import at_end, current_settings, current_tooling
 from gta_bench.tools.equipment import close_equipment, open_equipment
@@ -48,7 +48,6 @@ class RunTools:
                 if taping.mode == "record" and live is not None:
                     taping.tape.offer(live.specs().values())
                 unit = TapeUnit(taping.dataset, task, epoch)
-                protect(read_secrets(current_settings()))
                 source = TapedTools(taping.tape, unit, taping.mode, current_redactor(), live)
             assert source is not None
             known = source.specs()
