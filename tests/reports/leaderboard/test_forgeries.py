@@ -528,7 +528,7 @@ def test_an_honest_run_is_accepted(made: Mapping[str, Made], tmp_path: Path, nam
     assert checked.entry is not None
     known = {
         "atomic": (("scripted model",), 3),
-        "workflow": (("scripted model",), 2),
+        "workflow": (("scripted model", "scripted judge"), 2),
         "imported": (("imported",), None),
     }
     assert (checked.entry.marks, checked.entry.attempts) == known[name]
