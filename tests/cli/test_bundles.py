@@ -4,9 +4,11 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import pytest
+from click.testing import Result
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from gta_bench.records.leaderboard import CANARY
 from tests.cli.test_run import gta
@@ -31,13 +33,17 @@ def run(folder: Path, atomic_dir: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bundle(folder: Path, run: Path) -> Path:
+def bundle(folder: Path, run: Path, atomic_dir: Path) -> Path:
     out = folder / "gold.zip"
-    result = gta("leaderboard", "submit", run, "--out", out, "--key", folder / "key.pem")
+    result = submit(run, out, atomic_dir, folder / "key.pem")
     assert result.exit_code == 0, result.output
     assert "A new key to sign with" in result.stderr
     assert "/atomic/openai-some-model-toolcalling" in result.stderr
     return out
+
+
+def submit(run: Path, out: Path, data: Path, key: Path) -> Result:
+    return gta("leaderboard", "submit", run, "--out", out, "--data", data, "--key", key)
 
 
 def refused(bundle: Path, data: Path) -> list[str]:
@@ -60,10 +66,12 @@ def test_a_bundle_is_accepted_and_says_who_signed_it(bundle: Path, atomic_dir: P
     assert entry["marks"] == ["imported"]
 
 
-def test_the_key_is_private_and_used_again(bundle: Path, run: Path, folder: Path) -> None:
+def test_the_key_is_private_and_used_again(
+    bundle: Path, run: Path, folder: Path, atomic_dir: Path
+) -> None:
     key = folder / "key.pem"
     assert key.stat().st_mode & 0o077 == 0
-    again = gta("leaderboard", "submit", run, "--out", folder / "again.zip", "--key", key)
+    again = submit(run, folder / "again.zip", atomic_dir, key)
     assert "A new key" not in again.stderr
     assert (folder / "again.zip").read_bytes() == bundle.read_bytes()
     assert "exists already" in str(
@@ -202,7 +210,8 @@ def test_a_step_run_and_an_end_to_end_run_make_one_entry(
     twice = gta("leaderboard", "submit", run, run, "--out", folder / "y.zip")
     assert "Two runs of one mode" in str(twice.exception)
     out = folder / "both.zip"
-    gta("leaderboard", "submit", step, run, "--out", out, "--key", folder / "key.pem")
+    options: list[str | Path] = ["--data", atomic_dir, "--key", folder / "key.pem"]
+    gta("leaderboard", "submit", step, run, "--out", out, *options)
     with zipfile.ZipFile(out) as archive:
         scores = json.loads(archive.read("entry.json"))["scores"]
     assert scores["inst_acc"] == {"value": 100.0, "decimals": 2, "k": 770, "n": 770}
@@ -215,6 +224,8 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
     run = workflow_run(data, folder / "workflow")
     out = folder / "workflow.zip"
     options: list[str | Path] = [
+        "--data",
+        data,
         "--key",
         folder / "key.pem",
         "--system",
@@ -279,6 +290,25 @@ def test_an_incomplete_run_is_not_submitted(tmp_path: Path, run: Path) -> None:
     assert "a score for 228 of 229 units" in str(result.exception)
 
 
+def test_what_the_check_would_refuse_is_not_made(
+    tmp_path: Path, run: Path, atomic_dir: Path
+) -> None:
+    """A run of an earlier version became a bundle, and only its check said no."""
+    old, out = copytree(run, tmp_path / "old"), tmp_path / "x.zip"
+    (log,) = (old / "logs").glob("*.eval")
+    whole = read_eval_log(str(log))
+    whole.eval.metadata = {}
+    write_eval_log(whole, str(log))
+    said = str(submit(old, out, atomic_dir, tmp_path / "k").exception)
+    assert "so none was made: logs: a log does not say what was run" in said
+    assert said.endswith("Run or import it again with this version, into a new folder.")
+    other = copytree(run, tmp_path / "other")
+    rewrite(other / "run.json", dataset_digest="0" * 64)
+    said = str(submit(other, out, atomic_dir, tmp_path / "k").exception)
+    assert said.endswith("Name the dataset of the run by --data.")
+    assert not out.exists()
+
+
 def test_runs_of_two_systems_are_no_entry(tmp_path: Path, run: Path) -> None:
     for name in ("run.json", "scores.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
@@ -295,11 +325,11 @@ def test_runs_of_two_systems_are_no_entry(tmp_path: Path, run: Path) -> None:
 
 
 def test_a_secret_in_a_log_is_not_handed_out(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Path, atomic_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "gta_bench/atomic_end-to-end")  # stands in every log
     out = tmp_path / "x.zip"
-    result = gta("leaderboard", "submit", run, "--out", out, "--key", tmp_path / "k.pem")
+    result = submit(run, out, atomic_dir, tmp_path / "k.pem")
     assert "would hold the value of SOME_API_KEY; nothing was made" in str(result.exception)
     assert not out.exists()
 
@@ -307,9 +337,11 @@ def test_a_secret_in_a_log_is_not_handed_out(
 @pytest.mark.parametrize(
     "text", ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"]
 )
-def test_a_file_that_is_no_key_is_refused(tmp_path: Path, run: Path, text: str) -> None:
+def test_a_file_that_is_no_key_is_refused(
+    tmp_path: Path, run: Path, atomic_dir: Path, text: str
+) -> None:
     key = tmp_path / "key.pem"
     key.write_text(text, encoding="utf-8")
-    result = gta("leaderboard", "submit", run, "--out", tmp_path / "x.zip", "--key", key)
+    result = submit(run, tmp_path / "x.zip", atomic_dir, key)
     assert "is no private key in PEM" in str(result.exception)
     assert key.read_text(encoding="utf-8") == text

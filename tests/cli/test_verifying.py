@@ -15,17 +15,21 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.reports.leaderboard import submission
 from gta_bench.reports.leaderboard.submission import Label
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
 from tests.cli.test_run import gta
-from tests.reports.leaderboard.bundles import JUDGE, SIMILARITY, manifest, scripted_judge
+from tests.reports.leaderboard.bundles import (
+    JUDGE,
+    SIMILARITY,
+    give_verdicts,
+    manifest,
+    scripted_judge,
+)
 
 TASKS, LEAVES, ATOMIC = 120, 2, 36
 # How often the judge passes a leaf, and how often it says the other thing when asked again.
@@ -75,19 +79,17 @@ def bundle(
     answer = (AnswerStep(content="Done."),)
     units = [WorkflowUnit(task=task, trace=answer) for task in dataset.tasks.values()]
     write_imported(run, open_run(run, manifest(dataset, "workflow", "workflow")), units)
-    rows = []
+    values = {}
     for unit in units:
         for leaf in unit.task.leaves():
             value = judged(leaf.id, 1)
             if Random(f"raise {leaf.id}").random() < raised / (1 - PASSES):
                 value = 9.0
-            value = max(value, lowest)
-            key = VerdictKey(task=unit.task.id, leaf=leaf.id, judge=JUDGE)
-            rows.append(VerdictRow(key=key, verdict=Scored(value=value, reason="so")))
-    append_verdicts(run, rows)
+            values[unit.task.id, leaf.id] = max(value, lowest)
+    give_verdicts(run, JUDGE, values)
     score_workflow_run(run, SETTINGS)
     out = folder / f"{name}.zip"
-    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS)
+    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS, str(data))
     return out
 
 

@@ -1,6 +1,6 @@
 """Bundles of runs: made for a leaderboard, and checked for one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,24 +15,44 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.leaderboard import BundleFinding, Entry
+from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry
 from gta_bench.records.run import DatasetName
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.redaction import Redactor
-from gta_bench.reports.leaderboard.bundle import gather, listed, run_digest, write_bundle
+from gta_bench.reports.leaderboard.bundle import (
+    Refused,
+    gather,
+    listed,
+    pack_bundle,
+    run_digest,
+    sign_bundle,
+)
+from gta_bench.reports.leaderboard.judge_checks import read_judged
 from gta_bench.reports.leaderboard.signing import make_key, read_key
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
-from gta_bench.reports.leaderboard.verification import Checked, LoadDataset, check_bundle
+from gta_bench.reports.leaderboard.verification import (
+    Checked,
+    LoadDataset,
+    check_bundle,
+    check_contents,
+)
 from gta_bench.runs.directory import (
     log_folder,
     read_manifest,
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.logs import data_of_logs, read_units
 from gta_bench.settings import Settings, read_secrets
 
 KEY_NAME = "leaderboard-key.pem"
+# What a submitter can do about a finding.
+AGAIN = "Run or import it again with this version, into a new folder."
+NEXT: Mapping[BundleCheck, str] = {
+    "dataset": "Name the dataset of the run by --data.",
+    "scores": "Score it again: `gta score RUN`.",
+    "judge": "Judge it with this version: `gta score RUN --judge MODEL`, then choose by --judge.",
+}
 
 
 def make_bundle(
@@ -42,12 +62,14 @@ def make_bundle(
     label: Label,
     judge: str | None,
     settings: Settings,
+    data: str | None = None,
 ) -> None:
     """Pack the runs, after everything that can be wrong with them has been looked at."""
     if out.exists():
         raise UsageError(f"{out} exists already; name another --out.")
     scored = [_scored(run) for run in runs]
     entry_of(scored, judge=judge, label=label)
+    dataset = loader(data or _data_of(runs[0]), settings)(scored[0].manifest.spec.dataset)
     signing = _key(key or Path(click.get_app_dir("gta-bench")) / KEY_NAME)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -56,9 +78,32 @@ def make_bundle(
         digest = run_digest(listed(folder))
         entry = entry_of(scored, judge=judge, label=label, run_digest=digest)
         artefacts = [file for run in runs for file in _artefacts(run)]
-        write_bundle(folder, out, entry, scored[0].manifest, artefacts, signing)
+        bundle = sign_bundle(folder, entry, scored[0].manifest, artefacts, signing)
+        thresholds = thresholds_of(settings)
+        _refuse(check_contents(bundle, load=lambda _: dataset, thresholds=thresholds))
+        try:
+            pack_bundle(folder, out)
+        except Refused as exc:
+            raise UsageError(f"The bundle cannot be packed: {exc}.") from exc
     say(f"{out}: {entry.id}, {out.stat().st_size / 1_000_000:.1f} MB.")
     say(f"Next: gta leaderboard check {out}")
+
+
+def _data_of(run: Path) -> str | None:
+    """The dataset that the run was made with, where it still lies there."""
+    found = data_of_logs(log_folder(run))
+    return found if found is not None and Path(found).exists() else None
+
+
+def _refuse(findings: Sequence[BundleFinding]) -> None:
+    """No bundle is made that its check would refuse."""
+    if findings:
+        first, more = findings[0], len(findings) - 1
+        others = f" (and {more} more)" if more else ""
+        raise UsageError(
+            f"`gta leaderboard check` would refuse the bundle, so none was made: {first.check}: "
+            f"{first.message}{others}. {NEXT.get(first.check, AGAIN)}"
+        )
 
 
 def check_bundles(
@@ -107,8 +152,9 @@ def _tell(file: Path, checked: Checked) -> None:
 
 def _scored(run: Path) -> ScoredRun:
     manifest = read_manifest(run)
-    scores = read_workflow_scores(run) if manifest.spec.mode == "workflow" else read_scores(run)
-    return ScoredRun(run.name, manifest, scores)
+    if manifest.spec.mode != "workflow":
+        return ScoredRun(run.name, manifest, read_scores(run))
+    return ScoredRun(run.name, manifest, read_workflow_scores(run), read_judged(run))
 
 
 def _key(file: Path) -> Ed25519PrivateKey:

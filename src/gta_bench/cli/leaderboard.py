@@ -44,6 +44,7 @@ def leaderboard() -> None:
 @click.option("--system", help="The system's name on the board.")
 @click.option("--group", default="", help="Its kind, such as `open-source`.")
 @click.option("--judge", help="Whose verdicts count, where several judges have seen the run.")
+@data_option
 @click.pass_obj
 def submit(
     config_file: str | None,
@@ -53,17 +54,20 @@ def submit(
     system: str | None,
     group: str,
     judge: str | None,
+    folder: str | None,
 ) -> None:
     """Make a signed bundle of a complete run: an entry, and what is needed to check it.
 
-    A step and an end-to-end run of GTA-Atomic by the same system are one entry: name both.
+    A step and an end-to-end run of GTA-Atomic by the same system are one entry: name both. What
+    `gta leaderboard check` would refuse is not made; it needs the dataset: the one of --data, else
+    the one that the run was made with.
     """
     require_packages("gta leaderboard submit", "scipy", "cryptography", extra="report")
     from gta_bench.cli.bundles import make_bundle
     from gta_bench.reports.leaderboard.submission import Label
 
     settings = read_settings(config_path(config_file)).settings
-    make_bundle(runs, out, key, Label(system, group), judge, settings)
+    make_bundle(runs, out, key, Label(system, group), judge, settings, folder)
 
 
 @leaderboard.command()

@@ -31,7 +31,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.verification import Repetition, Verification
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.leaderboard.log_checks import LOOPS
+from gta_bench.reports.leaderboard.sample_checks import LOOPS
 from gta_bench.reports.leaderboard.verification import check_bundle, score_again
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (

@@ -1,9 +1,7 @@
 """A judge as an entry of a run's registry."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, Final
 
 from inspect_ai.model import GenerateConfig
@@ -37,16 +35,18 @@ def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str,
 def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
     """The judge with a digest of all that can move its verdicts."""
     asked = asked_settings(judge.model.config, judge.model.model_args)
-    held: dict[str, JsonValue] = {
-        "name": judge.name,
-        "model": str(judge.model),
-        "options": judge.options.model_dump(mode="json", exclude={"batch"}),
-        "temperature": asked.pop("temperature", None),
-        "seed": asked.pop("seed", None),
-        "prompts": prompts.digest(),
-    }
-    if asked:
-        # Judges without further options keep the digest that they always had.
-        held["generation"] = asked
-    digest = sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
-    return JudgeEntry.model_validate({"digest": digest, "first": at, "last": at, **held})
+    entry = JudgeEntry.model_validate(
+        {
+            "name": judge.name,
+            "digest": "",
+            "model": str(judge.model),
+            "options": judge.options.model_dump(mode="json", exclude={"batch"}),
+            "temperature": asked.pop("temperature", None),
+            "seed": asked.pop("seed", None),
+            "generation": asked,
+            "prompts": prompts.digest(),
+            "first": at,
+            "last": at,
+        }
+    )
+    return entry.model_copy(update={"digest": entry.compute_digest()})

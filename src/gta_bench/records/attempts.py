@@ -41,7 +41,6 @@ class Attempts(NamedTuple):
 
     number: int = 0
     counted: int = 0
-    finished: int = 0
     cause: str = ""
     usage: tuple[Usage, ...] = ()
 
@@ -51,10 +50,15 @@ def count_attempts(lines: Iterable[AttemptLine]) -> dict[Key, Attempts]:
 
     An attempt that was interrupted before its model answered is none.
     """
+    return {key: _counted(list(own.values())) for key, own in newest_lines(lines).items()}
+
+
+def newest_lines(lines: Iterable[AttemptLine]) -> dict[Key, dict[str, AttemptLine]]:
+    """The last line of every attempt, by its unit and its id."""
     newest: dict[Key, dict[str, AttemptLine]] = {}
     for line in lines:
         newest.setdefault((line.task, line.epoch), {})[line.attempt] = line
-    return {key: _counted(list(own.values())) for key, own in newest.items()}
+    return newest
 
 
 def _counted(lines: list[AttemptLine]) -> Attempts:
@@ -64,7 +68,6 @@ def _counted(lines: list[AttemptLine]) -> Attempts:
     return Attempts(
         number=len(began),
         counted=len(open_ends),
-        finished=sum(line.end == "finished" for line in lines),
         cause=causes[-1] if causes else "its process was killed",
         usage=tuple(line.usage for line in lines if line.end != "finished"),
     )

@@ -1,14 +1,21 @@
 """Judges as named configurations, and how scores move when one takes another's place."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from hashlib import sha256
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
 from gta_bench.records.base import Record
 from gta_bench.records.statistics import Interval
 
+# Digests of the judge's prompts, with the first version that had them. A change of the prompts
+# adds a line, and none is taken away: bundles that earlier versions judged stay known.
+PROMPT_DIGESTS: Final[Mapping[str, str]] = {
+    "b1460e666f260b208a8cd41e29072542f6d2af8d8103ab602a558ea42612a83a": "0.1.0",
+}
 # May runs of both stand in one table? `unknown`: too few leaves to say.
 Sharing = Literal["yes", "no", "unknown"]
 
@@ -30,6 +37,12 @@ class JudgeEntry(Record):
     prompts: str
     first: datetime
     last: datetime
+
+    def compute_digest(self) -> str:
+        """The digest of what is said here; judges without `generation` always had one without."""
+        left_out = {"digest", "first", "last"} | (set() if self.generation else {"generation"})
+        held = self.model_dump(mode="json", exclude=left_out)
+        return sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 class JudgeRegistry(Record):

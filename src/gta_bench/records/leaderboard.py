@@ -21,6 +21,7 @@ Mark = Literal[
     "taped",
     "scripted model",
     "scripted judge",
+    "name differs",
     "attempts unknown",
     "retried",
 ]
@@ -35,6 +36,7 @@ BundleCheck = Literal[
     "entry",
     "logs",
     "attempts",
+    "judge",
     "leaked-answer",
     "canary",
 ]

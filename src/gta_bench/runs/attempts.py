@@ -40,7 +40,13 @@ def append_lines(run: StorePath, data: bytes) -> None:
 
 
 def read_attempts(run: StorePath, task: str | None = None) -> dict[Key, Attempts] | None:
-    """The attempts of every unit, or of one task's; None where they were not recorded.
+    """The attempts of every unit, or of one task's; None where they were not recorded."""
+    lines = read_attempt_lines(run, task)
+    return None if lines is None else count_attempts(lines)
+
+
+def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptLine] | None:
+    """The lines of all attempts, or of one task's; None where they were not recorded.
 
     Runs of earlier versions and imported ones have no record of them.
     A line that a kill cut off is left out; any other that cannot be read is an error.
@@ -59,4 +65,4 @@ def read_attempts(run: StorePath, task: str | None = None) -> dict[Key, Attempts
         except ValidationError as exc:
             if not is_broken_json(exc):
                 raise RunError(f"{file}, line {number} is no attempt of a unit.") from exc
-    return count_attempts(lines)
+    return lines

@@ -89,8 +89,9 @@ class Stored(BaseModel):
 
 
 class StoredSummary(Stored):
-    """What is read of a sample's summary."""
+    """What is read of a sample's summary; `uuid` is also the id of its attempt."""
 
+    uuid: str | None = None
     error: str | None = None
 
 

@@ -133,7 +133,8 @@ def data_of_logs(folder: StorePath) -> str | None:
 class Said(NamedTuple):
     """What a unit's system was told and what it said itself, in its own model calls.
 
-    `models` are those that were asked, by the names under which they were.
+    `replied` is what the model replied in these calls. `models` are those that were asked, by the
+    names under which they were.
     """
 
     task: str
@@ -141,33 +142,38 @@ class Said(NamedTuple):
     told: str
     by_tools: str
     said: str
+    replied: str
     models: tuple[str, ...] = ()
 
 
-def read_said(folder: StorePath) -> Iterator[Said]:
-    """The messages of every unit; a judge's calls are left out."""
-    for sample in _whole_samples(folder):
-        told: dict[str, None] = {}
-        tools: dict[str, None] = {}
-        said: dict[str, None] = {sample.output.completion: None}
-        events = [event for event in sample.events if isinstance(event, ModelEvent)]
-        own = [event for event in events if event.role is None]
-        for event in own:
-            for message in event.input:
-                kept = {"tool": tools, "assistant": said}.get(message.role, told)
-                kept[message.text] = None
-            said[event.output.completion] = None
-        yield Said(
-            task=str(sample.id),
-            epoch=sample.epoch,
-            told="\n".join(told),
-            by_tools="\n".join(tools),
-            said="\n".join(said),
-            models=tuple(dict.fromkeys(event.model for event in own)),
-        )
+def read_said(sample: EvalSample) -> Said:
+    """The messages of a unit; a judge's calls are left out."""
+    told: dict[str, None] = {}
+    tools: dict[str, None] = {}
+    said: dict[str, None] = {sample.output.completion: None}
+    own = [event for event in model_events(sample) if event.role is None]
+    for event in own:
+        for message in event.input:
+            kept = {"tool": tools, "assistant": said}.get(message.role, told)
+            kept[message.text] = None
+    replies = dict.fromkeys(event.output.completion for event in own)
+    return Said(
+        task=str(sample.id),
+        epoch=sample.epoch,
+        told="\n".join(told),
+        by_tools="\n".join(tools),
+        said="\n".join(said | replies),
+        replied="\n".join(replies),
+        models=tuple(dict.fromkeys(event.model for event in own)),
+    )
 
 
-def _whole_samples(folder: StorePath) -> Iterator[EvalSample]:
+def model_events(sample: EvalSample) -> list[ModelEvent]:
+    """Every call of a model in a sample, a judge's too."""
+    return [event for event in sample.events if isinstance(event, ModelEvent)]
+
+
+def whole_samples(folder: StorePath) -> Iterator[EvalSample]:
     """The newest sample of each unit with all that was said, a few in memory at a time."""
     for log, keys in _newest_by_log(folder, None).items():
         batch = max(BATCH, -(-len(keys) // GOES))

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.demo.script_judge import LEAF
+from gta_bench.judging import prompts
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.leaderboard import BundleManifest
 from gta_bench.records.run import RunManifest, RunMode, System
 from gta_bench.records.steps import AnswerStep
@@ -26,6 +28,7 @@ from gta_bench.reports.leaderboard.bundle import listed, run_digest
 from gta_bench.reports.leaderboard.signing import sign
 from gta_bench.runs.directory import open_run, write_scores
 from gta_bench.runs.imported import write_imported
+from gta_bench.runs.judges import record_judge
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
@@ -95,19 +98,43 @@ def workflow_run(data: Path, run: Path) -> Path:
     ]
     made = open_run(run, manifest(dataset, "workflow", "workflow"))
     write_imported(run, made, units)
+    give_verdicts(
+        run,
+        "j",
+        {
+            (unit.task.id, leaf.id): 2.0 if int(unit.task.id) % 10 == 0 else 9.0
+            for unit in units
+            for leaf in unit.task.leaves()
+        },
+    )
+    score_workflow_run(run, Settings())
+    return run
+
+
+def give_verdicts(run: Path, judge: str, values: Mapping[tuple[str, str], float]) -> None:
+    """Keep these scores of tasks' leaves as the judge's, and that it was asked."""
+    now = datetime.now(UTC)
+    entry = JudgeEntry(
+        name=judge,
+        digest="",
+        model=judge,
+        options={},
+        prompts=prompts.digest(),
+        first=now,
+        last=now,
+    )
+    record_judge(run, entry.model_copy(update={"digest": entry.compute_digest()}))
     append_verdicts(
         run,
         [
             VerdictRow(
-                key=VerdictKey(task=unit.task.id, leaf=leaf.id, judge="j"),
-                verdict=Scored(value=2 if int(unit.task.id) % 10 == 0 else 9, reason="so"),
+                key=VerdictKey(task=task, leaf=leaf, judge=judge),
+                verdict=Scored(value=value, reason="so"),
+                prompts=prompts.digest(),
             )
-            for unit in units
-            for leaf in unit.task.leaves()
+            for (task, leaf), value in values.items()
         ],
     )
-    score_workflow_run(run, Settings())
-    return run
 
 
 def scripted_judge(score: Callable[[str, str], float]) -> Model:

@@ -1,4 +1,4 @@
-"""Bundles that somebody forged or broke, each refused; honest ones of every kind, each accepted.
+"""Bundles that somebody forged or broke, each refused.
 
 The boards are as small here as the datasets: three tasks of GTA-Atomic, two of GTA-Workflow.
 """
@@ -7,136 +7,29 @@ import json
 import shutil
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import pytest
-from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ModelOutput
 
-import gta_bench
-from gta_bench.cli.bundles import make_bundle
-from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.digest import task_digests
-from gta_bench.datasets.workflow import load_workflow
+from gta_bench.cli import bundles
 from gta_bench.errors import GtaError
-from gta_bench.metrics.workflow_scores import Thresholds
-from gta_bench.records.attempts import AttemptLine
-from gta_bench.records.leaderboard import BundleCheck, Mark
-from gta_bench.records.run import Limits, System
-from gta_bench.records.steps import AnswerStep
-from gta_bench.records.units import AtomicUnit
-from gta_bench.reports.leaderboard import submission
-from gta_bench.reports.leaderboard.submission import Label
-from gta_bench.reports.leaderboard.verification import Checked, check_bundle
-from gta_bench.runs.attempts import append_attempts
-from gta_bench.runs.directory import open_run, write_scores
-from gta_bench.runs.imported import write_imported
-from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.scoring import scored
-from tests.builders import atomic_task, workflow_task, write_atomic, write_workflow
-from tests.reports.leaderboard.bundles import SIMILARITY, changed, manifest, rewrite, scripted_judge
+from gta_bench.judging import prompts
+from gta_bench.records.judges import JudgeRegistry
+from gta_bench.records.leaderboard import BundleCheck
+from gta_bench.runs.judges import read_judges
+from tests.reports.leaderboard.bundles import (
+    JUDGE,
+    changed,
+    rewrite,
+)
+from tests.reports.leaderboard.submitting import NAME, Made, check, found, pack
 
-NAME = "mockllm/model"
+pytestmark = pytest.mark.usefixtures("small_boards")
 Change = Callable[[Path], None]
-
-
-class Made(NamedTuple):
-    """An honest run, its dataset and its bundle."""
-
-    run: Path
-    data: Path
-    bundle: Path
-
-
-def model(text: str) -> Model:
-    def reply(*_: Any) -> ModelOutput:
-        output = ModelOutput.from_content(NAME, text)
-        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
-        return output
-
-    return get_model(NAME, custom_outputs=reply, memoize=False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_boards() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(submission, "SIZES", {"atomic": 3, "workflow": 2})
-        yield
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("forgeries")
-
-
-@pytest.fixture(scope="module")
-def data(folder: Path) -> Mapping[str, Path]:
-    return {
-        "atomic": write_atomic(folder / "atomic", {str(n): atomic_task() for n in range(3)}),
-        "workflow": write_workflow(
-            folder / "workflow", {str(n): workflow_task() for n in range(2)}
-        ),
-    }
-
-
-@pytest.fixture(scope="module")
-def made(folder: Path, data: Mapping[str, Path]) -> Mapping[str, Made]:
-    """Two real runs of a scripted model and one whose results were brought from elsewhere."""
-    atomic, workflow = folder / "run-atomic", folder / "run-workflow"
-    settings = Settings.model_validate({"scoring": {"similarity": SIMILARITY}})
-    gta_bench.run("atomic", atomic, model=model("7"), data=data["atomic"], settings=settings)
-    judge = scripted_judge(lambda shown, leaf: 8)
-    gta_bench.run("workflow", workflow, model=model("Done."), data=data["workflow"])
-    gta_bench.judge(workflow, judge)
-    gta_bench.score(workflow)
-    runs = {"atomic": atomic, "workflow": workflow, "imported": imported(data, folder / "brought")}
-    return {
-        name: Made(run, data["workflow" if name == "workflow" else "atomic"], pack(run, folder))
-        for name, run in runs.items()
-    }
-
-
-def imported(data: Mapping[str, Path], run: Path, tried: int = 0, **changes: Any) -> Path:
-    """Results as `gta import` leaves them, or with other facts in manifest and logs."""
-    dataset = load_atomic(data["atomic"])
-    units = [
-        AtomicUnit(
-            task=task,
-            trace=(AnswerStep(content="7"),),
-            digests=task_digests(dataset, name),
-            attempts=tried or None,
-        )
-        for name, task in dataset.tasks.items()
-    ]
-    stated = manifest(dataset, "atomic", "end-to-end", **changes)
-    write_imported(run, open_run(run, stated), units)
-    when = datetime.now(UTC)
-    for unit in units if tried else ():
-        for number in range(tried):
-            begun = AttemptLine(task=unit.task.id, epoch=1, attempt=str(number), when=when)
-            end = "finished" if number == tried - 1 else "failed"
-            append_attempts(run, [begun, begun.model_copy(update={"end": end})])
-    write_scores(run, scored(units, "end-to-end", load_similarity(SIMILARITY)))
-    return run
-
-
-def pack(run: Path, folder: Path, name: str | None = None) -> Path:
-    out = folder / f"{name or run.name}.zip"
-    make_bundle([run], out, folder / "key.pem", Label(), None, Settings())
-    return out
-
-
-def check(bundle: Path, data: Path, folder: Path) -> Checked:
-    folder.mkdir()
-    dataset = load_workflow(data) if (data / "end.json").exists() else load_atomic(data)
-    return check_bundle(bundle, folder, load=lambda _: dataset, thresholds=Thresholds(7, 7))
-
-
-def found(checked: Checked) -> set[str]:
-    return {one.check for one in checked.findings}
 
 
 # What a forger does to the folder of a run before submitting it anew.
@@ -199,14 +92,19 @@ RELABELLED: dict[str, tuple[str, Change]] = {
 
 @pytest.mark.parametrize("name", RELABELLED)
 def test_a_relabelled_run_that_is_submitted_anew_is_refused(
-    made: Mapping[str, Made], tmp_path: Path, name: str
+    made: Mapping[str, Made], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`run.json` was believed: any run could be listed as one of any model and agent."""
     base, change = RELABELLED[name]
     run = shutil.copytree(made[base].run, tmp_path / "run")
     change(run)
+    with pytest.raises(GtaError):
+        pack(run, made[base].data, tmp_path)
+    assert not list(tmp_path.glob("*.zip"))
+    # Whoever forges does not look first.
+    monkeypatch.setattr(bundles, "check_contents", lambda *_, **__: ())
     try:
-        bundle = pack(run, tmp_path)
+        bundle = pack(run, made[base].data, tmp_path)
     except GtaError:
         return
     checked = check(bundle, made[base].data, tmp_path / "open")
@@ -248,6 +146,50 @@ def events(log: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in log["samples"][0]["events"] if one["event"] == "model"]
 
 
+def used(log: dict[str, Any]) -> dict[str, Any]:
+    usage: dict[str, Any] = log["samples"][0]["model_usage"]
+    return usage
+
+
+def said_elsewhere(log: dict[str, Any], text: str) -> None:
+    """An answer that stands in the sample's output and before its first call."""
+    sample = log["samples"][0]
+    store(log, "steps", [{"step": "answer", "content": text}])
+    sample["output"] = ModelOutput.from_content(NAME, text).model_dump(mode="json")
+    events(log)[0]["input"].append({"role": "assistant", "content": text})
+
+
+def second_draw(root: Path, error: str | None = None) -> None:
+    """The log once more, as if its units had been run again."""
+    (file,) = root.glob("runs/1/logs/*.json")
+    log = json.loads(file.read_text(encoding="utf-8"))
+    for sample in log["samples"]:
+        sample["uuid"] = f"{sample['uuid']}-again"
+        if error is not None:
+            sample["error"] = {"message": error, "traceback": "", "traceback_ansi": ""}
+    _write(file.with_name("2026-01-01T00-00-00-00-00_atomic_again.json"), json.dumps(log))
+
+
+def rename_judge(root: Path, *files: str, prompts: str | None = None, digest: bool = False) -> None:
+    """The verdicts as those of another judge, or of other prompts; with `digest` a recorded one."""
+    run, name = root / "runs/1", OTHER_JUDGE if files else JUDGE
+    for file in files:
+        _replace(run / file, f'"{JUDGE}"', f'"{OTHER_JUDGE}"')
+    if files:
+        rewrite(root / "entry.json", judge=OTHER_JUDGE)
+        # What the judge's provider said stays.
+        _replace(run / "verdicts.jsonl", f'"model":"{OTHER_JUDGE}"', f'"model":"{JUDGE}"')
+    if digest:
+        (entry,) = read_judges(run).judges
+        said = {"name": name, "model": name, "prompts": prompts or entry.prompts}
+        if prompts is not None:
+            _replace(run / "verdicts.jsonl", entry.prompts, prompts)
+        other = entry.model_copy(update=said)
+        other = other.model_copy(update={"digest": other.compute_digest()})
+        _write(run / "judges.json", JudgeRegistry(judges=(other,)).model_dump_json())
+
+
+OTHER_JUDGE = "openai/gpt-5"
 CALL = {"tool": "OCR", "status": "done", "seconds": 1.0}
 FORGED: dict[str, tuple[str, Change, set[str]]] = {
     "id": ("atomic", entry_says(id="2026-11/atomic/best"), {"entry"}),
@@ -339,6 +281,67 @@ FORGED: dict[str, tuple[str, Change, set[str]]] = {
         lambda root: _write(next(root.glob("runs/1/logs/*.json")), "{"),
         {"archive", "entry"},
     ),
+    "log: usage of another model": (
+        "atomic",
+        logs_say(lambda log: used(log).update({"openai/gpt-5": used(log).pop(NAME)})),
+        {"logs"},
+    ),
+    "log: less usage than its calls": (
+        "atomic",
+        logs_say(lambda log: used(log)[NAME].update(input_tokens=1)),
+        {"logs"},
+    ),
+    "log: cheaper than its calls": (
+        "atomic",
+        logs_say(lambda log: events(log)[0]["output"]["usage"].update(total_cost=0.5)),
+        {"logs"},
+    ),
+    "log: fewer calls than its usage": (
+        "atomic",
+        logs_say(lambda log: events(log)[0]["output"].pop("usage")),
+        {"logs"},
+    ),
+    "log: no call at all": (
+        "atomic",
+        logs_say(lambda log: log["samples"][0].update(events=[], model_usage={})),
+        {"logs"},
+    ),
+    "log: usage of its own": (
+        "atomic",
+        logs_say(lambda log: store(log, "usage", {"model_calls": 1, "cost_usd": 0.01})),
+        {"logs"},
+    ),
+    "log: the model that answered": (
+        "atomic",
+        logs_say(lambda log: events(log)[0]["output"].update(model="gpt-5")),
+        {"entry"},
+    ),
+    "log: an answer that no call gave": (
+        "atomic",
+        logs_say(lambda log: said_elsewhere(log, "It is free")),
+        {"logs"},
+    ),
+    "attempts: a sample of no attempt": (
+        "atomic",
+        logs_say(lambda log: log["samples"][0].update(uuid="another")),
+        {"attempts"},
+    ),
+    "attempts: a sample of another attempt": (
+        "atomic",
+        logs_say(lambda log: log["samples"][0].update(uuid=log["samples"][1]["uuid"])),
+        {"attempts"},
+    ),
+    "attempts: two finished samples": ("atomic", lambda root: second_draw(root), {"attempts"}),
+    "attempts: a failed sample that nobody tried": (
+        "atomic",
+        lambda root: second_draw(root, error="RuntimeError('no')"),
+        {"attempts"},
+    ),
+    "attempts: finished twice": (
+        "atomic",
+        lambda root: _append(root / "runs/1/attempts.jsonl", '"end":"finished"', "other"),
+        {"attempts"},
+    ),
     "attempts: one never finished": (
         "atomic",
         lambda root: _replace(root / "runs/1/attempts.jsonl", '"end":"finished"', '"end":"ours"'),
@@ -368,6 +371,36 @@ FORGED: dict[str, tuple[str, Change, set[str]]] = {
         "workflow",
         lambda root: _keep_lines(root / "runs/1/verdicts.jsonl", '"task":"0"'),
         {"entry", "scores"},
+    ),
+    "verdicts: of another judge": (
+        "workflow",
+        lambda root: rename_judge(root, "verdicts.jsonl", "scores.json"),
+        {"judge"},
+    ),
+    "verdicts: of another judge, in judges.json too": (
+        "workflow",
+        lambda root: rename_judge(root, "verdicts.jsonl", "scores.json", "judges.json"),
+        {"judge"},
+    ),
+    "verdicts: of another judge, which is said to have its digest": (
+        "workflow",
+        lambda root: rename_judge(root, "verdicts.jsonl", "scores.json", digest=True),
+        {"entry"},
+    ),
+    "verdicts: nobody's": (
+        "workflow",
+        lambda root: (root / "runs/1/judges.json").unlink(),
+        {"judge"},
+    ),
+    "verdicts: other prompts": (
+        "workflow",
+        lambda root: _replace(root / "runs/1/verdicts.jsonl", prompts.digest(), "0" * 64),
+        {"judge"},
+    ),
+    "verdicts: prompts that nobody has": (
+        "workflow",
+        lambda root: rename_judge(root, prompts="0" * 64, digest=True),
+        {"judge"},
     ),
     "thresholds": (
         "workflow",
@@ -461,80 +494,6 @@ def test_a_link_and_a_file_outside_are_refused(made: Mapping[str, Made], tmp_pat
         assert found(check(out, made["atomic"].data, tmp_path / str(number))) == {"archive"}
 
 
-# What honest systems submit.
-
-HARNESS = System(model="openai/m", agent="harness", harness="my-harness")
-CELL = Limits(seconds=60, memory_bytes=1 << 30, processes=9)
-HONEST: dict[str, tuple[dict[str, Any], int, tuple[Mark, ...]]] = {
-    "results of a folder": ({}, 0, ("imported",)),
-    "a scripted model": (
-        {"system": System(model=NAME, agent="react")},
-        0,
-        ("imported", "scripted model"),
-    ),
-    "a harness in a cell": (
-        {"system": HARNESS, "network": "tools", "limits": CELL},
-        1,
-        ("imported",),
-    ),
-    "a harness on the open network": (
-        {"system": HARNESS, "network": "open", "limits": CELL},
-        1,
-        ("imported", "open network"),
-    ),
-    "a harness that was tried twice": (
-        {"system": HARNESS, "network": "tools", "limits": CELL},
-        2,
-        ("imported", "retried"),
-    ),
-    "tools of its own": ({"tools": "own"}, 0, ("imported", "own tools")),
-    "a tape": (
-        {"tape": {"mode": "replay", "origin": "live", "digest": "d" * 64}},
-        0,
-        ("imported", "taped"),
-    ),
-    "a tape that is recorded": (
-        {"tape": {"mode": "record", "origin": "live", "digest": "d" * 64}},
-        0,
-        ("imported", "taped"),
-    ),
-    "published words": (
-        {"system": System(model="openai/m", agent="react-upstream"), "wording": "published"},
-        0,
-        ("imported",),
-    ),
-    "notes of its own": ({"notes": ("anything",)}, 0, ("imported",)),
-}
-
-
-@pytest.mark.parametrize("name", HONEST)
-def test_an_honest_bundle_is_accepted_with_its_marks(
-    data: Mapping[str, Path], tmp_path: Path, name: str
-) -> None:
-    changes, tried, marks = HONEST[name]
-    run = imported(data, tmp_path / "run", tried, **changes)
-    checked = check(pack(run, tmp_path), data["atomic"], tmp_path / "open")
-    assert checked.findings == ()
-    assert checked.entry is not None
-    assert (checked.entry.status, checked.entry.marks) == ("self-reported", marks)
-    assert checked.entry.attempts == (3 * tried or None)
-    assert not any("anything" in note for note in checked.entry.notes)
-
-
-@pytest.mark.parametrize("name", ["atomic", "workflow", "imported"])
-def test_an_honest_run_is_accepted(made: Mapping[str, Made], tmp_path: Path, name: str) -> None:
-    checked = check(made[name].bundle, made[name].data, tmp_path / "open")
-    assert checked.findings == ()
-    assert checked.entry is not None
-    known = {
-        "atomic": (("scripted model",), 3),
-        "workflow": (("scripted model", "scripted judge"), 2),
-        "imported": (("imported",), None),
-    }
-    assert (checked.entry.marks, checked.entry.attempts) == known[name]
-    assert checked.entry.status == "self-reported"
-
-
 def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
@@ -543,6 +502,13 @@ def _replace(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert old in text, text[:500]
     file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def _append(file: Path, part: str, attempt: str) -> None:
+    """The first line with that part once more, as one of another attempt."""
+    line = next(line for line in file.read_text(encoding="utf-8").splitlines() if part in line)
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(json.dumps({**json.loads(line), "attempt": attempt}) + "\n")
 
 
 def _keep_lines(file: Path, part: str) -> None:

@@ -8,7 +8,7 @@ from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.steps import AnswerStep, ReplyPart, ReplyStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.reports.leaderboard.leaks import unit_findings
-from gta_bench.runs.logs import Said, read_said
+from gta_bench.runs.logs import Said, read_said, whole_samples
 from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.metrics.workflow_units import unit as workflow_unit
@@ -31,7 +31,7 @@ def checks(one: Any, **changes: str) -> list[str]:
     return [
         found.check
         for found in unit_findings(
-            one, Said("0", 1, texts["told"], texts["by_tools"], texts["said"])
+            one, Said("0", 1, texts["told"], texts["by_tools"], texts["said"], "")
         )
     ]
 
@@ -85,10 +85,10 @@ def test_a_system_that_says_the_canary_was_trained_on_the_benchmark(tmp_path: Pa
 def test_what_a_system_was_told_and_said_is_read_from_its_logs(tmp_path: Path) -> None:
     run = wanted(write_dataset(tmp_path / "data"))
     execute(*run, tmp_path / "run", lambda well: None, model=scripted(one_page("quokka")))
-    found = {one.task: one for one in read_said(tmp_path / "run" / "logs")}
+    found = {one.id: read_said(one) for one in whole_samples(tmp_path / "run" / "logs")}
     assert sorted(found) == ["1", "2"]
     first = found["1"]
     assert "Write a page about animals." in first.told
     assert "page.html" in first.by_tools
     assert "quokka" not in first.told
-    assert first.said
+    assert first.replied and first.replied in first.said

@@ -1,7 +1,7 @@
 """Bundles: a zip with an entry, the runs behind it, and a signature over all of it.
 
 entry.json  signature.json  bundle.json
-runs/1/run.json  scores.json  verdicts.jsonl  attempts.jsonl  logs/….json      one folder a run
+runs/1/run.json  scores.json  verdicts.jsonl  judges.json  attempts.jsonl  logs/….json
 """
 
 import hashlib
@@ -29,6 +29,7 @@ from gta_bench.records.run import RunManifest
 from gta_bench.reports.leaderboard.signing import has_small_order, holds, sign
 from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import LOGS, MANIFEST, SCORES, log_folder
+from gta_bench.runs.judges import JUDGES
 from gta_bench.runs.logs import copy_logs
 from gta_bench.runs.verdicts import VERDICTS
 
@@ -37,7 +38,7 @@ BUNDLE: Final = "bundle.json"
 SIGNATURE: Final = "signature.json"
 NAME: Final = re.compile(
     r"entry\.json|bundle\.json|signature\.json"
-    r"|runs/[1-9]/(run\.json|scores\.json|(verdicts|attempts)\.jsonl"
+    r"|runs/[1-9]/((run|scores|judges)\.json|(verdicts|attempts)\.jsonl"
     r"|logs/[A-Za-z0-9][A-Za-z0-9._+-]*\.json)"
 )
 # Logs are text and shrink well; more than this is no run of 361 tasks.
@@ -75,7 +76,7 @@ def gather(runs: Sequence[Path], folder: Path) -> None:
     for number, run in enumerate(runs, start=1):
         own = folder / "runs" / str(number)
         (own / LOGS).mkdir(parents=True)
-        for name in (MANIFEST, SCORES, VERDICTS, ATTEMPTS):
+        for name in (MANIFEST, SCORES, VERDICTS, JUDGES, ATTEMPTS):
             if (run / name).is_file():
                 (own / name).write_bytes((run / name).read_bytes())
         copy_logs(log_folder(run), log_folder(own))
@@ -95,15 +96,14 @@ def run_digest(files: Sequence[BundleFile]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def write_bundle(
+def sign_bundle(
     folder: Path,
-    file: Path,
     entry: Entry,
     manifest: RunManifest,
     artefacts: Sequence[Deliverable],
     key: Ed25519PrivateKey,
-) -> BundleManifest:
-    """Sign what was gathered, with its entry, and pack it."""
+) -> OpenBundle:
+    """Sign what was gathered, with its entry."""
     (folder / ENTRY).write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
     files = listed(folder)
     bundle = BundleManifest(
@@ -115,13 +115,23 @@ def write_bundle(
     )
     text = bundle.model_dump_json(indent=2).encode() + b"\n"
     (folder / BUNDLE).write_bytes(text)
-    (folder / SIGNATURE).write_text(sign(text, key).model_dump_json(indent=2), encoding="utf-8")
+    signature = sign(text, key)
+    (folder / SIGNATURE).write_text(signature.model_dump_json(indent=2), encoding="utf-8")
+    return OpenBundle(entry, bundle, signature, _runs(folder))
+
+
+def pack_bundle(folder: Path, file: Path) -> None:
+    """Pack a signed folder; refuses one that is too large for a bundle, and leaves no file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in _contents(folder):
             info = zipfile.ZipInfo(path, MOMENT)
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, data)
-    return bundle
+    try:
+        _check_archive(file)
+    except Refused:
+        file.unlink()
+        raise
 
 
 def open_bundle(file: Path, folder: Path) -> OpenBundle:
@@ -143,17 +153,24 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
         first = exc.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise Refused("archive", f"{exc.title} cannot be read: {place}: {first['msg']}") from exc
-    runs = tuple(sorted((folder / "runs").iterdir())) if (folder / "runs").is_dir() else ()
-    return OpenBundle(entry, manifest, signature, runs)
+    return OpenBundle(entry, manifest, signature, _runs(folder))
 
 
-def _unpack(file: Path, folder: Path) -> None:
+def _runs(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted((folder / "runs").iterdir())) if (folder / "runs").is_dir() else ()
+
+
+def _check_archive(file: Path) -> None:
     try:
         with file.open("rb") as stream:
             _check_end(stream)
             check_archive(stream, limits=LIMITS)
     except ToolError as exc:
         raise Refused("archive", str(exc).rstrip(".")) from exc
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    _check_archive(file)
     with zipfile.ZipFile(file) as archive:
         for name in archive.namelist():
             if NAME.fullmatch(name) is None:

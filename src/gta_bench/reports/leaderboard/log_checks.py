@@ -1,4 +1,4 @@
-"""Whether a run's manifest says what its logs say, and whether its attempts are those of its logs.
+"""Whether a run's manifest says what its logs say.
 
 Everything here can be forged by whoever forges all of it in the same way: a check shows that a
 bundle is consistent, and `gta leaderboard verify` repeats a part of it.
@@ -13,18 +13,14 @@ from inspect_ai.log import EvalSpec, read_eval_log
 
 from gta_bench.records.leaderboard import BundleFinding
 from gta_bench.records.run import STATEMENT, RunManifest, RunSpec, show_setting, state_run
-from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.runs.attempts import read_attempts
+from gta_bench.reports.leaderboard.sample_checks import LOOPS, Unit
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
 from gta_bench.runs.logs import Said, kept_units, log_files
 
 # A run begins its first log at once; its harness may have done a first task before.
 SLACK: Final = timedelta(days=2)
-# Agents of ours whose answers are a model's words.
-LOOPS: Final = ("toolcalling", "react", "react-upstream")
 PREFIX: Final = "gta_bench/"
-Unit = AtomicUnit | WorkflowUnit
 
 
 def log_findings(
@@ -43,34 +39,13 @@ def log_findings(
     for unit in units:
         yield from map(_finding, _call_problems(unit, manifest.spec))
         own = spoken.get((unit.task.id, unit.epoch))
-        if own is not None and manifest.spec.system.agent in LOOPS and not _is_said(unit, own):
+        if own is None or manifest.spec.system.agent not in LOOPS:
+            continue
+        if not _is_said(unit, own.replied if manifest.imported_from is None else own.said):
             yield _finding(f"task {unit.task.id}: its answer is in no reply of the model")
     for one in said:
         for model in sorted({*one.models} - {manifest.spec.system.model}):
             yield _finding(f"task {one.task}: {model!r} was asked, which run.json does not name")
-
-
-def attempt_findings(
-    run: Path, manifest: RunManifest, units: Sequence[Unit]
-) -> Iterator[BundleFinding]:
-    """Where the attempts are not those of the logs: each unit began, and finished once."""
-    tried = read_attempts(run)
-    if tried is None:
-        if manifest.imported_from is None:
-            yield BundleFinding(check="attempts", message="attempts.jsonl is missing")
-        return
-    for unit in units:
-        found = tried.get((unit.task.id, unit.epoch))
-        if found is None or found.finished != 1:
-            times = 0 if found is None else found.finished
-            yield BundleFinding(
-                check="attempts",
-                message=f"task {unit.task.id} finished {times} times by attempts.jsonl",
-            )
-    for task, epoch in sorted({*tried} - {(unit.task.id, unit.epoch) for unit in units}):
-        yield BundleFinding(
-            check="attempts", message=f"task {task} in epoch {epoch} was tried and is in no log"
-        )
 
 
 def _header_problems(header: EvalSpec, manifest: RunManifest) -> Iterator[str]:
@@ -134,9 +109,9 @@ def _call_problems(unit: Unit, spec: RunSpec) -> Iterator[str]:
             return
 
 
-def _is_said(unit: Unit, said: Said) -> bool:
-    """Whether the model said what is scored as its answer; blanks do not count."""
-    return "".join(unit.answer.split()) in "".join(said.said.split())
+def _is_said(unit: Unit, words: str) -> bool:
+    """Whether these words hold what is scored as the answer; blanks do not count."""
+    return "".join(unit.answer.split()) in "".join(words.split())
 
 
 def _epochs(spec: RunSpec) -> range:

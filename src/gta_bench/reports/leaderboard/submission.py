@@ -23,8 +23,9 @@ from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.badges import RELEASED_TASKS, SCRIPTED_AGENTS, is_scripted
+from gta_bench.reports.leaderboard.judge_checks import JudgedBy
 from gta_bench.reports.leaderboard.tables import BOARD_METRICS, BOARDS
-from gta_bench.reports.summary import RunSummary, remarks, system_name
+from gta_bench.reports.summary import NAMELESS, RunSummary, remarks, system_name
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 
@@ -39,11 +40,12 @@ Counts = TypeVar("Counts")
 
 
 class ScoredRun(NamedTuple):
-    """A run with its scores."""
+    """A run with its scores, and what its verdicts tell of its judges."""
 
     name: str
     manifest: RunManifest
     scores: RunScores | WorkflowScores
+    judged: Mapping[str, JudgedBy] = {}
 
 
 class Label(NamedTuple):
@@ -75,6 +77,7 @@ def entry_of(
             f"{label_of(headline)}, by which the board is ordered, comes from an end-to-end run: "
             "name that run of the same system too."
         )
+    asked = None if chosen is None else chosen.judge
     system = label.system or system_name(manifest)
     release = f"{manifest.created:%Y-%m}"
     return Entry(
@@ -88,14 +91,14 @@ def entry_of(
         dataset_digest=manifest.dataset_digest,
         scoring="strict",
         scoring_version=runs[0].scores.scoring_version,
-        judge=None if chosen is None else chosen.judge,
+        judge=asked,
         costs=_costs(runs),
         attempts=_attempts(runs),
-        marks=_marks(runs, None if chosen is None else chosen.judge),
+        marks=_marks(runs, asked),
         run_digest=run_digest,
         status="self-reported",
         source=SOURCE,
-        notes=tuple(dict.fromkeys(note for run in runs for note in _notes(run))),
+        notes=tuple(dict.fromkeys(note for run in runs for note in _notes(run, asked))),
         scores=scores,
     )
 
@@ -212,6 +215,8 @@ def _marks(runs: Sequence[ScoredRun], judge: str | None) -> tuple[Mark, ...]:
     found = {mark for run in runs for mark, holds in _held(run).items() if holds}
     if judge is not None and is_scripted(judge):
         found.add("scripted judge")
+    if any(_other_names(run, judge) for run in runs):
+        found.add("name differs")
     return tuple(mark for mark in get_args(Mark) if mark in found)
 
 
@@ -233,7 +238,34 @@ def _held(run: ScoredRun) -> dict[Mark, bool]:
     }
 
 
-def _notes(run: ScoredRun) -> list[str]:
+def _other_names(run: ScoredRun, judge: str | None) -> list[str]:
+    """Names by which providers answered, where they are not those of the models that were asked.
+
+    A server of one's own may give any name to its model, so this is no fault, but it can be one.
+    """
+    said = []
+    model, judged = run.manifest.spec.system.model, run.judged.get(judge or "")
+    if model not in NAMELESS and run.manifest.imported_from is None:
+        said = [f"its model answered as {name!r}" for name in _others(run.scores.models, [model])]
+    if judged is not None:
+        others = _others(judged.answered, judged.models)
+        said += [f"its judge's model answered as {name!r}" for name in others]
+    return said
+
+
+def _others(answered: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """`gpt-5-2025-08-07` is an answer of openai/gpt-5, `gpt-5-mini` is none."""
+    known = [re.escape(_bare(model)) for model in asked]
+    same = re.compile(rf"({'|'.join(known)})[0-9]*")
+    return [name for name in answered if not same.fullmatch(_bare(name))]
+
+
+def _bare(model: str) -> str:
+    name = model.rpartition("/")[2].lower().removesuffix("-latest")
+    return re.sub(r"[^a-z0-9]", "", name)
+
+
+def _notes(run: ScoredRun, judge: str | None) -> list[str]:
     """What one must know of the run, all of it computed: notes that a run has are anybody's.
 
     The first remark says what the entry says already.
@@ -246,6 +278,10 @@ def _notes(run: ScoredRun) -> list[str]:
     limits = run.manifest.spec.limits
     if limits is not None:
         said.append(f"The system had {limits.seconds:g} s for each task.")
+    judged = run.judged.get(judge or "")
+    if judged is not None:
+        said += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
+    said += _other_names(run, judge)
     return [one.rstrip(".") for one in said[1:]]
 
 

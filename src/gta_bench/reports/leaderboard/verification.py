@@ -16,8 +16,10 @@ from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.leaderboard.bundle import OpenBundle, Refused, open_bundle
+from gta_bench.reports.leaderboard.judge_checks import judge_findings, read_judged
 from gta_bench.reports.leaderboard.leaks import unit_findings
-from gta_bench.reports.leaderboard.log_checks import attempt_findings, log_findings
+from gta_bench.reports.leaderboard.log_checks import log_findings
+from gta_bench.reports.leaderboard.sample_checks import attempt_findings, sample_findings
 from gta_bench.reports.leaderboard.signing import fingerprint
 from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.runs.directory import (
@@ -26,7 +28,8 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_said, read_units
+from gta_bench.runs.judges import read_judges
+from gta_bench.runs.logs import read_said, read_units, whole_samples
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.similarity.catalog import MODELS, load_similarity
 
@@ -57,15 +60,21 @@ def check_bundle(file: Path, folder: Path, *, load: LoadDataset, thresholds: Thr
         bundle = open_bundle(file, folder)
     except Refused as exc:
         return Checked(None, "", (BundleFinding(check=exc.check, message=exc.message),))
-    signer = fingerprint(bundle.signature)
+    found = check_contents(bundle, load=load, thresholds=thresholds)
+    return Checked(bundle.entry, fingerprint(bundle.signature), found)
+
+
+def check_contents(
+    bundle: OpenBundle, *, load: LoadDataset, thresholds: Thresholds
+) -> tuple[BundleFinding, ...]:
+    """Everything that is wrong with an open bundle."""
     try:
-        found = tuple(_findings(bundle, load, thresholds))
+        return tuple(_findings(bundle, load, thresholds))
     except GtaError as exc:
-        found = (BundleFinding(check="entry", message=str(exc).rstrip(".")),)
+        return (BundleFinding(check="entry", message=str(exc).rstrip(".")),)
     except (ValueError, KeyError) as exc:  # what readers of logs say of something else
         reason = str(exc).splitlines()[0] if str(exc) else type(exc).__name__
-        found = (BundleFinding(check="archive", message=f"a log cannot be read: {reason}"),)
-    return Checked(bundle.entry, signer, found)
+        return (BundleFinding(check="archive", message=f"a log cannot be read: {reason}"),)
 
 
 def _findings(
@@ -89,9 +98,14 @@ def _findings(
     ]
     for one in again:
         yield from _task_findings(one, dataset)
+        if bundle.entry.judge is not None:
+            yield from judge_findings(one.run.judged.get(bundle.entry.judge), bundle.entry.judge)
     yield from _score_findings(bundle, again)
     for run, one in zip(bundle.runs, again, strict=True):
-        spoken = list(read_said(log_folder(run)))
+        spoken = []
+        for sample in whole_samples(log_folder(run)):
+            spoken.append(read_said(sample))
+            yield from sample_findings(sample, one.run.manifest)
         yield from log_findings(run, one.run.manifest, one.units, spoken)
         yield from attempt_findings(run, one.run.manifest, one.units)
         said = {(told.task, told.epoch): told for told in spoken}
@@ -108,9 +122,10 @@ def score_again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> Aga
             read_verdicts(run).values(),
             thresholds=thresholds,
             not_run=found.not_run,
-            asked=[judge.judge for judge in read_workflow_scores(run).judges],
+            asked=[entry.name for entry in read_judges(run).judges],
         )
-        return Again(ScoredRun(f"run {run.name}", manifest, scores), found.units)
+        judged = read_judged(run)
+        return Again(ScoredRun(f"run {run.name}", manifest, scores, judged), found.units)
     atomic = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
     stated = read_scores(run).similarity
     name = next((name for name in MODELS if stated.startswith(name)), None)
