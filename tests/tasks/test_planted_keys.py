@@ -6,16 +6,23 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
+from gta_bench.confine.workspace import Workspace
+from gta_bench.records.results import ToolResult
+from gta_bench.records.steps import ReplyPart
+from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.verdicts import Scored
 from gta_bench.reports.leaderboard import submission
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
+from gta_bench.runs.verdicts import read_verdicts
 from tests.builders import (
     atomic_task,
     checkpoint,
@@ -28,6 +35,7 @@ from tests.builders import (
 from tests.chat_server import ChatServer, chat_server
 from tests.cli.test_run import gta
 from tests.needs import needs
+from tests.served.support import tool_server
 from tests.tools.openai_server import openai_server, png
 
 ENVIRONMENT = {
@@ -37,7 +45,11 @@ ENVIRONMENT = {
     "ENDPOINT_LOGIN": "endp-6c6f67696e99",
     "MY_LOGIN": "hvar-5e5e17d0cc4",  # by --harness-env
 }
-IN_COMMAND, IN_ADDRESS, IN_TOOLS = "cmdk-0a1b2c3d4e5f", "urlp-44de55ad66", "tool-88fe77dc66"
+IN_COMMAND, IN_ADDRESS, IN_TOOLS = (
+    "cmdk-0a1b2c3d4e5f",
+    "urlp-44de55ad66",
+    "tool-88fe77dc66-9b8a7c6d",
+)
 KEYS = (*ENVIRONMENT.values(), IN_COMMAND, IN_ADDRESS)
 # What an agent's model and tools, and the judge, could know and repeat.
 REPEATED = " and ".join(key for key in KEYS if key not in (ENVIRONMENT["MY_LOGIN"], IN_COMMAND))
@@ -240,9 +252,71 @@ def test_a_harness_that_writes_its_keys_everywhere_leaves_none(
     assert found_in(*finish(tmp_path / "run", tmp_path)) == []
 
 
-def test_a_password_in_the_address_of_tools_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+class Leaky:
+    """Somebody's tools: their replies and their files hold keys."""
+
+    def specs(self) -> dict[str, ToolSpec]:
+        text = Parameter(type="text", name="expression")
+        return {"Calculator": ToolSpec(name="Calculator", description="Counts.", inputs=(text,))}
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        said = f"{REPEATED} and {IN_TOOLS}"
+        file = workspace.write("notes.md", f"It is {said}.".encode())
+        parts = (ReplyPart(type="text", content=said), ReplyPart(type="file", content=file.path))
+        return ToolResult(parts=parts, tool=name, tool_version="1", backend=f"key {IN_TOOLS}")
+
+
+def leaky_reply(request: dict[str, Any]) -> str | dict[str, Any]:
+    """A judge's reply where one is asked for, else that of a model; both repeat all keys."""
+    if "response_format" in request:
+        return judge_reply(request)
+    called = {"name": "Calculator", "arguments": json.dumps({"expression": IN_TOOLS})}
+    if any(message["role"] == "tool" for message in request["messages"]):
+        return {"message": {"role": "assistant", "content": f"Done: {REPEATED} {IN_TOOLS}"}}
+    calls = [{"id": "call1", "type": "function", "function": called}]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    return {"finish_reason": "tool_calls", "message": message}
+
+
+@pytest.mark.parametrize("prefix", ["", pytest.param("mcp+", marks=pytest.mark.slow)])
+def test_a_tool_server_a_model_and_a_judge_that_repeat_keys_leave_none(
+    tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch, prefix: str
+) -> None:
+    """The server's own token is among them: it knows it and can say it."""
+    monkeypatch.setenv("GTA_TOOLS_TOKEN", IN_TOOLS)
+    names = [tool("Calculator", parameter("expression"))]
+    task = workflow_task(tools=names, sub_tasks=[checkpoint("cp1")])
+    data = write_workflow(tmp_path / "data", {"0": task}, names)
+    with (
+        tool_server(Leaky(), tmp_path / "served", tokens=(IN_TOOLS,)) as served,
+        chat_server(leaky_reply) as server,
+    ):
+        toml = TOML.format(model=with_password(server), endpoint="http://127.0.0.1:9")
+        Path("gta.toml").write_text(toml, encoding="utf-8")
+        result = gta(
+            *("run", "workflow", "--data", data, "--model", "m", "--judge", "m"),
+            *("--tools", f"{prefix}{served.url}", "--out", tmp_path / "run"),
+        )
+    assert result.exit_code == 0, result.output
+    (unit,) = read_units(log_folder(tmp_path / "run"), ("0",), 1, WorkflowUnit).units
+    assert [call.status for call in unit.calls] == ["done"]
+    assert unit.answer.startswith("Done: [redacted:PLANTED_API_KEY] and")
+    assert [file.path for file in unit.deliverables] == ["outputs/notes.md"]
+    (verdict,) = read_verdicts(tmp_path / "run").values()
+    assert isinstance(verdict.verdict, Scored)
+    assert "[redacted:PLANTED_API_KEY]" in verdict.verdict.reason
+    assert found_in(*finish(tmp_path / "run", tmp_path)) == []
+
+
+def test_a_key_in_the_address_of_tools_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     data = write_atomic(tmp_path / "data")
-    for address in (f"http://me:{IN_TOOLS}@127.0.0.1:9", f"http://127.0.0.1:9/?key={IN_TOOLS}"):
+    for address in (
+        f"http://me:{IN_TOOLS}@127.0.0.1:9",
+        f"http://127.0.0.1:9/?key={IN_TOOLS}",
+        f"mcp+http://127.0.0.1:9/sk-{IN_TOOLS}/mcp",
+    ):
         result = gta(
             *("run", "atomic", "--mode", "end-to-end", "--data", data, "--agent", "gold"),
             *("--tools", address, "--out", tmp_path / "run"),

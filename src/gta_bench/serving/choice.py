@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from gta_bench.errors import UsageError
+from gta_bench.redaction import secrets_in_text
 
 LOCAL = "local"
 # Modules of the extra `serve` that the server and its MCP client import.
@@ -34,7 +35,12 @@ def parse_tools(text: str) -> ToolServer | None:
             f"--tools {text!r} is neither `{LOCAL}` nor an address such as http://127.0.0.1:16182, "
             "mcp+http://… or agentlego+http://…."
         )
-    if parts.username is not None or parts.query or parts.fragment:
+    if (
+        parts.username is not None
+        or parts.query
+        or parts.fragment
+        or secrets_in_text(url, "--tools")
+    ):
         raise UsageError(f"--tools takes a plain address; the token goes into {TOKEN_VARIABLE}.")
     return ToolServer(protocol, url.rstrip("/"))
 
