@@ -41,6 +41,7 @@ class Attempts(NamedTuple):
 
     number: int = 0
     counted: int = 0
+    finished: int = 0
     cause: str = ""
     usage: tuple[Usage, ...] = ()
 
@@ -68,6 +69,7 @@ def _counted(lines: list[AttemptLine]) -> Attempts:
     return Attempts(
         number=len(began),
         counted=len(open_ends),
+        finished=sum(line.end == "finished" for line in lines),
         cause=causes[-1] if causes else "its process was killed",
         usage=tuple(line.usage for line in lines if line.end != "finished"),
     )

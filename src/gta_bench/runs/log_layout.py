@@ -76,10 +76,11 @@ class _Event(TypedDict, total=False):
 
 
 class Stored(BaseModel):
-    """What every reader of a sample or of its summary wants."""
+    """What every reader of a sample or of its summary wants; `uuid` is its attempt's id too."""
 
     id: int | str
     epoch: int
+    uuid: str | None = None
     model_usage: dict[str, ModelUsage] = {}
 
     @property
@@ -89,9 +90,8 @@ class Stored(BaseModel):
 
 
 class StoredSummary(Stored):
-    """What is read of a sample's summary; `uuid` is also the id of its attempt."""
+    """What is read of a sample's summary."""
 
-    uuid: str | None = None
     error: str | None = None
 
 

@@ -132,7 +132,7 @@ def test_an_honest_run_that_was_broken_off_is_accepted(
     assert checked.entry.attempts == (4 if isinstance(fault, KeyboardInterrupt) else 5)
 
 
-HARNESS = """
+ASKING = """
 import json, os, urllib.request
 
 body = {"model": "inspect", "messages": [{"role": "user", "content": "How much?"}]}
@@ -152,7 +152,7 @@ def test_a_harness_that_asks_its_model_in_a_cell_is_accepted(
     data: Mapping[str, Path], tmp_path: Path
 ) -> None:
     set_price()
-    (tmp_path / "harness.py").write_text(HARNESS, encoding="utf-8")
+    (tmp_path / "harness.py").write_text(ASKING, encoding="utf-8")
     command = f"python3 {tmp_path / 'harness.py'}"
     harness = Harness(kind="command", target=command, limits=CellLimits(seconds=300))
     units = run_atomic(harness, model("7"), data["atomic"], ":", tmp_path / "run")
