@@ -189,6 +189,11 @@ def rename_judge(root: Path, *files: str, prompts: str | None = None, digest: bo
         _write(run / "judges.json", JudgeRegistry(judges=(other,)).model_dump_json())
 
 
+def called(tool: str, image: str) -> dict[str, Any]:
+    return {"step": "call", "name": tool, "arguments": {"image": image}}
+
+
+ANSWERED = {"step": "answer", "content": "7"}
 OTHER_JUDGE = "openai/gpt-5"
 CALL = {"tool": "OCR", "status": "done", "seconds": 1.0}
 FORGED: dict[str, tuple[str, Change, set[str]]] = {
@@ -239,6 +244,11 @@ FORGED: dict[str, tuple[str, Change, set[str]]] = {
     "log: the model that was asked": (
         "atomic",
         logs_say(lambda log: events(log)[0].update(model="openai/gpt-5")),
+        {"logs"},
+    ),
+    "log: a call that the model did not make": (
+        "atomic",
+        logs_say(lambda log: store(log, "steps", [called("OCR", "inputs/menu.jpg"), ANSWERED])),
         {"logs"},
     ),
     "log: a disturbed reply": (

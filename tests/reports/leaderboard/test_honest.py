@@ -3,23 +3,27 @@
 The boards are as small here as the datasets: three tasks of GTA-Atomic, two of GTA-Workflow.
 """
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
 
 import gta_bench
+from gta_bench.cli.bundles import make_bundle
 from gta_bench.errors import GtaError
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.judging import prompts
 from gta_bench.records.judges import PROMPT_DIGESTS
 from gta_bench.records.leaderboard import Mark
-from gta_bench.records.run import Limits, System
+from gta_bench.records.run import Limits, Mode, System
+from gta_bench.reports.leaderboard.submission import Label
 from gta_bench.settings import BudgetSettings, Settings
+from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.harnesses.scripted import run_atomic, set_price
 from tests.needs import needs
 from tests.reports.leaderboard.bundles import SIMILARITY
@@ -130,6 +134,53 @@ def test_an_honest_run_that_was_broken_off_is_accepted(
     assert checked.entry is not None
     assert checked.entry.marks == ("scripted model", "retried")
     assert checked.entry.attempts == (4 if isinstance(fault, KeyboardInterrupt) else 5)
+
+
+SUM = {"expression": "6*7 + 100000 - 100000"}
+CALCULATOR = tool("Calculator", parameter("expression"))
+
+
+def calculating(agent: str) -> Model:
+    """Calls the calculator in the agent's protocol, then answers."""
+
+    def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        began = not any(message.role == "assistant" for message in messages)
+        if began and agent == "toolcalling":
+            output = ModelOutput.for_tool_call(NAME, "Calculator", SUM)
+        elif began:
+            action = f"Thought: Count.\nAction: Calculator\nAction Input: {json.dumps(SUM)}\n"
+            output = ModelOutput.from_content(NAME, action)
+        else:
+            said = "" if agent == "toolcalling" else "Final Answer: "
+            output = ModelOutput.from_content(NAME, f"{said}It is 42.")
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+@pytest.mark.parametrize("agent", ["toolcalling", "react", "react-upstream"])
+def test_an_agent_that_calls_tools_is_accepted(tmp_path: Path, agent: str) -> None:
+    dialogs = [
+        {"role": "user", "content": "How much is it?"},
+        call("Calculator", SUM),
+        reply("Calculator", "42"),
+        {"role": "assistant", "content": "It is 42."},
+    ]
+    accepted = {"whitelist": [["42"]], "blacklist": None}
+    task = atomic_task(tools=[CALCULATOR], files=[], dialogs=dialogs, gt_answer=accepted)
+    data = write_atomic(tmp_path / "data", {str(n): task for n in range(3)}, [CALCULATOR])
+    runs = [tmp_path / "step", tmp_path / "end"]
+    for run, mode in zip(runs, get_args(Mode), strict=True):
+        asked = {"model": calculating(agent), "agent": agent, "mode": mode, "settings": SETTINGS}
+        gta_bench.run("atomic", run, data=data, **asked)
+    out = tmp_path / "both.zip"
+    make_bundle(runs, out, tmp_path / "key.pem", Label(), None, SETTINGS, str(data))
+    checked = check(out, data, tmp_path / "open")
+    assert checked.findings == ()
+    assert checked.entry is not None
+    assert checked.entry.scores["arg_acc"].value == 100
+    assert checked.entry.scores["l_f1"].value == 100
 
 
 ASKING = """
