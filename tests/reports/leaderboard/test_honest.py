@@ -240,4 +240,4 @@ def test_a_model_that_answers_by_another_name_is_marked(
 
 
 def test_every_version_knows_its_own_judge() -> None:
-    assert prompts.digest() in PROMPT_DIGESTS
+    assert prompts.digest() in PROMPT_DIGESTS, "add the digest of the new prompts there"
