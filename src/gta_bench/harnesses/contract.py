@@ -77,10 +77,12 @@ class Outcome:
     """What a harness came to: its answer, and what went wrong with it, if anything.
 
     `problem` is the system's own failure; `printed` is for whoever reads the log. `steps` are those
-    that a harness reports itself; they count where it called none of our tools.
+    that a harness reports itself; they count where it called none of our tools. `fault` is what
+    leaves the attempt without a result although the harness came to its end.
     """
 
     answer: str
     problem: str | None = None
     printed: str = ""
     steps: Trace = ()
+    fault: Exception | None = None

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -47,7 +47,7 @@ from gta_bench.harnesses.upstream_agent import (
     write_history,
 )
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, Trace
+from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.upstream import read_step, read_trace
 from gta_bench.serving.schemas import input_schema
@@ -223,7 +223,7 @@ def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:
 
 async def work_in_steps(
     harness: Harness, entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path
-) -> Trace:
+) -> Outcome:
     """A step of the agent for every assistant turn of the reference, by its `next_step`."""
     asked = step_histories(entry)
     steps: list[PredictedStep] = []
@@ -240,12 +240,12 @@ async def work_in_steps(
                     steps += [agent] * len(asked)
                 else:
                     await _ask_steps(agent, entry, tools, folder, steps)
-        await blame.judge(Outcome(""))
+        outcome = await blame.judge(Outcome(""))
     if missing := len(asked) - len(steps):
         assert clock.cancelled_caught or bounds.limit_error is not None
         words = limits.words("timeout" if clock.cancelled_caught else "cost")
         steps += [MalformedStep(content="", reason=f"The agent was stopped: {words}.")] * missing
-    return tuple(steps)
+    return replace(outcome, steps=tuple(steps))
 
 
 async def _ask_steps(
