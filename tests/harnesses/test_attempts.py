@@ -1,5 +1,7 @@
 """A bad attempt cannot be drawn again, and every attempt is counted."""
 
+import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -176,6 +178,50 @@ def test_a_system_that_kills_its_process_has_only_so_many_attempts(folder: Path)
     assert isinstance(step, MalformedStep)
     assert step.reason == "No result in 3 attempts; the last one: its process was killed"
     assert unit.usage.model_calls == 0, "it did not work a fourth time"
+
+
+def cut(line: bytes) -> bytes:
+    return line[:40]
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "removed": lambda file: file.write_bytes(b""),
+    "no file": lambda file: file.unlink(),
+    "cut": lambda file: file.write_bytes(b"\n".join(map(cut, file.read_bytes().splitlines()))),
+    "one of two": lambda file: file.write_bytes(b"".join(file.read_bytes().splitlines(True)[2:])),
+}
+
+
+@pytest.fixture(scope="module")
+def twice(folder: Path) -> Path:
+    """A run that has tried its only unit twice."""
+    run_workflow(HARNESS, model(), data(folder / "twice-data", ["later"]), ":", folder / "twice")
+    return folder / "twice"
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_attempts_that_logs_show_are_counted_without_their_lines(
+    folder: Path, twice: Path, damage: str
+) -> None:
+    """Whoever removed or damaged lines had three attempts more."""
+    out = shutil.copytree(twice, folder / damage)
+    DAMAGE[damage](out / ATTEMPTS)
+    (unit,) = run_workflow(HARNESS, model(), folder / "twice-data", ":", out)
+    assert (unit.failure, unit.attempts) == (None, 3)
+    (out / ATTEMPTS).write_bytes(b"".join((out / ATTEMPTS).read_bytes().splitlines(True)[-2:]))
+    scores = score_workflow_run(out, Settings())
+    assert (scores.attempts, scores.retried) == (3, 1), "also once it has a result"
+
+
+def test_more_epochs_leave_the_attempts_of_earlier_ones(folder: Path, twice: Path) -> None:
+    out = shutil.copytree(twice, folder / "epochs")
+    run_workflow(HARNESS, model(), folder / "twice-data", ":", out, epochs=2)
+    tried = read_attempts(out)
+    assert tried is not None
+    assert [(tried["later", epoch].number, tried["later", epoch].finished) for epoch in (1, 2)] == [
+        (3, 1),
+        (2, 0),
+    ]
 
 
 def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
