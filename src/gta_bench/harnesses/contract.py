@@ -22,8 +22,8 @@ from gta_bench.tools.source import ToolSource
 class RecordedTools:
     """A unit's tools as a harness meets them: those on offer alone, each call kept as a step.
 
-    `broken` is what kept a tool from answering through no fault of the harness, such as a server
-    that was lost. Whatever the harness makes of that, its task has no score.
+    `broken` is what kept a tool from answering, such as a server that was lost. Whatever a harness
+    makes of that, the attempt has no result; it counts, as a harness can spoil its own folders.
     """
 
     def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: Work) -> None:
