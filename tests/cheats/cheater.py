@@ -16,6 +16,7 @@ import sys
 import tarfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -376,6 +377,19 @@ def too_much_is_printed() -> None:
 def it_waits_until_it_is_stopped() -> None:
     while True:
         time.sleep(1)
+
+
+@cheat
+def its_tool_server_is_flooded() -> None:
+    """Connections that are held, each of which takes a file of the process that runs all tasks."""
+    address = urllib.parse.urlsplit(os.environ["GTA_MCP_URL"])
+    held = []
+    try:
+        for _ in range(2000):
+            held.append(socket.create_connection((address.hostname, address.port), timeout=5))
+    except OSError:
+        pass
+    time.sleep(3)
 
 
 @cheat

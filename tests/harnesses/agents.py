@@ -1,6 +1,7 @@
 """Python agents for Inspect's agent bridge, and one of upstream's contract."""
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -185,3 +186,18 @@ async def curious(task: AgentTask) -> str:
     sample = active.sample
     known = [state.target.text, state.metadata, sample.target, sample.metadata, state.store]
     return repr(known)
+
+
+MEETING = threading.Barrier(2)
+
+
+def blocking(task: AgentTask) -> str:
+    """Without `async`: waits for the agent of another task, then calls a tool."""
+    MEETING.wait(timeout=60)
+    return task.call("Calculator", {"expression": "6*7"})
+
+
+def endless(task: AgentTask) -> str:
+    """Without `async`, and never done."""
+    time.sleep(3600)
+    return "never"

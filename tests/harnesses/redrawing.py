@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,16 @@ from gta_bench.harnesses.in_process import AgentTask
 
 # Words at which the model's provider fails in that way.
 REFUSED, LATER, DOWN = "too much of it", "too busy", "the account is closed"
+EMPTY = "all that is left of the quota"
 
 
 async def redraw(task: AgentTask) -> Any:
     """What its task is called is what it does after its work is bad."""
     (task.folder / "outputs" / "half.txt").write_text("bad")
-    await _ask("work")
     way = WAYS.get(task.id)
+    if way in UNANSWERED:
+        return await way(task)
+    await _ask("work")
     if way is not None:
         return await way(task)
     return "An honest answer."
@@ -47,6 +51,29 @@ async def later(task: AgentTask) -> str:
 
 async def closed(task: AgentTask) -> str:
     return await _ask(DOWN)
+
+
+async def exhausted(task: AgentTask) -> str:
+    return await _ask(EMPTY)
+
+
+async def outputs_replaced(task: AgentTask) -> str:
+    """A tool finds no folder to write to, which looks like a fault of this machine."""
+    shutil.rmtree(task.folder / "outputs")
+    (task.folder / "outputs").write_text("no folder")
+    with suppress(Exception):
+        await task.tool("CsvFileGenerator")({"filename": "a", "data_str": "[[1]]"})
+    return "bad"
+
+
+async def interrupted(task: AgentTask) -> str:
+    """As Ctrl-C does, the first time; its work was done without the run's model."""
+    seen = task.folder.parents[1] / "interrupted"
+    if not seen.exists():
+        seen.touch()
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+    return "An honest answer."
 
 
 async def product_error(task: AgentTask) -> str:
@@ -106,6 +133,9 @@ WAYS = {
     "refused-silent": refused_and_silent,
     "later": later,
     "closed": closed,
+    "exhausted": exhausted,
+    "outputs-replaced": outputs_replaced,
+    "interrupted": interrupted,
     "product-error": product_error,
     "environment": environment,
     "interrupt": interrupt,
@@ -118,3 +148,5 @@ WAYS = {
     "no-workspace": no_workspace,
     "odd-files": odd_files,
 }
+# What is done before the model was asked for anything else.
+UNANSWERED = (closed, outputs_replaced, interrupted)

@@ -76,10 +76,11 @@ def set_price() -> None:
 
 
 def run_workflow(
-    harness: Harness, model: Model, data: Path, tasks: str, out: Path
+    harness: Harness, model: Model, data: Path, tasks: str, out: Path, epochs: int = 1
 ) -> tuple[WorkflowUnit, ...]:
     """The units of GTA-Workflow after a run."""
-    found = read_units(*_run(harness, model, data, "workflow", tasks, out), WorkflowUnit).units
+    done = _run(harness, model, data, "workflow", tasks, out, epochs)
+    found = read_units(*done, WorkflowUnit).units
     dataset = load_workflow(data)
     assert [one.digests for one in found] == [task_digests(dataset, one.task.id) for one in found]
     return found
@@ -101,7 +102,13 @@ def run_atomic(
 
 
 def _run(
-    harness: Harness, model: Model, data: Path, mode: RunMode, tasks: str, out: Path
+    harness: Harness,
+    model: Model,
+    data: Path,
+    mode: RunMode,
+    tasks: str,
+    out: Path,
+    epochs: int = 1,
 ) -> tuple[Path, tuple[str, ...], int]:
     """Where the logs of the run are, and which units it has."""
     run = planned(
@@ -109,6 +116,7 @@ def _run(
         mode,
         model=ChosenModel(NAME, ModelSettings(model=NAME)),
         tasks=tasks,
+        epochs=epochs,
         settings=read_settings().settings,
         harness=harness,
     )

@@ -10,7 +10,7 @@ from gta_bench.records.dialogue import CallTurn
 from gta_bench.records.run import Limits
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.units import AtomicUnit
-from tests.builders import write_atomic
+from tests.builders import parameter, tool, workflow_task, write_atomic, write_workflow
 from tests.harnesses.scripted import (
     ANSWER,
     broken_model,
@@ -137,8 +137,26 @@ def test_an_agent_that_ends_the_process_fails(mode: str, atomic_dir: Path, tmp_p
     assert reasons == {"The agent failed: SystemExit: 3"}
 
 
-def test_an_agent_that_takes_too_long_is_stopped(atomic_dir: Path, tmp_path: Path) -> None:
-    unit = work("slow", atomic_dir, tmp_path / "run", seconds=1)
+def test_agents_without_async_work_side_by_side(tmp_path: Path) -> None:
+    """One that waited for its tool held up the event loop, and with it the tool and all others."""
+    calculator = tool("Calculator", parameter("expression"))
+    tasks = {name: workflow_task(tools=[calculator]) for name in ("a", "b")}
+    data = write_workflow(tmp_path / "data", tasks, [calculator])
+    harness = Harness(
+        kind="bridged",
+        target="tests.harnesses.agents:blocking",
+        network="open",
+        limits=CellLimits(seconds=120),
+    )
+    units = run_workflow(harness, scripted_model(), data, ":", tmp_path / "run")
+    assert [(unit.answer, len(unit.calls)) for unit in units] == [("42", 1)] * 2
+
+
+@pytest.mark.parametrize("agent", ["slow", "endless"])
+def test_an_agent_that_takes_too_long_is_stopped(
+    agent: str, atomic_dir: Path, tmp_path: Path
+) -> None:
+    unit = work(agent, atomic_dir, tmp_path / "run", seconds=1)
     assert unit.failure is None
     step = (unit.trace or ())[-1]
     assert isinstance(step, MalformedStep)

@@ -121,6 +121,7 @@ def test_samples_have_what_inspect_reads(logs: Path) -> None:
         assert (one.metadata, one.store) == (sample.metadata, sample.store)
         assert (one.model_usage, one.total_time) == (sample.model_usage, sample.total_time)
         assert one.failure == (sample.error and sample.error.message.splitlines()[0])
+        assert one.failed_before == [retry.message for retry in sample.error_retries or []]
         calls = [event for event in sample.events if isinstance(event, ModelEvent)]
         assert [event.role for event in calls if event.role is not None] == ["judge"]
         assert [(call.output.model, call.retries, call.error) for call in one.model_calls()] == [
@@ -142,8 +143,9 @@ def test_a_units_store_is_what_inspect_makes_of_it(root: Path) -> None:
 def test_summaries_say_what_inspect_says(logs: Path) -> None:
     (log,) = log_files(logs)
     theirs = read_eval_log_sample_summaries(log)
-    assert [(one.id, one.epoch, one.error, one.model_usage) for one in stored_summaries(log)] == [
-        (one.id, one.epoch, one.error, one.model_usage) for one in theirs
+    read = ("id", "epoch", "error", "retries", "model_usage")
+    assert [[getattr(one, name) for name in read] for one in stored_summaries(log)] == [
+        [getattr(one, name) for name in read] for one in theirs
     ]
     finished = {key: kept.finished for key, kept in kept_units(logs).items()}
     assert finished == {(str(one.id), one.epoch): one.error is None for one in theirs}

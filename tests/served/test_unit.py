@@ -18,7 +18,7 @@ from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec
 from gta_bench.redaction import Redactor
 from gta_bench.serving.tokens import new_token
-from gta_bench.serving.unit import serve_unit
+from gta_bench.serving.unit import CONNECTIONS, serve_unit
 from gta_bench.tape.controls import CorruptReplies, Dice, Faults
 from gta_bench.tape.corruption import OtherReplies
 from gta_bench.tape.source import TapedTools, TapeUnit
@@ -89,6 +89,27 @@ def test_a_measured_system_cannot_tell_a_control_or_a_tape(
     (call,) = work.calls
     known = {"corrupted": call.control, "fault": call.control, "missing": call.taped}
     assert known.get(kind, kind) == kind, "our own record still has it"
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_harness_has_only_so_many_connections(begun: bool, tmp_path: Path) -> None:
+    """Each of the thousands that one opened was a file of the process that runs all units."""
+    workspace, token, path = Workspace.create(tmp_path / "files", {}), new_token(), tmp_path / "s"
+    head = "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
+    head += f"Authorization: Bearer {token}\r\n\r\n"
+
+    async def held() -> int:
+        async with serve_unit(Counting(), workspace, token, path):
+            lines = [await asyncio.open_unix_connection(path) for _ in range(5 * CONNECTIONS)]
+            for _, writer in lines:
+                writer.write(head.encode() if begun else b"")
+            await asyncio.sleep(0.5)
+            number = sum(not reader.at_eof() and not reader.exception() for reader, _ in lines)
+            for _, writer in lines:
+                writer.close()
+        return number
+
+    assert 0 < asyncio.run(held()) <= CONNECTIONS
 
 
 async def _replies(

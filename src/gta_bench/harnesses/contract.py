@@ -22,8 +22,8 @@ from gta_bench.tools.source import ToolSource
 class RecordedTools:
     """A unit's tools as a harness meets them: those on offer alone, each call kept as a step.
 
-    `broken` is what kept a tool from answering through no fault of the harness, such as a server
-    that was lost. Whatever the harness makes of that, its task has no score.
+    `broken` is what kept a tool from answering, such as a server that was lost. Whatever a harness
+    makes of that, the attempt has no result; it counts, as a harness can spoil its own folders.
     """
 
     def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: Work) -> None:
@@ -77,10 +77,12 @@ class Outcome:
     """What a harness came to: its answer, and what went wrong with it, if anything.
 
     `problem` is the system's own failure; `printed` is for whoever reads the log. `steps` are those
-    that a harness reports itself; they count where it called none of our tools.
+    that a harness reports itself; they count where it called none of our tools. `fault` is what
+    leaves the attempt without a result although the harness came to its end.
     """
 
     answer: str
     problem: str | None = None
     printed: str = ""
     steps: Trace = ()
+    fault: Exception | None = None

@@ -2,8 +2,8 @@
 
 A harness composes the requests to its model, and could compose one that is refused whenever it
 does not like its work. So a refused request is its own failure, and is scored, unless a short
-request of ours is refused as well. What a harness cannot cause at will leaves the task without a
-score; `tasks/attempts.py` counts that and bounds it.
+request of ours is refused as well. Any other fault of the provider leaves the attempt without a
+result; `tasks/attempts.py` says which of them count, and bounds them.
 """
 
 import logging
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 LATER = (408, 429)
 SECONDS = 60.0
 REQUEST = "Reply with the word: ready"
+FAILED = "The harness's model failed"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Blame:
     fault: LastFault
 
     async def judge(self, outcome: Outcome) -> Outcome:
-        """The outcome with the harness's own fault; raises where the fault is not its own."""
+        """The outcome with the harness's own problem, or with a fault that is not its own."""
         calls = model_calls()
         if not calls or calls[-1].error is None:
             return outcome
@@ -43,9 +44,9 @@ class Blame:
         refused = is_refusal(self.fault.raised)
         raised = await ask_once(get_model())
         if raised is not None:
-            raise EnvironmentProblem(f"The harness's model failed: {words}")
+            return replace(outcome, fault=EnvironmentProblem(f"{FAILED}: {words}"))
         if not refused:
-            raise RunError(f"The harness's model failed: {words}")
+            return replace(outcome, fault=RunError(f"{FAILED}: {words}"))
         own = f"Its model's provider refused a request of the harness: {words}"
         return replace(outcome, problem=outcome.problem or own)
 

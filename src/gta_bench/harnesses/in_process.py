@@ -1,17 +1,20 @@
 """A Python agent in this process, its model behind Inspect's agent bridge.
 
-`pkg.mod:function` takes an AgentTask and is awaited for its answer; every OpenAI or Anthropic
-client that it makes asks the run's model where the model is called `inspect`. What it returns may
-instead be an object of upstream's contract: `chat(query, memory, resources) -> (steps, memory)`
-and, for step mode, `next_step(history, resources, stop) -> step`.
+`pkg.mod:function` takes an AgentTask and gives its answer, with `async` or without; every OpenAI or
+Anthropic client that it makes asks the run's model where the model is called `inspect`. What it
+returns may instead be an object of upstream's contract: `chat(query, memory, resources) -> (steps,
+memory)` and, for step mode, `next_step(history, resources, stop) -> step`.
 """
 
 import asyncio
 import inspect
+import logging
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -44,10 +47,12 @@ from gta_bench.harnesses.upstream_agent import (
     write_history,
 )
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, Trace
+from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.upstream import read_step, read_trace
 from gta_bench.serving.schemas import input_schema
+
+logger = logging.getLogger(__name__)
 
 Message = Mapping[str, str]
 SHOWN = 2000
@@ -161,10 +166,34 @@ def _where(exc: BaseException) -> str:
     return "".join(traceback.format_exception(exc))[-SHOWN:]
 
 
+async def _in_thread(work: Callable[[], Value]) -> Value:
+    """What foreign code gives that may take its time.
+
+    The thread is its own: the event loop's pool has few, which our tools need, and one of them that
+    never ended would keep the process from ending.
+    """
+    context = copy_context()
+    ended: Future[tuple[Value | None, BaseException | None]] = Future()
+    ended.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            ended.set_result((context.run(work), None))
+        except BaseException as exc:
+            logger.debug("an agent raised", exc_info=True)
+            ended.set_result((None, exc))
+
+    threading.Thread(target=run, name="gta-agent", daemon=True).start()
+    value, raised = await asyncio.wrap_future(ended)
+    if raised is not None:
+        raise raised
+    return cast(Value, value)
+
+
 async def _outcome(
     function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
 ) -> Outcome:
-    made = function(task)
+    made = await _in_thread(partial(function, task))
     if isinstance(made, ChatAgent):
         attached, folder = given.task.attachments, task.folder
         resources = describe_resources((tool.name for tool in task.tools), attached, folder)
@@ -172,7 +201,7 @@ async def _outcome(
         # results belong.
         query = given.task.request if isinstance(given.task, AtomicTask) else task.prompt
         work = partial(made.chat, query=query, memory=None, resources=resources)
-        steps, _ = await asyncio.to_thread(work)
+        steps, _ = await _in_thread(work)
         return _upstream_outcome(make_portable(step, folder) for step in read_trace(steps))
     answer = await made if inspect.isawaitable(made) else made
     bare = object.__repr__(answer)  # the address of an object, which is nobody's answer
@@ -194,7 +223,7 @@ def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:
 
 async def work_in_steps(
     harness: Harness, entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path
-) -> Trace:
+) -> Outcome:
     """A step of the agent for every assistant turn of the reference, by its `next_step`."""
     asked = step_histories(entry)
     steps: list[PredictedStep] = []
@@ -211,12 +240,12 @@ async def work_in_steps(
                     steps += [agent] * len(asked)
                 else:
                     await _ask_steps(agent, entry, tools, folder, steps)
-        await blame.judge(Outcome(""))
+        outcome = await blame.judge(Outcome(""))
     if missing := len(asked) - len(steps):
         assert clock.cancelled_caught or bounds.limit_error is not None
         words = limits.words("timeout" if clock.cancelled_caught else "cost")
         steps += [MalformedStep(content="", reason=f"The agent was stopped: {words}.")] * missing
-    return tuple(steps)
+    return replace(outcome, steps=tuple(steps))
 
 
 async def _ask_steps(
@@ -251,7 +280,7 @@ def _read_step(agent: StepAgent, history: Any, resources: Any, *, last: bool) ->
 async def _guarded(ask: Callable[[], Value]) -> Value | MalformedStep:
     """What foreign code gives; what it raises is its own failure."""
     try:
-        return await asyncio.to_thread(ask)
+        return await _in_thread(ask)
     except BaseException as exc:
         if is_from_outside(exc):
             raise

@@ -16,8 +16,8 @@ class AttemptLine(Record):
     """A line of `attempts.jsonl`: an attempt that began, or with `end` how it ended.
 
     `failed`: without a result, and the system may have caused it. `ours`: it could not have.
-    `stopped`: interrupted, or not begun for a limit of the run. One that has no end was killed with
-    its process. `usage` is that of an attempt without a result; the log has that of others.
+    `stopped`: interrupted. One that has no end was killed with its process. `usage` is that of an
+    attempt without a result; the log has that of others.
 
     >>> from datetime import UTC, datetime
     >>> AttemptLine(task="0", epoch=1, attempt="a", when=datetime(2026, 11, 16, tzinfo=UTC)).end
@@ -47,10 +47,7 @@ class Attempts(NamedTuple):
 
 
 def count_attempts(lines: Iterable[AttemptLine]) -> dict[Key, Attempts]:
-    """The attempts of every unit.
-
-    An attempt that was interrupted before its model answered is none.
-    """
+    """The attempts of every unit; those that were interrupted are among them, and not capped."""
     return {key: _counted(list(own.values())) for key, own in newest_lines(lines).items()}
 
 
@@ -64,10 +61,9 @@ def newest_lines(lines: Iterable[AttemptLine]) -> dict[Key, dict[str, AttemptLin
 
 def _counted(lines: list[AttemptLine]) -> Attempts:
     open_ends = [line for line in lines if line.end in (None, "failed")]
-    began = [line for line in lines if line.end != "stopped" or line.usage.model_calls]
     causes = [line.cause for line in open_ends if line.cause]
     return Attempts(
-        number=len(began),
+        number=len(lines),
         counted=len(open_ends),
         finished=sum(line.end == "finished" for line in lines),
         cause=causes[-1] if causes else "its process was killed",

@@ -24,7 +24,7 @@ from inspect_ai.scorer import Score
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from gta_bench.errors import EnvironmentProblem
+from gta_bench.errors import NOT_BEGUN, EnvironmentProblem
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, made_whole, opened, store_path
 from gta_bench.runs.unreadable import explain_unreadable
@@ -93,6 +93,7 @@ class StoredSummary(Stored):
     """What is read of a sample's summary."""
 
     error: str | None = None
+    retries: int | None = None
 
 
 class StoredScores(Stored):
@@ -107,6 +108,7 @@ class StoredSample(Stored):
     metadata: dict[str, Any] = {}
     store: dict[str, Any] = {}
     error: _Error | None = None
+    error_retries: list[_Error] | None = None
     total_time: float | None = None
     events: list[_Event] = []
 
@@ -116,6 +118,12 @@ class StoredSample(Stored):
         if self.error is None:
             return None
         return self.error.message.splitlines()[0] if self.error.message else "error"
+
+    @property
+    def failed_before(self) -> list[str]:
+        """What ended the attempts before this one, as far as the engine kept it."""
+        before = (one.message for one in self.error_retries or ())
+        return [message for message in before if not message.endswith(NOT_BEGUN)]
 
     def model_calls(self) -> list[ModelCall]:
         """The calls of the system's own model; those of a judge have a role."""

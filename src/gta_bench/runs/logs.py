@@ -1,7 +1,9 @@
 """A run's logs read back as units, whatever ended them: success, an error, or a kill."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from uuid import uuid4
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
@@ -16,13 +18,15 @@ from inspect_ai.model import ModelUsage
 from gta_bench.errors import was_stopped
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attempts import Attempts
+from gta_bench.records.attempts import AttemptLine, Attempts
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests, digest_known
+from gta_bench.records.progress import short_cause
+from gta_bench.records.run import STATEMENT
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
-from gta_bench.runs.attempts import read_attempts
+from gta_bench.runs.attempts import append_attempts, read_attempts
 from gta_bench.runs.log_layout import (
     Key,
     ModelCall,
@@ -79,13 +83,15 @@ def _finished_data(sample: StoredSample) -> UnitData | None:
 class Kept(NamedTuple):
     """Where the newest sample of a unit lies, whether it is finished, and what it cost.
 
-    One that was `stopped` did not begin or was interrupted: as a result it is not there.
+    One that was `stopped` did not begin or was interrupted: as a result it is not there. `attempts`
+    is how often the engine tried it at most, as far as this log tells.
     """
 
     log: str
     finished: bool
     cost: Cost
     stopped: bool = False
+    attempts: int = 1
 
 
 def kept_units(folder: StorePath) -> dict[Key, Kept]:
@@ -98,8 +104,49 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
             if one.key not in found or one.error is None or not found[one.key].finished:
                 cost = models_cost(one.model_usage.values())
                 stopped = one.error is not None and was_stopped(one.error)
-                found[one.key] = Kept(log, one.error is None, cost, stopped)
+                tried = 1 + (one.retries or 0)
+                found[one.key] = Kept(log, one.error is None, cost, stopped, tried)
     return found
+
+
+def restore_attempts(run: StorePath, kept: Mapping[Key, Kept]) -> None:
+    """Note what logs show of attempts at units without a result, and `attempts.jsonl` lacks.
+
+    Whoever removed or damaged its lines would have more attempts than others. Logs of versions that
+    had no such file say nothing of what was run.
+    """
+    tried = read_attempts(run) or {}
+    lacking: dict[str, list[Key]] = {}
+    for key, one in kept.items():
+        known = tried.get(key, Attempts()).number
+        if not (one.finished or one.stopped) and known < one.attempts:
+            lacking.setdefault(one.log, []).append(key)
+    for log, keys in lacking.items():
+        with explain_unreadable(log), reaching(run):
+            if STATEMENT not in (read_eval_log(log, header_only=True).eval.metadata or {}):
+                continue
+            for sample in stored_samples(log, keys):
+                known = tried.get(sample.key, Attempts()).number
+                append_attempts(run, _shown_attempts(sample)[known:])
+
+
+def _shown_attempts(sample: StoredSample) -> list[AttemptLine]:
+    """The attempts that a sample without a result tells of; what those before it took is lost."""
+    causes = [*sample.failed_before, sample.failure or ""]
+    names = [uuid4().hex for _ in sample.failed_before] + [sample.uuid or uuid4().hex]
+    used = sample_usage(sample, sample.model_calls())
+    return [
+        AttemptLine(
+            task=str(sample.id),
+            epoch=sample.epoch,
+            attempt=names[number - 1],
+            when=datetime.now(UTC),
+            end="failed",
+            cause=short_cause(cause),
+            usage=used if number == len(causes) else Usage(),
+        )
+        for number, cause in enumerate(causes, 1)
+    ]
 
 
 def finished_units(folder: StorePath) -> int:
@@ -239,7 +286,10 @@ def _unit(
         "models": _models(calls),
         "digests": tasks.digests(task, data),
         "stops": data.stops,
-        "attempts": attempts.number or None,
+        # Also those whose lines were removed, as far as the log tells of them.
+        "attempts": max(attempts.number, 1 + len(sample.failed_before))
+        if attempts.number
+        else None,
     }
     if data.steps is not None and (sample.failure is None or kind is WorkflowUnit):
         values["trace"] = data.steps

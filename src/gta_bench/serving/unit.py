@@ -20,13 +20,16 @@ from gta_bench.serving.spaces import Space, Spaces
 from gta_bench.serving.tokens import Tokens
 from gta_bench.tools.source import ToolSource
 
+# Of one harness at once. Each takes a file of the run's own process, which all units share.
+CONNECTIONS = 64
+
 
 @asynccontextmanager
 async def serve_unit(
     source: ToolSource, workspace: Workspace, token: str, path: Path
 ) -> AsyncIterator[None]:
     """Serve while the block lasts; whoever has the token may call the tools in that workspace."""
-    limits, tokens = Limits(), Tokens([token])
+    limits, tokens = Limits(connections=CONNECTIONS), Tokens([token])
     run = tokens.run(token)
     assert run is not None
     space = Space("unit", run, run.workspace_token("unit"), workspace)

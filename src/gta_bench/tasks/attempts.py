@@ -2,17 +2,20 @@
 
 A unit without a result is run again by the next command. A system that could end so whenever it
 does not like its work would draw until it likes what it drew. So what it may have caused is
-bounded: after `budget.max_attempts` the unit is scored as one that delivered nothing.
+bounded: after `budget.max_attempts` the unit is scored by what the last one left.
+
+A system that had answers of its model may have caused whatever came later, also that its account is
+used up. What came before is nobody's doing but ours, and does not count.
 """
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
 
 from inspect_ai.event import ModelEvent
-from inspect_ai.log import EvalSample
+from inspect_ai.log import EvalSample, transcript
 from inspect_ai.solver import Generate, Solver, TaskState
-from inspect_ai.util import store_as
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import Dataset
@@ -28,6 +31,7 @@ from gta_bench.tasks.context import current_context, current_settings
 
 # Where a sample notes that what ended it was nothing that its system could cause.
 OURS = "gta_ours"
+Collect = Callable[[TaskState], None]
 
 
 async def note_begin(state: TaskState) -> None:
@@ -57,10 +61,17 @@ async def note_end(sample: EvalSample) -> None:
     await asyncio.to_thread(append_attempts, context.run, [line])
 
 
-def capped(dataset: Dataset, solve: Solver, *, blames_itself: bool = False) -> Solver:
+def capped(
+    dataset: Dataset,
+    solve: Solver,
+    *,
+    collect: Collect | None = None,
+    blames_itself: bool = False,
+) -> Solver:
     """The solver of a foreign system, after whose last attempt the unit has a result.
 
-    With `blames_itself` what cannot be reached is the system, as a product is.
+    `collect` keeps the files that a system left. With `blames_itself` what cannot be reached is the
+    system, as a product is.
     """
 
     @wraps(solve)
@@ -75,11 +86,13 @@ def capped(dataset: Dataset, solve: Solver, *, blames_itself: bool = False) -> S
             _note_stopped(state)
             raise
         except Exception as exc:
-            if isinstance(exc, EnvironmentProblem) and not blames_itself:
-                state.store.set(OURS, True)
+            ours = isinstance(exc, EnvironmentProblem) and not (blames_itself or _has_worked(state))
+            state.store.set(OURS, ours)
+            if ours or before.counted + 1 < most:
+                _forget_work(state)
                 raise
-            if before.counted + 1 < most:
-                raise
+            if collect is not None:
+                await asyncio.to_thread(collect, state)
             return _fail(dataset, state, before.counted + 1, short_cause(str(exc)))
 
     return work
@@ -114,13 +127,27 @@ def _attempts(state: TaskState) -> Attempts:
     return found._replace(number=found.number - 1, counted=found.counted - 1)
 
 
+def _has_worked(state: TaskState) -> bool:
+    """Whether the system had an answer of its model, or of a tool."""
+    asked = (event for event in transcript().events if isinstance(event, ModelEvent))
+    answered = any(event.error is None and not event.pending for event in asked)
+    return answered or bool(UnitStore(store=state.store).calls)
+
+
+def _forget_work(state: TaskState) -> None:
+    """What an attempt without a result made is not the unit's."""
+    unit = UnitStore(store=state.store)
+    unit.steps, unit.calls, unit.deliverables, unit.strays = None, (), (), ()
+
+
 def _fail(dataset: Dataset, state: TaskState, attempts: int, cause: str) -> TaskState:
-    """The unit as one that delivered nothing."""
-    unit = store_as(UnitStore)
+    """The unit with what its last attempt left, or as one that delivered nothing."""
+    unit = UnitStore(store=state.store)
     unit.digests = task_digests(dataset, str(state.sample_id))
-    reason = f"No result in {attempts} attempts; the last one: {cause}"
-    unit.steps = (MalformedStep(content="", reason=reason),)
-    unit.deliverables, unit.calls, unit.delivered = (), (), False
+    unit.delivered = bool(unit.steps or unit.deliverables)
+    if not unit.steps:
+        reason = f"No result in {attempts} attempts; the last one: {cause}"
+        unit.steps = (MalformedStep(content="", reason=reason),)
     return state
 
 

@@ -8,7 +8,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.calling import Work
 from gta_bench.agents.replies import clean_text
-from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import EnvironmentProblem, WorkFailed
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
 from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
@@ -16,13 +16,13 @@ from gta_bench.harnesses.in_process import work_in_process
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
 from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import AnswerStep, MalformedStep
-from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.runs.samples import UnitStore
 from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.attempts import capped
-from gta_bench.tasks.context import artefact_store, current_harness
+from gta_bench.tasks.context import artefact_store, current_harness, workspace_folder
 from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
@@ -72,10 +72,10 @@ def deliver_by_harness(data: str) -> Solver:
             # Before the harness works: it may take away what it was given.
             unit.inputs = await asyncio.to_thread(input_files, entry, workspace, artefact_store())
             await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
-        await asyncio.to_thread(_keep_files, unit, workspace, artefact_store())
+        await asyncio.to_thread(_keep_files, state)
         return state
 
-    return sealed(dataset, capped(dataset, solve))
+    return sealed(dataset, capped(dataset, solve, collect=_keep_files))
 
 
 @solver
@@ -100,13 +100,13 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
     """The harness's work, kept in the form of any agent's."""
     harness, work = current_harness(), given.tools.work
     outcome = await _outcome(harness, given)
-    if given.tools.broken is not None:
-        raise given.tools.broken
+    fault = _broken_tool(given) or outcome.fault
     if not work.calls:
         work.steps += outcome.steps
     printed = clean_text(outcome.printed)
-    if outcome.problem is not None:
-        work.steps.append(MalformedStep(content=printed, reason=clean_text(outcome.problem)))
+    problem = outcome.problem or (None if fault is None else short_cause(str(fault)))
+    if problem is not None:
+        work.steps.append(MalformedStep(content=printed, reason=clean_text(problem)))
     if outcome.answer:
         work.steps.append(AnswerStep(content=clean_text(outcome.answer)))
     unit.steps = work.trace
@@ -114,6 +114,16 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
     state.messages = shown_work(given.task.request, work.trace)
     if printed:
         state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{printed}"))
+    if fault is not None:
+        raise fault
+
+
+def _broken_tool(given: Assignment) -> Exception | None:
+    """What kept a tool from answering; never ours alone, as a harness can spoil its own folders."""
+    broken = given.tools.broken
+    if isinstance(broken, EnvironmentProblem):
+        return WorkFailed(str(broken), exit_code=broken.exit_code)
+    return broken
 
 
 async def _outcome(harness: Harness, given: Assignment) -> Outcome:
@@ -126,9 +136,10 @@ def _asks_model() -> bool:
     return str(get_model()) != NO_MODEL.name
 
 
-def _keep_files(unit: UnitStore, workspace: Workspace, store: ArtefactStore) -> None:
+def _keep_files(state: TaskState) -> None:
     """Read when nothing of the harness runs any more, by the rules of finished results."""
-    listing = list_files(workspace.root, OUTPUTS)
-    kept = keep_files(store, listing.files)
+    unit = UnitStore(store=state.store)
+    listing = list_files(workspace_folder(str(state.sample_id), state.epoch), OUTPUTS)
+    kept = keep_files(artefact_store(), listing.files)
     unit.deliverables = kept.deliverables
     unit.strays = tuple(one.name for one in (*listing.left_out, *kept.left_out))

@@ -19,7 +19,7 @@ from gta_bench.records.run import RunManifest, RunSpec
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.lock import locked
 from gta_bench.runs.log_layout import Key
-from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files
+from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files, restore_attempts
 from gta_bench.runs.merge import merge_shards, write_begun
 from gta_bench.runs.plan import (
     SHARDS,
@@ -64,6 +64,7 @@ def run_units(
     """
     with locked(out):
         kept = kept_units(log_folder(out))
+        restore_attempts(out, kept)
         whole = _is_whole(out, spec, kept)
         plan = _plan(out, spec, kept, backend, whole=whole)
         folder = progress_folder(out)

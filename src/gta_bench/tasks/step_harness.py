@@ -35,7 +35,10 @@ def decide_by_harness(data: str) -> Solver:
         folder = open_workspace(dataset, entry, state.epoch).root
         # As published: the tools of the task, as toolmeta.json defines them.
         tools = [dataset.tools.get(name, own) for name, own in entry.offered.items()]
-        unit.steps = await work_in_steps(current_harness(), entry, tools, folder)
+        outcome = await work_in_steps(current_harness(), entry, tools, folder)
+        unit.steps = outcome.steps
+        if outcome.fault is not None:
+            raise outcome.fault
         state.messages = shown_work(entry.request, unit.steps)
         return state
 
