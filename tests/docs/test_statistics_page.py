@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gta_bench.statistics.power import detectable_mean, detectable_paired, detectable_unpaired
 
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.records.leaderboard import Entry
 from gta_bench.reports.leaderboard.entries import published
-from gta_bench.statistics.power import detectable_mean, detectable_paired, detectable_unpaired
 from gta_bench.statistics.proportions import two_proportions, wilson
 from tests.conftest import REPOSITORY
 

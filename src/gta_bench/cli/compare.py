@@ -28,8 +28,8 @@ from gta_bench.runs.store import StorePath
 def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> None:
     """Compare the first of RUNS with each other one on the tasks that both have (strict).
 
-    Differences have 95 % intervals over tasks and p values of paired tests (McNemar's where a task
-    is passed or not, permutation elsewhere), corrected by Holm for all rows. Runs over two versions
+    Differences have 95 % intervals over tasks and p values that agree with them, corrected by Holm
+    for all rows. Runs over two versions
     of a dataset are compared on the tasks that are the same in both. Runs whose benchmark,
     mode, judge, visibility or scoring differ are refused; other differences are told. Tasks whose
     score differs, and Workflow tasks and leaves that succeed in one run only, are listed.

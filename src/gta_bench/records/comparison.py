@@ -6,7 +6,7 @@ from gta_bench.records.base import Record
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, ToolUse
-from gta_bench.records.statistics import Interval, TestMethod
+from gta_bench.records.statistics import Interval
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import WorkflowScores
 
@@ -39,7 +39,9 @@ class ComparedRun(Record):
 class MetricDifference(Record):
     """One metric of two runs on the tasks that both have it for: the first minus the second.
 
-    `p_value` is that of this test alone, `p_holm` corrected for all tests of the table.
+    `p_value` is that of this test alone, `p_holm` corrected for all tests of the table. `effective`
+    is as how many tasks of equal weight the common ones are worth, `detectable` the smallest
+    difference that they show in four of five cases.
     """
 
     metric: str
@@ -48,7 +50,8 @@ class MetricDifference(Record):
     difference: Interval
     p_value: float
     p_holm: float
-    test: TestMethod
+    effective: float
+    detectable: float
 
 
 class ToolDifference(Record):

@@ -1,6 +1,7 @@
 """Two runs compared task by task: differences with intervals, tests, and what each took."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 from gta_bench.errors import RunError
@@ -25,15 +26,14 @@ from gta_bench.records.comparison import (
 from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores, UnitScore
-from gta_bench.records.statistics import DifferenceTest, Interval
+from gta_bench.records.statistics import Interval
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
 from gta_bench.reports.flips import find_flips
 from gta_bench.reports.summary import is_foreign
-from gta_bench.statistics.bootstrap import Ratio, clustered_difference
-from gta_bench.statistics.paired import holm, mcnemar, paired_permutation
+from gta_bench.statistics.pooled import Ratio, difference_of
+from gta_bench.statistics.ranks import holm
 
-SEED: Final = 20260417
 Key = tuple[str, int]
 Part = tuple[float, float]
 Parts = Mapping[Key, Part]
@@ -46,12 +46,12 @@ FIRST: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Measured(NamedTuple):
-    """A metric of both runs, unit by unit; `top` is its highest value before scaling."""
+    """A metric of both runs, unit by unit; `top` is its highest value before scaling, if any."""
 
     name: str
     first: Parts
     second: Parts
-    top: float = 1.0
+    top: float | None = 1.0
     scale: float = 100.0
 
 
@@ -211,7 +211,7 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
         most = [max((value for value, _ in side.values()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
         if min(most) > 0 and [side.keys() for side in sides] == whole:
-            yield Measured(row.label, sides[0], sides[1], top=max(most), scale=row.factor)
+            yield Measured(row.label, sides[0], sides[1], top=None, scale=row.factor)
 
 
 def _differences(
@@ -233,42 +233,34 @@ def _difference(one: Measured, first: ComparedRun, second: ComparedRun) -> Metri
     ratios = [_ratio(side, tasks) for side in (left, right)]
     if not all(sum(ratio.denominators) for ratio in ratios):
         return None
-    test = _test(*ratios)
-    interval = clustered_difference(ratios[0], ratios[1], seed=SEED, top=one.top)
+    if one.top is None and len(tasks) < 2:  # no limit, no repetition: nothing to say
+        return None
+    found = difference_of(ratios[0], ratios[1], top=one.top)
     return MetricDifference(
         metric=one.name,
         first=ratios[0].value * one.scale,
         second=ratios[1].value * one.scale,
-        difference=_scaled(interval, one.scale),
-        p_value=test.p_value,
-        p_holm=test.p_value,
-        test=test.method,
+        difference=_scaled(found.interval, one.scale),
+        p_value=found.p_value,
+        p_holm=found.p_value,
+        effective=found.effective,
+        detectable=found.detectable * one.scale,
     )
 
 
 def _by_task(parts: Parts, keys: set[Key]) -> dict[str, Part]:
-    summed: dict[str, Part] = {}
+    """The mean over the epochs of each task: one that was run more often does not count more."""
+    found: dict[str, list[Part]] = {}
     for key in sorted(keys & parts.keys()):
-        above, below = summed.get(key[0], (0.0, 0.0))
-        summed[key[0]] = (above + parts[key][0], below + parts[key][1])
-    return summed
+        found.setdefault(key[0], []).append(parts[key])
+    return {
+        task: (fmean(above for above, _ in own), fmean(below for _, below in own))
+        for task, own in found.items()
+    }
 
 
 def _ratio(side: Mapping[str, Part], tasks: Sequence[str]) -> Ratio:
     return Ratio([side[task][0] for task in tasks], [side[task][1] for task in tasks])
-
-
-def _test(first: Ratio, second: Ratio) -> DifferenceTest:
-    """McNemar's where every task is passed or not, else swaps of whole tasks."""
-    both = (first, second)
-    yes_or_no = all(
-        set(side.numerators) <= {0, 1} and set(side.denominators) == {1} for side in both
-    )
-    if yes_or_no:
-        return mcnemar(
-            [one > 0 for one in first.numerators], [two > 0 for two in second.numerators]
-        )
-    return paired_permutation(first, second, seed=SEED)
 
 
 def _scaled(interval: Interval, scale: float) -> Interval:

@@ -1,23 +1,15 @@
 """Scores of a run with their intervals: whatever belongs to one task is drawn together."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gta_bench.metrics import table
 from gta_bench.metrics.run_scores import tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.records.scores import UnitScore
-from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
-from gta_bench.statistics.bootstrap import RESAMPLES, Ratio, clustered_ratio
-from gta_bench.statistics.proportions import wilson
-
-# Any fixed number: the same scores give the same page.
-SEED: Final = 20261115
-# Beyond 1,000 tasks fewer resamples do: their quantiles are near the normal's.
-DRAWS: Final = 2_000_000
-FEWEST: Final = 400
+from gta_bench.statistics.pooled import Ratio, interval_of
 
 
 class Part(NamedTuple):
@@ -99,18 +91,6 @@ def _estimate(metric: str, parts: Sequence[Part]) -> Estimate | None:
     # Sums of similarities may come out a hair above what they can be.
     values = [min(value, top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
-    found = _interval(values, wholes, top)
+    found = interval_of(Ratio(values, wholes), top=top)
     low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
     return Estimate(metric, middle, low, high, found.n)
-
-
-def _interval(values: Sequence[float], wholes: Sequence[float], top: float) -> Interval:
-    """Wilson's where every task is passed or not, else the bootstrap over tasks."""
-    if (
-        all(whole == 1 for whole in wholes)
-        and all(value in (0, 1) for value in values)
-        and top == 1
-    ):
-        return wilson(sum(values), len(values))
-    resamples = max(FEWEST, min(RESAMPLES, DRAWS // len(values)))
-    return clustered_ratio(Ratio(values, wholes), seed=SEED, top=top, resamples=resamples)
