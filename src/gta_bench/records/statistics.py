@@ -52,6 +52,25 @@ class Difference(Record):
     detectable: float
 
 
+class Bounds(Record):
+    """A score if all that is missing fails, and if all of it succeeds; `missing` counts tasks."""
+
+    missing: int
+    low: float
+    high: float
+
+
+class Envelope(Bounds):
+    """A difference in the worst and in the best case for the first of two systems.
+
+    `p_value` is the largest that what is missing allows, 1 if it can turn the sign. `tipping` of
+    the missing tasks turn it if they go against the system that is ahead; None if all do not.
+    """
+
+    p_value: float
+    tipping: int | None
+
+
 class RankInterval(Record):
     """A rank (1 is best) and between which ranks it lies with the confidence asked for."""
 
