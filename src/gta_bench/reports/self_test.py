@@ -76,16 +76,19 @@ def _mixed(own: Run, other: Run, mask: Mask) -> Run:
 def _plant(
     pair: Paired, size: float, top: float, random: np.random.Generator
 ) -> tuple[Paired, float]:
-    """The first system gains what it lacks, in as many tasks as make about the size.
+    """The first system gains a part of what it lacks: about the size, counts one by one.
 
-    The second value is what the pooled score gains on average, over the choice of the tasks.
+    The second value is what the pooled score gains on average, over what is drawn.
     """
     values, seen = (np.asarray(column, dtype=np.float64) for column in pair.first.means)
     places = np.asarray(pair.common)
     lacking = top * seen - values
     room = float(lacking[places].sum() / seen[places].sum())
     chance = min(1.0, size / room) if room > 0 else 0.0
-    gained = np.where(random.random(len(values)) < chance, lacking, 0.0)
+    whole = np.round(lacking)
+    counts = bool(np.all(np.abs(lacking - whole) < 1e-9))
+    drawn = random.binomial(whole.astype(int), chance) if counts else chance * lacking
+    gained: Array = np.asarray(drawn, dtype=np.float64)
     better = Run(
         pair.first.side._replace(values=pair.first.side.values + _of_side(pair, gained)),
         Ratio(values + gained, seen),
