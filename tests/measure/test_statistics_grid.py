@@ -64,12 +64,18 @@ def run(cell: Cell) -> Found:
         two += both.interval.low <= truth <= both.interval.high
         alarms += apart
         contradictions += apart == (both.interval.low <= 0 <= both.interval.high)
-        rare += min(
-            np.count_nonzero(first.numerators), np.sum(first.numerators < first.denominators)
-        )
-        differing += np.count_nonzero(first.numerators != second.numerators)
-    shares = (count / DATASETS for count in (one, two, alarms))
-    return Found(cell, *shares, contradictions, rare / DATASETS, differing / DATASETS)
+        passed, whole = (np.asarray(side) for side in first)
+        rare += min(int(np.count_nonzero(passed)), int(np.count_nonzero(passed < whole)))
+        differing += int(np.count_nonzero(passed != np.asarray(second.numerators)))
+    return Found(
+        cell,
+        one=one / DATASETS,
+        two=two / DATASETS,
+        alarms=alarms / DATASETS,
+        contradictions=contradictions,
+        rare=rare / DATASETS,
+        differing=differing / DATASETS,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,6 +21,7 @@ from scipy import optimize  # type: ignore[import-untyped]
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from gta_bench.records.statistics import Difference, Interval, IntervalMethod
+from gta_bench.statistics.proportions import score_bounds
 
 Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
 Array = npt.NDArray[np.float64]
@@ -84,15 +85,10 @@ def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -
         spread = _spread(_influence(ratio) / top, ratio.denominators)
         tasks = spread.tasks
         trials = _trials(share * (1 - share), spread, SKEW_OF_ONE)
-    square = _quantile(tasks, level) ** 2
-    if math.isinf(square):
+    quantile = _quantile(tasks, level)
+    if math.isinf(quantile):
         return _interval(value, 0.0, top, level=level, n=n, method="wilson")
-    middle = (share + square / (2 * trials)) / (1 + square / trials)
-    root = share * (1 - share) / trials + square / (4 * trials**2)
-    half = math.sqrt(square * root) / (1 + square / trials)
-    # At the ends the bound is exactly the end, whatever rounding says.
-    low = max(0.0, middle - half) if share > 0 else 0.0
-    high = min(1.0, middle + half) if share < 1 else 1.0
+    low, high = score_bounds(share, trials, quantile)
     return _interval(value, low * top, high * top, level=level, n=n, method="wilson")
 
 
@@ -127,8 +123,20 @@ def difference_of(
         interval=_interval(gap, low * top, high * top, level=level, n=n, method="tango"),
         p_value=p_value,
         effective=tasks,
-        detectable=_detectable(differing, trials, tasks, level) * top,
+        detectable=smallest_difference(differing, trials, tasks, level=level) * top,
     )
+
+
+def smallest_difference(
+    differing: float, trials: float, tasks: float, *, level: float = 0.95
+) -> float:
+    """The smallest difference that is found with the usual power, if so large a share differs."""
+    bound = _quantile(tasks, level)
+    if math.isinf(bound):
+        return 1.0
+    reach = bound + float(stdtrit(tasks - 1, POWER))
+    # What differs is at least the difference itself.
+    return min(1.0, max(reach * math.sqrt(differing / trials), reach**2 / (trials + reach**2)))
 
 
 def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) -> Difference:
@@ -219,16 +227,6 @@ def _where(excess: Callable[[float], float], low: float, high: float) -> float:
     if excess(inside[1]) >= 0:
         return high
     return float(optimize.brentq(excess, *inside))
-
-
-def _detectable(differing: float, trials: float, tasks: float, level: float) -> float:
-    """The smallest difference that would be found with the usual power, if so much differed."""
-    bound = _quantile(tasks, level)
-    if math.isinf(bound):
-        return 1.0
-    reach = bound + float(stdtrit(tasks - 1, POWER))
-    # What differs is at least the difference itself.
-    return min(1.0, max(reach * math.sqrt(differing / trials), reach**2 / (trials + reach**2)))
 
 
 def _interval(
