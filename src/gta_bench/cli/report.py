@@ -220,9 +220,10 @@ def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
 def _certainty_remarks(summaries: Sequence[Summary]) -> list[str]:
     if missing_packages("scipy"):
         return [f"intervals of these scores: {install_command('report')}"]
-    from gta_bench.reports.certainty import measured, repeat_remarks, repeated
+    from gta_bench.reports.certainty import broken_remarks, measured, repeat_remarks, repeated
 
-    return repeat_remarks(repeated(list(measured(summaries))))
+    runs = list(measured(summaries))
+    return [*broken_remarks(runs), *repeat_remarks(repeated(runs))]
 
 
 def _atomic(summaries: Sequence[Summary]) -> list[RunSummary]:

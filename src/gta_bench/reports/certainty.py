@@ -1,13 +1,15 @@
 """How sure a run's scores are: intervals, what is missing, and what repeats add."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gta_bench.errors import counted
 from gta_bench.metrics import table
+from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import RunVariance
 from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
-from gta_bench.reports.pairing import Parts
+from gta_bench.reports.pairing import Key, Parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -18,13 +20,17 @@ FULL = 1 - 1e-9
 
 
 class Measured(NamedTuple):
-    """The metrics of one run, as one judge sees it if it is a Workflow run."""
+    """The metrics of one run, as one judge sees it if it is a Workflow run.
+
+    `broken` are units that failed by no fault of the system.
+    """
 
     run: str
     judge: str
     mode: RunMode
     spec: RunSpec
-    parts: dict[str, Parts]
+    parts: Mapping[str, Parts]
+    broken: frozenset[Key]
 
     @property
     def of(self) -> str:
@@ -56,11 +62,16 @@ def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Meas
             rows = table.score_metrics(scores.mode)
             names = [row.name for row in rows if row.denominator is not None]
             parts = atomic_parts(scores.units, names)
-            yield Measured(summary.name, "", scores.mode, spec, parts)
+            yield Measured(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
             continue
         for judge in summary.scores.judges:
             parts = workflow_parts(judge.tasks, summary.scores)
-            yield Measured(summary.name, judge.judge, "workflow", spec, parts)
+            broken = _broken(judge.failures)
+            yield Measured(summary.name, judge.judge, "workflow", spec, parts, broken)
+
+
+def _broken(failures: Sequence[Failure]) -> frozenset[Key]:
+    return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
 
 
 def interval_table(runs: Sequence[Measured]) -> Table:
@@ -90,6 +101,35 @@ def interval_table(runs: Sequence[Measured]) -> Table:
 
 def _missing(one: Estimate) -> str:
     return "0" if one.bounds is None else str(one.bounds.missing)
+
+
+def broken_remarks(runs: Sequence[Measured]) -> Iterator[str]:
+    """Scores with and without the work that a provider or our side broke but that was scored."""
+    for run in runs:
+        scored = {key for key in run.broken if any(_seen(own, key) for own in run.parts.values())}
+        if not scored:
+            continue
+        kept = {
+            name: {key: part for key, part in own.items() if key not in scored}
+            for name, own in run.parts.items()
+        }
+        rest = run._replace(parts=kept)
+        others = {one.metric: one for one in rest.estimates()}
+        said = [
+            f"{table.label(one.metric)} {others[one.metric].text} instead of {one.text}"
+            for one in run.estimates()
+            if one.metric in others
+        ]
+        tasks = sorted({task for task, _ in scored}, key=lambda task: (len(task), task))
+        yield (
+            f"{run.of}: {counted(len(tasks), 'task')} failed by no fault of the system "
+            f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without: "
+            f"{', '.join(said) or 'nothing'}."
+        )
+
+
+def _seen(parts: Parts, key: Key) -> bool:
+    return key in parts and parts[key].seen > 0
 
 
 def repeated(runs: Sequence[Measured]) -> list[Repeated]:
