@@ -121,7 +121,7 @@ def test_one_judge_at_two_dates_is_compared_by_two_copies(
     for folder in (run, out):
         asked = gta("--config", config, "score", folder, "--judge", "local")
         assert asked.exit_code == 0, asked.output
-    found = gta("judge", "drift", run, out, "--margin", "5")
+    found = gta("judge", "drift", run, out, "--margin", "6")
     assert found.exit_code == 0, found.output
     assert "openai-api/local/m against openai-api/local/m: 12 leaves" in found.stderr
     assert found.stderr.count("asked 20") == 2

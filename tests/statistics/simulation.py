@@ -1,12 +1,15 @@
 """Datasets of GTA's shape with known truth: what intervals and tests say of them is counted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats  # type: ignore[import-untyped]
 
-from gta_bench.records.statistics import Interval, Source
-from gta_bench.statistics.bootstrap import Ratio
+from gta_bench.records.statistics import Interval
+from gta_bench.statistics.pooled import Ratio
 from gta_bench.statistics.prediction import JudgedPart
 
 # Leaves per task of the 132 tasks of GTA-Workflow, as published: 1,156 in all.
@@ -14,8 +17,6 @@ LEAVES = np.repeat(
     [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19],
     [1, 1, 5, 18, 26, 19, 19, 17, 4, 9, 6, 1, 4, 1, 1],
 )
-# Numbers of tasks and true shares that the checks go through.
-DESIGNS = [(tasks, share) for tasks in (30, 132) for share in (0.1, 0.25, 0.5)]
 # How much the leaves of a task have in common in the 20 publicly judged tasks.
 ICC = 0.4
 
@@ -50,16 +51,55 @@ def judged_and_labelled(
     ]
 
 
-def two_systems(
-    random: np.random.Generator, *, tasks: int, shares: tuple[float, float], correlation: float
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Passed tasks of two systems whose outcomes correlate as asked."""
-    first, second = shares
-    both = first * second + correlation * np.sqrt(first * (1 - first) * second * (1 - second))
-    drawn = random.random(tasks)
-    one = drawn < first
-    two = (drawn < both) | ((drawn >= first) & (drawn < first + second - both))
-    return one, two
+class Cell(NamedTuple):
+    """A kind of score, a number of tasks, two true shares, and how tasks hang together.
+
+    `passed`: one outcome a task. `leaves`: as many as published. `calls`: heavy-tailed numbers,
+    worth half as many tasks of equal weight, as tool calls of the stored predictions are.
+    """
+
+    kind: Literal["passed", "leaves", "calls"]
+    tasks: int
+    shares: tuple[float, float]
+    correlation: float
+
+
+def two_runs(random: np.random.Generator, cell: Cell) -> tuple[Ratio, Ratio]:
+    """Two systems on the same tasks; what is hard for one is as hard for the other."""
+    n = cell.tasks
+    if cell.kind == "passed":
+        sizes = np.ones(n, dtype=int)
+    elif cell.kind == "leaves":
+        sizes = random.choice(LEAVES, n)
+    else:
+        sizes = np.ceil(random.lognormal(1.6, 0.83, n)).astype(int)
+    place = random.random(n)
+    first, second = (
+        Ratio(
+            random.binomial(sizes, _chances(share, cell.correlation, place)).astype(np.float64),
+            sizes.astype(np.float64),
+        )
+        for share in cell.shares
+    )
+    return first, second
+
+
+def _chances(
+    share: float, correlation: float, place: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The chance of each task, of a beta distribution, from the task's place among all."""
+    if correlation == 0:
+        return np.full(len(place), share)
+    steps, values = _beta(share, correlation)
+    return np.interp(place, steps, values)
+
+
+@cache
+def _beta(
+    share: float, correlation: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    steps, scale = np.linspace(0, 1, 20_001), 1 / correlation - 1
+    return steps, stats.beta.ppf(steps, share * scale, (1 - share) * scale)
 
 
 def coverage(
@@ -80,28 +120,3 @@ def rejections(
     """In which share of datasets a test says that there is a difference."""
     random = np.random.default_rng(20261115)
     return float(np.mean([p_value(random, seed) < level for seed in range(datasets)]))
-
-
-COMPONENTS: Mapping[Source, float] = {
-    "harness": 0.6,
-    "model": 0.8,
-    "harness x model": 0.2,
-    "task": 2.0,
-    "harness x task": 0.3,
-    "model x task": 0.4,
-    "harness x model x task": 0.5,
-    "run": 0.7,
-}
-
-
-def crossed(
-    random: np.random.Generator, *, harnesses: int, models: int, tasks: int, runs: int
-) -> npt.NDArray[np.float64]:
-    """Scores with the variance components above."""
-    whole = {"harness": harnesses, "model": models, "task": tasks}
-    scores = random.normal(0, np.sqrt(COMPONENTS["run"]), (harnesses, models, tasks, runs))
-    for name, variance in COMPONENTS.items():
-        if name != "run":
-            shape = [size if factor in name.split(" x ") else 1 for factor, size in whole.items()]
-            scores += random.normal(0, np.sqrt(variance), (*shape, 1))
-    return scores

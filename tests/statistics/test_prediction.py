@@ -23,8 +23,8 @@ def test_a_lenient_judge_is_corrected_downwards_and_the_interval_is_shorter_than
     random = np.random.default_rng(3)
     given = judged_and_labelled(random, tasks=400, labelled=100, share=0.3, leaves=False)
     raw = sum(part.judged for part in given) / len(given)
-    found = corrected_rate(given, seed=1)
-    alone = corrected_rate(given[:100], seed=1)
+    found = corrected_rate(given)
+    alone = corrected_rate(given[:100])
     assert (found.method, alone.method) == ("prediction-powered", "labels-only")
     assert raw > 0.33
     assert found.low < 0.3 < found.high
@@ -35,7 +35,7 @@ def test_a_lenient_judge_is_corrected_downwards_and_the_interval_is_shorter_than
 def test_a_judge_worth_nothing_leaves_the_labels_rate() -> None:
     """People and judge are opposite: the best weight is 0."""
     labelled = [(0.0, 1.0)] * 10 + [(1.0, 0.0)] * 10
-    found = corrected_rate(parts(labelled, [1.0] * 30 + [0.0] * 10), seed=1)
+    found = corrected_rate(parts(labelled, [1.0] * 30 + [0.0] * 10))
     assert found.estimate == pytest.approx(0.5)
 
 
@@ -48,30 +48,30 @@ def test_a_judge_worth_nothing_leaves_the_labels_rate() -> None:
     ],
 )
 def test_where_labels_cannot_correct_they_stand_alone(given: list[JudgedPart]) -> None:
-    found = corrected_rate(given, seed=1)
+    found = corrected_rate(given)
     assert found.method == "labels-only"
     assert found.n == sum(part.labelled is not None for part in given)
 
 
 def test_scores_of_ten_are_corrected_on_their_own_scale() -> None:
     labelled = [(8.0, 6.0), (9.0, 7.0), (3.0, 2.0), (5.0, 4.0), (10.0, 8.0)]
-    found = corrected_rate(parts(labelled, [8.0, 5.0, 9.0, 2.0] * 5), seed=1, top=10)
+    found = corrected_rate(parts(labelled, [8.0, 5.0, 9.0, 2.0] * 5), top=10)
     assert 3.5 < found.estimate < 5.5
     assert 0 < found.low < found.estimate < found.high < 10
 
 
 def test_one_other_task_is_enough_and_no_label_is_not() -> None:
     labelled = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0), (1.0, 0.0)]
-    assert corrected_rate(parts(labelled, [1.0]), seed=1).method == "prediction-powered"
+    assert corrected_rate(parts(labelled, [1.0])).method == "prediction-powered"
     with pytest.raises(ValueError, match="nothing is labelled"):
-        corrected_rate(parts([], [1.0]), seed=1)
+        corrected_rate(parts([], [1.0]))
 
 
 @pytest.mark.parametrize("leaves", [True, False])
 def test_the_interval_covers(leaves: bool) -> None:
     held = coverage(
         lambda random, seed: corrected_rate(
-            judged_and_labelled(random, tasks=80, labelled=30, share=0.25, leaves=leaves), seed=seed
+            judged_and_labelled(random, tasks=80, labelled=30, share=0.25, leaves=leaves)
         ),
         0.25,
         datasets=120,
@@ -89,5 +89,5 @@ def test_the_judges_own_interval_would_not_cover() -> None:
 def test_a_judge_that_passes_nearly_all_still_gives_an_interval() -> None:
     """Without the one task that it fails it says the same of all."""
     labelled = [(1.0, 1.0)] * 13 + [(1.0, 0.0)] * 6 + [(0.0, 1.0)]
-    found = corrected_rate(parts(labelled, [1.0] * 40), seed=1)
+    found = corrected_rate(parts(labelled, [1.0] * 40))
     assert 0 < found.low < found.estimate < found.high < 1

@@ -2,28 +2,22 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import stats  # type: ignore[import-untyped]
 
-from gta_bench.statistics.bootstrap import Ratio
 from gta_bench.statistics.proportions import two_proportions
-from gta_bench.statistics.ranks import rank_intervals, standings
+from gta_bench.statistics.ranks import holm, standings
 
 
-def test_far_systems_have_certain_ranks_and_near_ones_share_theirs() -> None:
-    random = np.random.default_rng(3)
-    shares = [0.9, 0.5, 0.5, 0.05]
-    systems = [Ratio((random.random(132) < share).astype(float), np.ones(132)) for share in shares]
-    ranks = rank_intervals(systems, seed=1)
-    assert (ranks[0].rank, ranks[0].low, ranks[0].high) == (1, 1, 1)
-    assert (ranks[3].rank, ranks[3].low, ranks[3].high) == (4, 4, 4)
-    assert {(rank.low, rank.high) for rank in ranks[1:3]} == {(2, 3)}
+def test_holm_gives_the_textbooks_adjusted_values() -> None:
+    """The worked example of Holm 1979 as R's p.adjust prints it."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]) == (1.0, 1.0)
+    assert holm([]) == ()
 
 
-def test_equal_systems_share_the_best_rank_and_may_have_the_worst() -> None:
-    same = Ratio([1.0, 0.0] * 20, [1.0] * 40)
-    assert [(rank.rank, rank.low, rank.high) for rank in rank_intervals([same, same], seed=1)] == [
-        (1, 1, 2),
-        (1, 1, 2),
-    ]
+def test_holm_is_never_below_the_false_discovery_rate() -> None:
+    values = np.random.default_rng(1).random(40) ** 3
+    assert np.all(np.array(holm(list(values))) >= stats.false_discovery_control(values) - 1e-12)
 
 
 ROOT_SR = [19, 15, 13, 12, 14, 14, 12, 11, 1, 1, 1, 0, 0]

@@ -19,13 +19,13 @@ from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
 def test_pass_at_k_and_pass_hat_k_of_one_task(
     successes: int, runs: int, k: int, at: float, hat: float
 ) -> None:
-    assert pass_at_k([successes], [runs], k, seed=1).estimate == pytest.approx(at)
-    assert pass_hat_k([successes], [runs], k, seed=1).estimate == pytest.approx(hat)
+    assert pass_at_k([successes], [runs], k).estimate == pytest.approx(at)
+    assert pass_hat_k([successes], [runs], k).estimate == pytest.approx(hat)
 
 
 def test_over_tasks_they_are_means_with_an_interval() -> None:
     successes, runs = [0, 1, 2, 4] * 20, [4] * 80
-    at, hat = pass_at_k(successes, runs, 2, seed=1), pass_hat_k(successes, runs, 2, seed=1)
+    at, hat = pass_at_k(successes, runs, 2), pass_hat_k(successes, runs, 2)
     assert at.estimate == pytest.approx((0 + 0.5 + 5 / 6 + 1) / 4)
     assert hat.estimate == pytest.approx((0 + 0 + 1 / 6 + 1) / 4)
     assert at.low < at.estimate < at.high
@@ -36,17 +36,17 @@ def test_they_are_unbiased() -> None:
     random = np.random.default_rng(5)
     chances = random.beta(1, 2, 2000)
     successes = [int(value) for value in random.binomial(6, chances)]
-    assert pass_at_k(successes, [6] * 2000, 3, seed=1).estimate == pytest.approx(
+    assert pass_at_k(successes, [6] * 2000, 3).estimate == pytest.approx(
         np.mean(1 - (1 - chances) ** 3), abs=0.015
     )
-    assert pass_hat_k(successes, [6] * 2000, 3, seed=1).estimate == pytest.approx(
+    assert pass_hat_k(successes, [6] * 2000, 3).estimate == pytest.approx(
         np.mean(chances**3), abs=0.015
     )
 
 
 def test_more_runs_than_there_are_cannot_be_drawn() -> None:
     with pytest.raises(ValueError, match="4 runs of a task cannot be drawn from 3"):
-        pass_at_k([1], [3], 4, seed=1)
+        pass_at_k([1], [3], 4)
 
 
 def test_variance_of_repeats_is_the_one_way_analysis() -> None:

@@ -14,6 +14,7 @@ from gta_bench.reports.comparison_tables import (
     FLIPS_SHOWN,
     comparison_remarks,
     comparison_table,
+    conclusion,
     flip_tables,
     tool_table,
 )
@@ -25,14 +26,24 @@ from gta_bench.runs.store import StorePath
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on stdout.")
-def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> None:
+@click.option(
+    "--self-test",
+    "test_itself",
+    is_flag=True,
+    help="Swap the systems task by task 1,000 times: how often would equal ones be told apart?",
+)
+def compare(
+    runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool, test_itself: bool
+) -> None:
     """Compare the first of RUNS with each other one on the tasks that both have (strict).
 
-    Differences have 95 % intervals over tasks and p values of paired tests (McNemar's where a task
-    is passed or not, permutation elsewhere), corrected by Holm for all rows. Runs over two versions
-    of a dataset are compared on the tasks that are the same in both. Runs whose benchmark,
-    mode, judge, visibility or scoring differ are refused; other differences are told. Tasks whose
-    score differs, and Workflow tasks and leaves that succeed in one run only, are listed.
+    The first sentence says what to conclude, from one metric: ArgAcc step by step, AnsAcc end to
+    end, Root SR for GTA-Workflow. Differences have 95 % intervals over tasks and p values that
+    agree with them; secondary metrics are corrected by Holm for their number. Nothing is told apart
+    that missing tasks could turn. Runs over two versions of a dataset are compared on the tasks
+    that are the same in both. Runs whose benchmark, mode, judge, visibility or scoring differ are
+    refused; other differences are named. Tasks whose score differs, and Workflow tasks and leaves
+    that succeed in one run only, are listed.
     """
     if len(runs) < 2:
         raise UsageError("A comparison needs two runs or more: gta compare RUN RUN.")
@@ -41,7 +52,15 @@ def compare(runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool) -> No
     from gta_bench.reports.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
 
-    found = compared([read_compared(run) for run in runs])
+    first, *others = (read_compared(run) for run in runs)
+    found = compared([first, *others])
+    if test_itself:
+        from gta_bench.reports.self_test import self_test
+
+        found = tuple(
+            one.model_copy(update={"self_test": self_test(first, other)})
+            for one, other in zip(found, others, strict=True)
+        )
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
     elif as_markdown:
@@ -54,7 +73,7 @@ def comparison_markdown(found: Sequence[Comparison]) -> str:
     """The comparisons as a Markdown page."""
     parts = ["# Comparison", ""]
     for one in found:
-        parts += [f"## `{one.first}` (A) and `{one.second}` (B)", ""]
+        parts += [f"## `{one.first}` (A) and `{one.second}` (B)", "", conclusion(one), ""]
         parts += [markdown(comparison_table(one)), ""]
         parts += [f"- {remark}" for remark in comparison_remarks(one)] + [""]
         for flips in flip_tables(one):
@@ -67,6 +86,7 @@ def comparison_markdown(found: Sequence[Comparison]) -> str:
 def _write(found: Sequence[Comparison]) -> None:
     for number, one in enumerate(found):
         click.echo(f"{chr(10) if number else ''}A: {one.first}\nB: {one.second}\n")
+        click.echo(f"{conclusion(one)}\n")
         write_table(comparison_table(one), (0,))
         for flips in flip_tables(one, FLIPS_SHOWN):
             click.echo(f"\n{flips.title}")

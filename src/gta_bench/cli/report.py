@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.failures import count_failures
-from gta_bench.packages import require_packages
+from gta_bench.packages import install_command, missing_packages, require_packages
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -56,6 +56,8 @@ from gta_bench.runs.verdicts import read_verdicts
 RUNS = "runs"
 CONTROLS = "What tools are worth: solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
+INTERVALS = "How sure the scores are (strict, over tasks)"
+REPEATS = "Repeated runs: the chance that at least one of k succeeds, and that all do"
 FAILURES = "What failed, by its first cause (strict)"
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
@@ -130,6 +132,8 @@ def write_reports(folders: Sequence[StorePath]) -> None:
     for summary in summaries:
         for remark in _remarks(summary):
             say(f"{summary.name}: {remark}")
+    for remark in _certainty_remarks(summaries):
+        say(remark)
     for one in compare_controls(_atomic(summaries)):
         for remark in effect_remarks(one):
             say(f"{one.run.name}: {remark}")
@@ -146,6 +150,7 @@ def report_markdown(folders: Sequence[StorePath]) -> str:
     parts += ["## What it took, and what to know", ""]
     for summary in summaries:
         parts += [f"- `{summary.name}`: {remark}" for remark in _remarks(summary)]
+    parts += [f"- {remark}" for remark in _certainty_remarks(summaries)]
     for one in compared:
         parts += [f"- `{one.run.name}`: {remark}" for remark in effect_remarks(one)]
     return "\n".join(parts)
@@ -186,6 +191,7 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
         if table.rows:
             yield Titled(TITLES[mode], table, (0, 1, 2, len(table.heading) - 1))
     yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
+    yield from _certainty_tables(summaries)
     for summary in summaries:
         if summary.scores.tools:
             table = tool_table(summary.scores.tools)
@@ -196,6 +202,28 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     compared = compare_controls(atomic)
     if any(one.effect is not None for one in compared):
         yield Titled(CONTROLS, effect_table(compared), (0, 1))
+
+
+def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
+    if missing_packages("scipy"):
+        return
+    from gta_bench.reports.certainty import interval_table, measured, repeat_table, repeated
+
+    runs = list(measured(summaries))
+    table = interval_table(runs)
+    if table.rows:  # an export has no units to make intervals from
+        yield Titled(INTERVALS, table, (0, 1, 2))
+    if again := repeated(runs):
+        yield Titled(REPEATS, repeat_table(again), (0,))
+
+
+def _certainty_remarks(summaries: Sequence[Summary]) -> list[str]:
+    if missing_packages("scipy"):
+        return [f"intervals of these scores: {install_command('report')}"]
+    from gta_bench.reports.certainty import broken_remarks, measured, repeat_remarks, repeated
+
+    runs = list(measured(summaries))
+    return [*broken_remarks(runs), *repeat_remarks(repeated(runs))]
 
 
 def _atomic(summaries: Sequence[Summary]) -> list[RunSummary]:

@@ -30,10 +30,10 @@ from gta_bench.records.units import Usage
 # things in a run. `amount`: a mean of something that a unit takes.
 Scale = Literal["percent", "points", "count", "amount"]
 Direction = Literal["higher", "lower"]
-# How sure a value is. `share`: a task passes or not (Wilson). `clustered share`: a task has several
-# yes-or-no parts (bootstrap over tasks; Wilson is too narrow). `mean`: a task has one value
-# (bootstrap over tasks; Wilson is never too narrow if the value lies between 0 and 1). `ratio`: a
-# task adds to both sums (bootstrap over tasks only).
+# How sure a value is where results by task are not known. `share`: a task passes or not (Wilson).
+# `clustered share`: a task has several yes-or-no parts (Wilson is too narrow). `mean`: a task has
+# one value (Wilson is never too narrow if the value lies between 0 and 1). `ratio`: a task adds to
+# both sums (no interval without the tasks).
 IntervalKind = Literal["share", "clustered share", "mean", "ratio"]
 
 Counts = TypeVar("Counts", contravariant=True)

@@ -1,14 +1,19 @@
 """Two runs on the same tasks: what each reached and took, and what the difference is worth."""
 
 from collections.abc import Mapping
+from typing import Final, Literal
 
 from gta_bench.records.base import Record
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, ToolUse
-from gta_bench.records.statistics import Interval, TestMethod
+from gta_bench.records.statistics import Envelope, Interval
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import WorkflowScores
+
+Role = Literal["primary", "secondary", "amount"]
+# The chance of a false alarm that tests allow.
+ALPHA: Final = 0.05
 
 
 class UnitFacts(Record):
@@ -39,16 +44,28 @@ class ComparedRun(Record):
 class MetricDifference(Record):
     """One metric of two runs on the tasks that both have it for: the first minus the second.
 
-    `p_value` is that of this test alone, `p_holm` corrected for all tests of the table.
+    The `primary` metric answers whether the runs differ; the rest is secondary, and what the runs
+    took (`amount`) is no part of the tests. `p_value` is that of this test alone. `p_holm` is the
+    largest that missing tasks allow (`envelope`), corrected for all tests of the same role; an
+    amount has none. `effective` is as how many tasks of equal weight the common ones are worth,
+    `detectable` the smallest difference that they show in four of five cases.
     """
 
     metric: str
+    role: Role
     first: float
     second: float
     difference: Interval
     p_value: float
-    p_holm: float
-    test: TestMethod
+    p_holm: float | None
+    effective: float
+    detectable: float
+    envelope: Envelope | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether the two runs can be told apart by it."""
+        return self.p_holm is not None and self.p_holm < ALPHA
 
 
 class ToolDifference(Record):
@@ -91,13 +108,34 @@ class EvidenceDifference(Record):
     same_but_scored_otherwise: int
 
 
+class SelfTest(Record):
+    """What a comparison says of systems that are equal, or differ by what is known, on these data.
+
+    In every round the two systems are swapped in about half of the tasks, so that neither is
+    better. `alarms` is the share of rounds that told them apart by the primary metric,
+    `secondary_alarms` by any other. Then the first was made better by `planted` (points of
+    the primary metric): `covered` is the share of rounds whose interval holds that, `found` the
+    share that told the two apart.
+    """
+
+    metric: str
+    tasks: int
+    rounds: int
+    alarms: float
+    secondary_alarms: float
+    planted: float
+    covered: float
+    found: float
+
+
 class Comparison(Record):
     """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
 
     `changed` are tasks of both that ask or score something else in the other's dataset; they are
     left out too. `flips` are the tasks and leaves that changed, the worst first.
 
-    `per_dollar` is the headline's sum over the cost: solved tasks, or points, for a dollar.
+    `per_dollar` is the sum of the primary metric over the cost: solved tasks, or points, for a
+    dollar.
     """
 
     first: str
@@ -108,8 +146,13 @@ class Comparison(Record):
     cautions: tuple[str, ...]
     metrics: tuple[MetricDifference, ...]
     took: tuple[MetricDifference, ...]
-    headline: str
     per_dollar: tuple[float | None, float | None]
     tools: tuple[ToolDifference, ...]
     evidence: tuple[EvidenceDifference, ...] = ()
     flips: tuple[Flip, ...] = ()
+    self_test: SelfTest | None = None
+
+    @property
+    def primary(self) -> MetricDifference | None:
+        """The metric that says whether the runs differ; None if nothing of it is in both."""
+        return next((one for one in self.metrics if one.role == "primary"), None)

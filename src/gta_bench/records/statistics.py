@@ -1,27 +1,24 @@
-"""What a statistic says: an estimate with its interval, a test, a rank, a part of the variance."""
+"""What a statistic says: an estimate with its interval, a test, a rank, what luck explains."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from gta_bench.records.base import Record
 
 IntervalMethod = Literal[
     "wilson",
-    "wilson-tasks",
-    "bootstrap-t",
+    "tango",
+    "student",
     "newcombe",
-    "newcombe-tasks",
     "prediction-powered",
     "labels-only",
 ]
-TestMethod = Literal["permutation", "mcnemar-exact", "two-proportions"]
+TestMethod = Literal["two-proportions"]
 
 
 class Interval(Record):
     """An estimate and where the true value lies with confidence `level`.
 
-    `n` is the number of independent things behind it: tasks, never their leaves. The methods
-    ending in `-tasks` are the wide ones for data in which too few tasks differ. `labels-only` is
+    `n` is the number of independent things behind it: tasks, never their leaves. `labels-only` is
     that of people's labels where they cannot correct the judge.
     """
 
@@ -42,13 +39,36 @@ class DifferenceTest(Record):
     method: TestMethod
 
 
-class PairedValues(Record):
-    """Two systems on the tasks that both have a value for; the others, named, are not zeros."""
+class Difference(Record):
+    """Two systems on the same tasks, the first minus the second; test and interval agree.
 
-    tasks: tuple[str, ...]
-    first: tuple[float, ...]
-    second: tuple[float, ...]
-    left_out: tuple[str, ...]
+    `effective` is as how many tasks of equal weight these are worth, and `detectable` the smallest
+    difference that such tasks show in four of five cases.
+    """
+
+    interval: Interval
+    p_value: float
+    effective: float
+    detectable: float
+
+
+class Bounds(Record):
+    """A score if all that is missing fails, and if all of it succeeds; `missing` counts tasks."""
+
+    missing: int
+    low: float
+    high: float
+
+
+class Envelope(Bounds):
+    """A difference in the worst and in the best case for the first of two systems.
+
+    `p_value` is the largest that what is missing allows, 1 if it can turn the sign. `tipping` of
+    the missing tasks turn it if they go against the system that is ahead; None if all do not.
+    """
+
+    p_value: float
+    tipping: int | None
 
 
 class RankInterval(Record):
@@ -84,30 +104,3 @@ class RunVariance(Record):
     within_tasks: float
     between_tasks: float
     unstable: float
-
-
-Source = Literal[
-    "harness",
-    "model",
-    "harness x model",
-    "task",
-    "harness x task",
-    "model x task",
-    "harness x model x task",
-    "run",
-]
-
-
-class VarianceComponents(Record):
-    """Where the differences come from in a crossed design of harnesses, models and tasks.
-
-    `variance` is unbiased and so may be a little below zero; `share` counts those as zero.
-    Without repeats `run` is missing, and its part is inside `harness x model x task`.
-    """
-
-    harnesses: int
-    models: int
-    tasks: int
-    runs: int
-    variance: Mapping[Source, float]
-    share: Mapping[Source, float]

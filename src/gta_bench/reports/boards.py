@@ -79,10 +79,10 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
 
 def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
     system = system_name(run.manifest)
-    columns = COLUMNS[run.mode]
+    columns, spec = COLUMNS[run.mode], run.manifest.spec
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
-        found = estimates(atomic_parts(scores.units, columns))
+        found = estimates(atomic_parts(scores.units, columns), spec.tasks, epochs=spec.epochs)
         of = _of(scores.strict.n, scores.n_units)
         cells = tuple(estimated(found, name) for name in columns)
         badges = run.summary.badges
@@ -94,13 +94,15 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         return
     workflow = run.summary.scores
     if not workflow.judges:
-        found = estimates(workflow_parts((), workflow, run.units))
+        found = estimates(workflow_parts((), workflow, run.units), spec.tasks, epochs=spec.epochs)
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(workflow.n, workflow.n_units)
         badges = run.summary.badges(None)
         yield Row(number, run.name, system, "no judge yet", *of, cells, None, badges)
     for judge in workflow.judges:
-        found = estimates(workflow_parts(judge.tasks, workflow, run.units))
+        found = estimates(
+            workflow_parts(judge.tasks, workflow, run.units), spec.tasks, epochs=spec.epochs
+        )
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(judge.strict.n, judge.strict.n_units)
         about, badges = f"strict, by {judge.judge}", run.summary.badges(judge.judge)

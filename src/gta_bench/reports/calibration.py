@@ -17,10 +17,9 @@ from gta_bench.records.workflow_scores import (
     TaskScore,
     WorkflowScores,
 )
-from gta_bench.reports.estimates import SEED
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import weighted_kappa
-from gta_bench.statistics.bootstrap import Ratio, clustered_difference, clustered_ratio
+from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 from gta_bench.statistics.prediction import JudgedPart, corrected_rate
 
 
@@ -49,20 +48,17 @@ def calibrate(
         judge=judge.judge,
         leaves=len(pairs),
         tasks=len({one.task.task for one in pairs}),
-        accuracy=clustered_ratio(
-            _ratio(pairs, [float(seen == wanted) for seen, wanted in sides]), seed=SEED
-        ),
+        accuracy=interval_of(_ratio(pairs, [float(seen == wanted) for seen, wanted in sides])),
         kappa=weighted_kappa([float(one) for one, _ in sides], [float(two) for _, two in sides]),
         score_kappa=weighted_kappa([one.judge for one in pairs], [one.people for one in pairs]),
         precision=precision,
         recall=recall,
         f1=_share(2 * both, sum(seen + wanted for seen, wanted in sides)),
-        bias=clustered_difference(
+        bias=difference_of(
             _ratio(pairs, [one.judge for one in pairs]),
             _ratio(pairs, [one.people for one in pairs]),
-            seed=SEED,
             top=10,
-        ),
+        ).interval,
         groups=tuple(_groups(pairs, threshold)),
         scores=tuple(_corrected(judge, settled, units, scores)),
     )
@@ -207,7 +203,7 @@ def _corrected(
         ]
         if any(part.labelled is not None for part in parts):
             raw = sum(part.judged for part in parts) / sum(part.whole for part in parts)
-            corrected = corrected_rate(parts, seed=SEED, top=row.factor * row.top)
+            corrected = corrected_rate(parts, top=row.factor * row.top)
             yield CorrectedScore(name=row.heading, raw=raw, corrected=corrected)
 
 

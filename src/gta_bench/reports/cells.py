@@ -38,9 +38,12 @@ def plain(name: str, table: Table, words: Sequence[int] = (0,)) -> PageTable:
 
 
 def estimated(found: Mapping[str, Estimate], metric: str) -> Cell:
-    """A score with its interval below; a dash where nothing was measured."""
+    """A score with its interval below, and what it could be if something is missing."""
     one = found.get(metric)
-    return Cell(DASH) if one is None else Cell(one.text, one.span)
+    if one is None:
+        return Cell(DASH)
+    missing = f"; with all that is missing {one.cases}" if one.bounds is not None else ""
+    return Cell(one.text, f"{one.span}{missing}")
 
 
 def number_cell(value: float | None) -> Cell:

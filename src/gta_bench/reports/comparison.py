@@ -1,7 +1,9 @@
 """Two runs compared task by task: differences with intervals, tests, and what each took."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gta_bench.errors import RunError
 from gta_bench.metrics import table
@@ -12,46 +14,38 @@ from gta_bench.metrics.comparability import (
     refusals,
     shared_tasks,
 )
-from gta_bench.metrics.counts import JudgedCounts
-from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.metrics.table import Metric
 from gta_bench.records.comparison import (
     ComparedRun,
     Comparison,
     EvidenceDifference,
     MetricDifference,
+    Role,
     ToolDifference,
 )
 from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores, UnitScore
-from gta_bench.records.statistics import DifferenceTest, Interval
+from gta_bench.records.statistics import Interval
 from gta_bench.records.units import Usage
-from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
+from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
+from gta_bench.reports.estimates import judged_parts, judged_units
 from gta_bench.reports.flips import find_flips
+from gta_bench.reports.pairing import Key, Paired, Part, Parts, pair_tasks
 from gta_bench.reports.summary import is_foreign
-from gta_bench.statistics.bootstrap import Ratio, clustered_difference
-from gta_bench.statistics.paired import holm, mcnemar, paired_permutation
-
-SEED: Final = 20260417
-Key = tuple[str, int]
-Part = tuple[float, float]
-Parts = Mapping[Key, Part]
-# The metrics that stand first in the table of a mode, the headline at the top. The others follow
-# in the order of `metrics.table`.
-FIRST: Final[Mapping[str, tuple[str, ...]]] = {
-    "step": ("inst_acc", "tool_acc", "arg_acc", "arg_typed"),
-    "end-to-end": ("ans_acc_i",),
-}
+from gta_bench.statistics.missing import envelope_of
+from gta_bench.statistics.pooled import difference_of
+from gta_bench.statistics.ranks import holm
 
 
 class Measured(NamedTuple):
-    """A metric of both runs, unit by unit; `top` is its highest value before scaling."""
+    """A metric of both runs, unit by unit; `top` is its highest value before scaling, if any."""
 
     name: str
+    role: Role
     first: Parts
     second: Parts
-    top: float = 1.0
+    top: float | None = 1.0
     scale: float = 100.0
 
 
@@ -64,13 +58,31 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
                 f"{first.name} and {other.name} cannot be compared: {'; '.join(reasons)}."
             )
     compared = [_compare_shared(first, other) for other in others]
-    return _corrected(compared)
+    corrected = correct([one.metrics for one in compared])
+    return tuple(
+        one.model_copy(update={"metrics": own})
+        for one, own in zip(compared, corrected, strict=True)
+    )
+
+
+def pair_metrics(first: ComparedRun, second: ComparedRun) -> tuple[list[Measured], list[Paired]]:
+    """All metrics that are tested, each on the tasks that are the same in both runs."""
+    shared = shared_tasks(first, second)
+    return _pairs(_only(first, shared), _only(second, shared), sorted(shared, key=_natural))
+
+
+def _pairs(
+    first: ComparedRun, second: ComparedRun, both: Sequence[str]
+) -> tuple[list[Measured], list[Paired]]:
+    epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
+    scores = list(_measured(first, second))
+    return scores, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in scores]
 
 
 def _compare_shared(first: ComparedRun, second: ComparedRun) -> Comparison:
     """The two on the tasks that are the same in both."""
     shared, changed = shared_tasks(first, second), changed_tasks(first, second)
-    found = _compare(_only(first, shared), _only(second, shared))
+    found = _compare(_only(first, shared), _only(second, shared), sorted(shared, key=_natural))
     return found.model_copy(
         update={
             "left_out": tuple(task for task in found.left_out if task not in changed),
@@ -79,14 +91,16 @@ def _compare_shared(first: ComparedRun, second: ComparedRun) -> Comparison:
     )
 
 
-def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
-    scores = list(_measured(first, second))
-    keys = _kept(scores[0].first.keys(), scores[0].second.keys(), first, second)
-    if not keys:
+def _compare(first: ComparedRun, second: ComparedRun, both: Sequence[str]) -> Comparison:
+    epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
+    scores, pairs = _pairs(first, second, both)
+    tasks = {both[place] for place in pairs[0].common}
+    if not tasks:
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
-    tasks = {task for task, _ in keys}
+    keys = _units_of(tasks, first, second)
+    took = list(_took(first, second, keys))
     everything = {*first.manifest.spec.tasks, *second.manifest.spec.tasks}
     return Comparison(
         first=first.name,
@@ -94,9 +108,10 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         tasks=len(tasks),
         left_out=tuple(task for task in sorted(everything, key=_natural) if task not in tasks),
         cautions=tuple(cautions(first, second)),
-        metrics=_differences(scores, first, second),
-        took=_differences(_took(first, second, keys), first, second),
-        headline=scores[0].name,
+        metrics=differences(scores, pairs),
+        took=differences(
+            took, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in took]
+        ),
         per_dollar=(
             _per_dollar(first, scores[0].first, keys),
             _per_dollar(second, scores[0].second, keys),
@@ -130,66 +145,50 @@ def _natural(task: str) -> tuple[int, str]:
     return len(task), task
 
 
-def _kept(
-    first: Iterable[Key], second: Iterable[Key], one: ComparedRun, two: ComparedRun
-) -> set[Key]:
-    """Units of both runs; where one was repeated more often, all units of the tasks of both."""
-    left, right = set(first), set(second)
-    if one.manifest.spec.epochs == two.manifest.spec.epochs:
-        return left & right
-    tasks = {task for task, _ in left} & {task for task, _ in right}
-    return {key for key in left | right if key[0] in tasks}
+def _units_of(tasks: set[str], first: ComparedRun, second: ComparedRun) -> set[Key]:
+    """Units of these tasks; where both runs were repeated alike, those that both have."""
+    left, right = ({key for key in run.units if key[0] in tasks} for run in (first, second))
+    alike = first.manifest.spec.epochs == second.manifest.spec.epochs
+    return left & right if alike else left | right
 
 
 def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[Measured]:
-    """The headline stands first."""
+    """The primary metric stands first; with several judges, that of each."""
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
-        for name in common_judges(first, second):
-            yield from _judged(one, two, name)
-        yield Measured(table.TOOL_SR.label, _tool_parts(first), _tool_parts(second))
+        judged = [
+            found for name in common_judges(first, second) for found in _judged(one, two, name)
+        ]
+        yield from sorted(judged, key=lambda found: found.role != "primary")
+        yield _row(table.TOOL_SR, "workflow", _tool_parts(first), _tool_parts(second))
         return
     assert not isinstance(one, WorkflowScores) and not isinstance(two, WorkflowScores)
-    for row in _compared_rows(one.mode):
-        yield Measured(row.label, _counted(one.units, row), _counted(two.units, row))
+    rows = [row for row in table.score_metrics(one.mode) if row.denominator is not None]
+    for row in sorted(rows, key=lambda row: not row.primary):
+        yield _row(row, one.mode, _counted(one.units, row), _counted(two.units, row))
 
 
-def _compared_rows(mode: RunMode) -> list[Metric[Any]]:
-    rows = {row.name: row for row in table.score_metrics(mode) if row.denominator is not None}
-    return [rows.pop(name) for name in FIRST[mode]] + list(rows.values())
+def _row(row: Metric[Any], mode: RunMode, first: Parts, second: Parts, judge: str = "") -> Measured:
+    name = f"{row.label}, {judge}" if judge else row.label
+    role: Role = "primary" if row is table.primary(mode) else "secondary"
+    return Measured(name, role, first, second, top=row.top, scale=row.factor)
 
 
 def _counted(units: Iterable[UnitScore], row: Metric[Any]) -> Parts:
-    return {(unit.task, unit.epoch): row.part(unit.strict) for unit in units}
+    return {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
 
 
 def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[Measured]:
-    """A judge's figures over the units whose every leaf it scored."""
+    """A judge's figures; both sides by the thresholds of the first."""
     tables = [scores.table(name) for scores in (one, two)]
-    rooted = [_rooted(table) for table in tables if table is not None]
-    first, second = rooted
-
-    def counted(tasks: Mapping[Key, TaskScore]) -> dict[Key, JudgedCounts]:
-        """Both sides by the thresholds of the first."""
-        return {
-            key: count_judged(
-                [task], leaf_threshold=one.leaf_threshold, root_threshold=one.root_threshold
-            )
-            for key, task in tasks.items()
-        }
-
-    sides = counted(first), counted(second)
+    counts = [judged_units(own.tasks, one) for own in tables if own is not None]
     for row in table.JUDGED.values():
-        left, right = ({key: row.part(own) for key, own in side.items()} for side in sides)
-        yield Measured(f"{row.label}, {name}", left, right, top=row.top, scale=row.factor)
-
-
-def _rooted(table: JudgeScores) -> dict[Key, TaskScore]:
-    return {(task.task, task.epoch): task for task in table.tasks if task.root is not None}
+        left, right = (judged_parts(row, side) for side in counts)
+        yield _row(row, "workflow", left, right, name)
 
 
 def _tool_parts(run: ComparedRun) -> Parts:
-    return {key: table.TOOL_SR.part(unit.tools) for key, unit in run.units.items()}
+    return {key: Part(*table.TOOL_SR.part(unit.tools)) for key, unit in run.units.items()}
 
 
 def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[Measured]:
@@ -200,7 +199,7 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
     for row in table.TAKEN.values():
         sides = [
             {
-                key: (float(value), 1.0)
+                key: Part(float(value), 1.0)
                 for key, unit in run.units.items()
                 if key in keys
                 for value, whole in (row.part(unit.usage),)
@@ -208,67 +207,46 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
             }
             for run in (first, second)
         ]
-        most = [max((value for value, _ in side.values()), default=0.0) for side in sides]
+        most = [max((part.value for part in side.values()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
         if min(most) > 0 and [side.keys() for side in sides] == whole:
-            yield Measured(row.label, sides[0], sides[1], top=max(most), scale=row.factor)
+            yield Measured(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
 
 
-def _differences(
-    measured: Iterable[Measured], first: ComparedRun, second: ComparedRun
+def differences(
+    measured: Iterable[Measured], pairs: Iterable[Paired]
 ) -> tuple[MetricDifference, ...]:
-    found = (_difference(one, first, second) for one in measured)
+    """A test of every metric that both runs have, not corrected yet."""
+    found = (_difference(one, pair) for one, pair in zip(measured, pairs, strict=True))
     return tuple(one for one in found if one is not None)
 
 
-def _difference(one: Measured, first: ComparedRun, second: ComparedRun) -> MetricDifference | None:
-    """None where no task has anything to measure in both runs."""
-    keys = _kept(one.first.keys(), one.second.keys(), first, second)
-    left, right = _by_task(one.first, keys), _by_task(one.second, keys)
-    tasks = [
-        task
-        for task in sorted(left.keys() & right.keys(), key=_natural)
-        if left[task][1] or right[task][1]
-    ]
-    ratios = [_ratio(side, tasks) for side in (left, right)]
-    if not all(sum(ratio.denominators) for ratio in ratios):
+def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
+    """None where no task has anything to measure in both runs, or one task all there is."""
+    ratios = pair.ratios()
+    if not all(np.sum(ratio.denominators) for ratio in ratios):
         return None
-    test = _test(*ratios)
-    interval = clustered_difference(ratios[0], ratios[1], seed=SEED, top=one.top)
+    if one.top is None and len(pair.common) < 2:
+        return None
+    found = difference_of(*ratios, top=one.top)
+    envelope = None
+    if one.top is not None and pair.lacking:
+        envelope = envelope_of(pair.first.side, pair.second.side, found, top=one.top)
+        envelope = envelope.model_copy(
+            update={end: getattr(envelope, end) * one.scale for end in ("low", "high")}
+        )
     return MetricDifference(
         metric=one.name,
+        role=one.role,
         first=ratios[0].value * one.scale,
         second=ratios[1].value * one.scale,
-        difference=_scaled(interval, one.scale),
-        p_value=test.p_value,
-        p_holm=test.p_value,
-        test=test.method,
+        difference=_scaled(found.interval, one.scale),
+        p_value=found.p_value,
+        p_holm=None,
+        effective=found.effective,
+        detectable=found.detectable * one.scale,
+        envelope=envelope,
     )
-
-
-def _by_task(parts: Parts, keys: set[Key]) -> dict[str, Part]:
-    summed: dict[str, Part] = {}
-    for key in sorted(keys & parts.keys()):
-        above, below = summed.get(key[0], (0.0, 0.0))
-        summed[key[0]] = (above + parts[key][0], below + parts[key][1])
-    return summed
-
-
-def _ratio(side: Mapping[str, Part], tasks: Sequence[str]) -> Ratio:
-    return Ratio([side[task][0] for task in tasks], [side[task][1] for task in tasks])
-
-
-def _test(first: Ratio, second: Ratio) -> DifferenceTest:
-    """McNemar's where every task is passed or not, else swaps of whole tasks."""
-    both = (first, second)
-    yes_or_no = all(
-        set(side.numerators) <= {0, 1} and set(side.denominators) == {1} for side in both
-    )
-    if yes_or_no:
-        return mcnemar(
-            [one > 0 for one in first.numerators], [two > 0 for two in second.numerators]
-        )
-    return paired_permutation(first, second, seed=SEED)
 
 
 def _scaled(interval: Interval, scale: float) -> Interval:
@@ -280,7 +258,7 @@ def _scaled(interval: Interval, scale: float) -> Interval:
 def _per_dollar(run: ComparedRun, parts: Parts, keys: set[Key]) -> float | None:
     used = (run.units[key].usage for key in keys if key in run.units)
     cost = sum_costs(_cost(run, one) for one in used).total
-    return sum(parts[key][0] for key in keys if key in parts) / cost if cost else None
+    return sum(parts[key].value for key in keys if key in parts) / cost if cost else None
 
 
 def _cost(run: ComparedRun, usage: Usage) -> Cost:
@@ -340,17 +318,19 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
         )
 
 
-def _corrected(compared: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Holm's correction over all metrics of all pairs: many looks, one chance of a false alarm."""
-    tests = [one for comparison in compared for one in (*comparison.metrics, *comparison.took)]
-    adjusted = iter(holm([one.p_value for one in tests]))
+def correct(
+    tables: Sequence[Sequence[MetricDifference]],
+) -> list[tuple[MetricDifference, ...]]:
+    """Holm's correction over all pairs: primary metrics among themselves, then the secondary."""
+    adjusted: dict[Role, Iterator[float]] = {}
+    for role in ("primary", "secondary"):
+        tests = [one for own in tables for one in own if one.role == role]
+        adjusted[role] = iter(holm([_largest(one) for one in tests]))
+    return [
+        tuple(one.model_copy(update={"p_holm": next(adjusted[one.role])}) for one in own)
+        for own in tables
+    ]
 
-    def with_holm(found: Iterable[MetricDifference]) -> tuple[MetricDifference, ...]:
-        return tuple(one.model_copy(update={"p_holm": next(adjusted)}) for one in found)
 
-    return tuple(
-        comparison.model_copy(
-            update={"metrics": with_holm(comparison.metrics), "took": with_holm(comparison.took)}
-        )
-        for comparison in compared
-    )
+def _largest(one: MetricDifference) -> float:
+    return one.p_value if one.envelope is None else one.envelope.p_value

@@ -1,41 +1,36 @@
-"""Scores of a run with their intervals: whatever belongs to one task is drawn together."""
+"""Scores of a run with their intervals: whatever belongs to one task counts as one thing."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
 from gta_bench.metrics import table
+from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.run_scores import tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
+from gta_bench.metrics.table import Metric
 from gta_bench.records.scores import UnitScore
-from gta_bench.records.statistics import Interval
+from gta_bench.records.statistics import Bounds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
-from gta_bench.statistics.bootstrap import RESAMPLES, Ratio, clustered_ratio
-from gta_bench.statistics.proportions import wilson
-
-# Any fixed number: the same scores give the same page.
-SEED: Final = 20261115
-# Beyond 1,000 tasks fewer resamples do: their quantiles are near the normal's.
-DRAWS: Final = 2_000_000
-FEWEST: Final = 400
-
-
-class Part(NamedTuple):
-    """What one unit of a task adds to a pooled score: `value` of `whole`."""
-
-    task: str
-    value: float
-    whole: float
+from gta_bench.reports.pairing import Key, Part, Parts, side_of
+from gta_bench.statistics.missing import Side, bounds_of
+from gta_bench.statistics.pooled import Ratio, effective_tasks, interval_of
 
 
 class Estimate(NamedTuple):
-    """A score on its own scale (percent, or 0 to 10 for the root score), with its interval."""
+    """A score on its own scale (percent, or 0 to 10 for the root score), with its interval.
+
+    `effective` is as how many tasks of equal weight its `n` tasks are worth. `bounds` say what it
+    would be if all that is missing failed or succeeded.
+    """
 
     metric: str
     value: float
     low: float
     high: float
     n: int
+    effective: float
+    bounds: Bounds | None = None
 
     @property
     def text(self) -> str:
@@ -47,70 +42,101 @@ class Estimate(NamedTuple):
         """The interval with two decimals."""
         return f"{self.low:.2f} to {self.high:.2f}"
 
+    @property
+    def cases(self) -> str:
+        """The worst and the best case, if something is missing."""
+        return "" if self.bounds is None else f"{self.bounds.low:.2f} to {self.bounds.high:.2f}"
 
-def estimates(parts: Mapping[str, Iterable[Part]]) -> dict[str, Estimate]:
-    """An estimate for every metric that something could be measured for."""
-    found = {metric: _estimate(metric, list(own)) for metric, own in parts.items()}
+
+class Judged(NamedTuple):
+    """What one judge gave to one unit, and how many leaves that unit has."""
+
+    counts: JudgedCounts
+    leaves: int
+
+
+def estimates(
+    parts: Mapping[str, Parts], tasks: Sequence[str], *, epochs: int
+) -> dict[str, Estimate]:
+    """An estimate for every metric that something of these tasks could be measured for."""
+    found = {
+        metric: _estimate(metric, own, side_of(own, tasks, epochs=epochs))
+        for metric, own in parts.items()
+    }
     return {metric: one for metric, one in found.items() if one is not None}
 
 
-def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, list[Part]]:
+def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, Parts]:
     """The parts of the named metrics of an Atomic run, strict."""
     rows = [table.metric(name) for name in names]
-    return {row.name: [Part(unit.task, *row.part(unit.strict)) for unit in units] for row in rows}
+    return {
+        row.name: {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
+        for row in rows
+    }
 
 
 def workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
-) -> dict[str, list[Part]]:
+) -> dict[str, Parts]:
     """The parts of every metric of one judge's tasks; Tool SR is that of the units."""
-    counted = [
-        (
-            task.task,
+    counted = judged_units(tasks, scores)
+    return {
+        **{name: judged_parts(row, counted) for name, row in table.JUDGED.items()},
+        table.TOOL_SR.name: {
+            (unit.task.id, unit.epoch): Part(*table.TOOL_SR.part(tool_uses(unit.calls)))
+            for unit in units
+        },
+    }
+
+
+def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key, Judged]:
+    """What a judge gave to each unit, by the thresholds of these scores."""
+    return {
+        (task.task, task.epoch): Judged(
             count_judged(
                 [task],
                 leaf_threshold=scores.leaf_threshold,
                 root_threshold=scores.root_threshold,
             ),
+            len(task.leaves),
         )
         for task in tasks
-    ]
-    return {
-        **{
-            name: [Part(task, *row.part(counts)) for task, counts in counted]
-            for name, row in table.JUDGED.items()
-        },
-        table.TOOL_SR.name: [
-            Part(unit.task.id, *table.TOOL_SR.part(tool_uses(unit.calls))) for unit in units
-        ],
     }
 
 
-def _estimate(metric: str, parts: Sequence[Part]) -> Estimate | None:
+def judged_parts(row: Metric[Any], units: Mapping[Key, Judged]) -> Parts:
+    """The parts of one metric: a unit without a root, or a leaf without a score, is missing."""
+    found = {}
+    for key, own in units.items():
+        value, seen = row.part(own.counts)
+        whole = own.leaves if row is table.LEAF_SR else 1
+        found[key] = Part(value, seen, whole - seen)
+    return found
+
+
+def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
     row = table.metric(metric)
-    top = row.top
     sums: dict[str, tuple[float, float]] = {}
-    for task, value, whole in parts:
-        if whole:
+    for (task, _), part in parts.items():
+        if part.seen:
             before = sums.get(task, (0.0, 0.0))
-            sums[task] = (before[0] + value, before[1] + whole)
+            sums[task] = (before[0] + part.value, before[1] + part.seen)
     if not sums:
         return None
     # Sums of similarities may come out a hair above what they can be.
-    values = [min(value, top * whole) for value, whole in sums.values()]
+    values = [min(value, row.top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
-    found = _interval(values, wholes, top)
+    found = interval_of(Ratio(values, wholes), top=row.top)
     low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
-    return Estimate(metric, middle, low, high, found.n)
+    effective = effective_tasks(wholes)
+    return Estimate(metric, middle, low, high, found.n, effective, _bounds(row, side))
 
 
-def _interval(values: Sequence[float], wholes: Sequence[float], top: float) -> Interval:
-    """Wilson's where every task is passed or not, else the bootstrap over tasks."""
-    if (
-        all(whole == 1 for whole in wholes)
-        and all(value in (0, 1) for value in values)
-        and top == 1
-    ):
-        return wilson(sum(values), len(values))
-    resamples = max(FEWEST, min(RESAMPLES, DRAWS // len(values)))
-    return clustered_ratio(Ratio(values, wholes), seed=SEED, top=top, resamples=resamples)
+def _bounds(row: Metric[Any], side: Side) -> Bounds | None:
+    """None where nothing is missing."""
+    if not side.missing.any():
+        return None
+    found = bounds_of(side, top=row.top)
+    return found.model_copy(
+        update={end: row.factor * getattr(found, end) for end in ("low", "high")}
+    )

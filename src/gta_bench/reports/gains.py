@@ -62,7 +62,7 @@ def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
     """Units that miss something; the gain is in points of the mean of all metrics of the mode."""
     known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
-        metric: sum(part.whole for part in parts)
+        metric: sum(part.seen for part in parts.values())
         for metric, parts in atomic_parts(scores.units, GAINED[scores.mode]).items()
     }
     causes: dict[tuple[str, int], list[FailureCause]] = {}
@@ -72,8 +72,9 @@ def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
     for score in scores.units:
         own = atomic_parts([score], GAINED[scores.mode])
         gain = sum(
-            100 * (part.whole - part.value) / wholes[metric]
-            for metric, (part,) in own.items()
+            100 * (part.seen - part.value) / wholes[metric]
+            for metric, parts in own.items()
+            for part in parts.values()
             if wholes[metric]
         ) / max(1, sum(map(bool, wholes.values())))
         if gain > 1e-9:

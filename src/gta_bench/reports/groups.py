@@ -49,7 +49,7 @@ def atomic_groups(run: AtomicRun) -> PageTable:
         run.name,
         columns,
         [
-            (by, name, str(len(own)), estimates(atomic_parts(own, columns)))
+            (by, name, str(len(own)), estimates(atomic_parts(own, columns), _tasks(own), epochs=1))
             for by, name, own in groups
             if own
         ],
@@ -67,7 +67,7 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
     for by, found, names in ways:
         for group in found:
             own = [one for one in judge.tasks if group.name in names(one)]
-            scores = estimates(workflow_parts(own, run.summary.scores))
+            scores = estimates(workflow_parts(own, run.summary.scores), _tasks(own), epochs=1)
             groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
     return _group_table(run.name, JUDGED_COLUMNS, groups)
 
@@ -85,6 +85,10 @@ def _group_table(name: str, columns: Sequence[str], groups: Sequence[Group]) -> 
         ),
         parts={place: f"By {by}" for by, place in first.items()},
     )
+
+
+def _tasks(units: Sequence[UnitScore] | Sequence[TaskScore]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(unit.task for unit in units))
 
 
 def _category(task: TaskScore) -> str:

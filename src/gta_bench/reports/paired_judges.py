@@ -12,11 +12,9 @@ from gta_bench.records.judges import CascadeRow, Drift, Sharing
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.estimates import SEED
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import weighted_kappa
-from gta_bench.statistics.bootstrap import Ratio, clustered_difference, clustered_ratio
-from gta_bench.statistics.proportions import wilson
+from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 
 # By how much Root Score (0 to 10) may move between judges whose runs share a table; Leaf SR by as
 # many tenths of 100.
@@ -193,32 +191,17 @@ def _by_task(leaves: Sequence[LeafPair], value: Value) -> Ratio:
 
 
 def _pooled(leaves: Sequence[LeafPair], value: Value) -> Interval:
-    return clustered_ratio(_by_task(leaves, value), seed=SEED, top=100.0)
+    return interval_of(_by_task(leaves, value), top=100.0)
 
 
 def _shift(leaves: Sequence[LeafPair], new: Value, old: Value, *, top: float) -> Interval:
-    return _difference(_by_task(leaves, new), _by_task(leaves, old), top=top)
-
-
-def _difference(new: Ratio, old: Ratio, *, top: float) -> Interval:
-    """New minus old; where few tasks differ, no more moves than those few could.
-
-    Newcombe's interval, which stands in then, knows of no pairs and says nothing of judges that
-    agree in all.
-    """
-    found = clustered_difference(new, old, seed=SEED, top=top)
-    if found.method != "newcombe-tasks":
-        return found
-    pairs = zip(new.numerators, old.numerators, strict=True)
-    reach = top * wilson(sum(one != two for one, two in pairs), found.n).high
-    low, high = max(found.low, found.estimate - reach), min(found.high, found.estimate + reach)
-    return found.model_copy(update={"low": low, "high": high})
+    return difference_of(_by_task(leaves, new), _by_task(leaves, old), top=top).interval
 
 
 def _root_shift(leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit]) -> Interval | None:
     """Root Score, new minus old, over the units whose leaves are all paired."""
     old, new = (_by_name(_roots(leaves, units, value)) for value in (_old, _new))
-    return _difference(new, old, top=10.0) if len(old.numerators) else None
+    return difference_of(new, old, top=10.0).interval if len(old.numerators) else None
 
 
 def _roots(

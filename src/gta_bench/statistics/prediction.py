@@ -13,13 +13,11 @@ import numpy.typing as npt
 from scipy.special import expit, ndtri  # type: ignore[import-untyped]
 
 from gta_bench.records.statistics import Interval
-from gta_bench.statistics.bootstrap import (
-    ENOUGH,
-    Ratio,
-    clustered_ratio,
-)
+from gta_bench.statistics.pooled import Ratio, interval_of
 
 Array = npt.NDArray[np.float64]
+# With fewer tasks in which judge and people differ, nobody knows how often they do.
+ENOUGH = 3
 # Rows of sums by task: what people and judge pass of labelled units, their size; then the others.
 PEOPLE, JUDGE, LABELLED, OTHERS, UNLABELLED = range(5)
 
@@ -34,7 +32,7 @@ class JudgedPart(NamedTuple):
 
 
 def corrected_rate(
-    parts: Sequence[JudgedPart], *, seed: int, top: float = 1.0, level: float = 0.95
+    parts: Sequence[JudgedPart], *, top: float = 1.0, level: float = 0.95
 ) -> Interval:
     """What people would have found on all units, from the judge and the labelled part.
 
@@ -49,7 +47,7 @@ def corrected_rate(
     differing = np.count_nonzero(sums[PEOPLE] != sums[JUDGE])
     if differing < ENOUGH or not sums[UNLABELLED].any() or not 0 < estimate < top:
         alone = Ratio(sums[PEOPLE, labelled], sums[LABELLED, labelled])
-        found = clustered_ratio(alone, seed=seed, top=top, level=level)
+        found = interval_of(alone, top=top, level=level)
         return found.model_copy(update={"method": "labels-only"})
     n = int(labelled.sum())
     reach = float(ndtri((1 + level) / 2)) * _error(sums)

@@ -16,18 +16,19 @@ def wilson(successes: float, n: int, *, level: float = 0.95) -> Interval:
     if not 0 <= successes <= n or n < 1:
         raise ValueError(f"{successes} of {n} is no share")
     share = successes / n
-    square = _z(level) ** 2
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = math.sqrt(square * (share * (1 - share) / n + square / (4 * n * n))) / (1 + square / n)
-    return Interval(
-        estimate=share,
-        # At the ends the bound is exactly the end, whatever rounding says.
-        low=max(0.0, middle - half) if successes > 0 else 0.0,
-        high=min(1.0, middle + half) if successes < n else 1.0,
-        level=level,
-        n=n,
-        method="wilson",
-    )
+    low, high = score_bounds(share, n, _z(level))
+    return Interval(estimate=share, low=low, high=high, level=level, n=n, method="wilson")
+
+
+def score_bounds(share: float, trials: float, quantile: float) -> tuple[float, float]:
+    """Wilson's formula: the true shares whose score statistic is the quantile."""
+    square = quantile**2
+    middle = (share + square / (2 * trials)) / (1 + square / trials)
+    root = share * (1 - share) / trials + square / (4 * trials**2)
+    half = math.sqrt(square * root) / (1 + square / trials)
+    # At the ends the bound is exactly the end, whatever rounding says.
+    low = max(0.0, middle - half) if share > 0 else 0.0
+    return low, min(1.0, middle + half) if share < 1 else 1.0
 
 
 def newcombe(

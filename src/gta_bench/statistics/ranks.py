@@ -1,42 +1,21 @@
-"""What an order of systems is worth: rank intervals, and groups that cannot be told apart."""
+"""What an order of systems is worth: many tests at once, and groups that cannot be told apart."""
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from scipy import stats  # type: ignore[import-untyped]
-
 from gta_bench.records.statistics import RankInterval, Standing
-from gta_bench.statistics.bootstrap import RESAMPLES, Ratio, drawn
-from gta_bench.statistics.paired import holm
 
 Pair = tuple[int, int]
 
 
-def rank_intervals(
-    systems: Sequence[Ratio], *, seed: int, level: float = 0.95, resamples: int = RESAMPLES
-) -> tuple[RankInterval, ...]:
-    """Ranks of pooled scores on the same tasks when the tasks are drawn again.
-
-    Equal scores share the best of their ranks; the interval reaches to the worst of them.
-    """
-    n = len(systems[0].numerators)
-    tops = np.array([system.numerators for system in systems], dtype=np.float64)
-    bottoms = np.array([system.denominators for system in systems], dtype=np.float64)
-    lows, highs = [], []
-    for weights in drawn(n, seed=seed, resamples=resamples):
-        scores = (weights @ tops.T) / (weights @ bottoms.T)
-        lows.append(stats.rankdata(-scores, method="min", axis=1))
-        highs.append(stats.rankdata(-scores, method="max", axis=1))
-    tail = (1 - level) / 2
-    low = np.quantile(np.concatenate(lows), tail, axis=0, method="lower")
-    high = np.quantile(np.concatenate(highs), 1 - tail, axis=0, method="higher")
-    values = [system.value for system in systems]
-    return tuple(
-        RankInterval(
-            rank=1 + sum(other > value for other in values), low=int(first), high=int(last)
-        )
-        for value, first, last in zip(values, low, high, strict=True)
-    )
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Adjusted so that among all these tests a false alarm has at most the usual chance."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for place, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - place) * p_values[index]))
+        adjusted[index] = highest
+    return tuple(adjusted)
 
 
 def standings(

@@ -6,24 +6,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from gta_bench.records.statistics import Interval, RunVariance
-from gta_bench.statistics.bootstrap import Ratio, clustered_ratio
+from gta_bench.statistics.pooled import Ratio, interval_of
 
 
-def pass_at_k(successes: Sequence[int], runs: Sequence[int], k: int, *, seed: int) -> Interval:
+def pass_at_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
     """The chance that at least one of `k` runs of a task succeeds, over all tasks.
 
     Unbiased for any number of runs of at least `k` (Chen et al. 2021).
     """
-    return _over_tasks(
-        [1 - _all_among(n - c, n, k) for c, n in zip(successes, runs, strict=True)], seed=seed
-    )
+    return _over_tasks([1 - _all_among(n - c, n, k) for c, n in zip(successes, runs, strict=True)])
 
 
-def pass_hat_k(successes: Sequence[int], runs: Sequence[int], k: int, *, seed: int) -> Interval:
+def pass_hat_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
     """pass^k: the chance that all of `k` runs of a task succeed, over all tasks (tau-bench)."""
-    return _over_tasks(
-        [_all_among(c, n, k) for c, n in zip(successes, runs, strict=True)], seed=seed
-    )
+    return _over_tasks([_all_among(c, n, k) for c, n in zip(successes, runs, strict=True)])
 
 
 def run_variance(scores: Sequence[Sequence[float]]) -> RunVariance:
@@ -52,5 +48,5 @@ def _all_among(good: int, n: int, k: int) -> float:
     return math.comb(good, k) / math.comb(n, k)
 
 
-def _over_tasks(values: Sequence[float], *, seed: int) -> Interval:
-    return clustered_ratio(Ratio(values, [1.0] * len(values)), seed=seed)
+def _over_tasks(values: Sequence[float]) -> Interval:
+    return interval_of(Ratio(values, [1.0] * len(values)))

@@ -14,9 +14,8 @@ from gta_bench.metrics.consistency import check_entry, released_size
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
 from gta_bench.records.run import RunMode
 from gta_bench.records.statistics import Interval, Standing
-from gta_bench.statistics.paired import holm
 from gta_bench.statistics.proportions import newcombe, two_proportions, wilson
-from gta_bench.statistics.ranks import standings
+from gta_bench.statistics.ranks import holm, standings
 
 
 class BoardText(NamedTuple):

@@ -1,0 +1,187 @@
+"""How sure a run's scores are: intervals, what is missing, and what repeats add."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from gta_bench.errors import counted
+from gta_bench.metrics import table
+from gta_bench.records.failures import Failure
+from gta_bench.records.run import RunMode, RunSpec
+from gta_bench.records.statistics import RunVariance
+from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
+from gta_bench.reports.pairing import Key, Parts
+from gta_bench.reports.summary import RunSummary
+from gta_bench.reports.tables import Table
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
+
+# Sums of similarities may come out a hair below what they should be.
+FULL = 1 - 1e-9
+
+
+class Measured(NamedTuple):
+    """The metrics of one run, as one judge sees it if it is a Workflow run.
+
+    `broken` are units that failed by no fault of the system.
+    """
+
+    run: str
+    judge: str
+    mode: RunMode
+    spec: RunSpec
+    parts: Mapping[str, Parts]
+    broken: frozenset[Key]
+
+    @property
+    def of(self) -> str:
+        """The run and its judge."""
+        return f"{self.run}, judged by {self.judge}" if self.judge else self.run
+
+    def estimates(self) -> list[Estimate]:
+        """The primary metric first."""
+        found = estimates(self.parts, self.spec.tasks, epochs=self.spec.epochs)
+        primary = table.primary(self.mode).name
+        return sorted(found.values(), key=lambda one: one.metric != primary)
+
+
+class Repeated(NamedTuple):
+    """What the repeats of one run show of its primary metric."""
+
+    of: str
+    metric: str
+    successes: tuple[int, ...]
+    variance: RunVariance
+
+
+def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Measured]:
+    """Every run, and every judge of a Workflow run."""
+    for summary in summaries:
+        spec = summary.manifest.spec
+        if isinstance(summary, RunSummary):
+            scores = summary.scores
+            rows = table.score_metrics(scores.mode)
+            names = [row.name for row in rows if row.denominator is not None]
+            parts = atomic_parts(scores.units, names)
+            yield Measured(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
+            continue
+        for judge in summary.scores.judges:
+            parts = workflow_parts(judge.tasks, summary.scores)
+            broken = _broken(judge.failures)
+            yield Measured(summary.name, judge.judge, "workflow", spec, parts, broken)
+
+
+def _broken(failures: Sequence[Failure]) -> frozenset[Key]:
+    return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
+
+
+def interval_table(runs: Sequence[Measured]) -> Table:
+    """A row for each metric: its interval, and the worst and best case of what is missing."""
+    found = [(run, one) for run in runs for one in run.estimates()]
+    lacking = any(one.bounds is not None for _, one in found)
+    return Table(
+        (
+            *("run", "judge", "metric", "value", "95 % interval", "tasks", "worth"),
+            *(("missing", "if they fail or pass") if lacking else ()),
+        ),
+        tuple(
+            (
+                run.run,
+                run.judge or "-",
+                table.label(one.metric),
+                one.text,
+                one.span,
+                str(one.n),
+                f"{one.effective:.0f}",
+                *((_missing(one), one.cases or "-") if lacking else ()),
+            )
+            for run, one in found
+        ),
+    )
+
+
+def _missing(one: Estimate) -> str:
+    return "0" if one.bounds is None else str(one.bounds.missing)
+
+
+def broken_remarks(runs: Sequence[Measured]) -> Iterator[str]:
+    """Scores with and without the work that a provider or our side broke but that was scored."""
+    for run in runs:
+        scored = {key for key in run.broken if any(_seen(own, key) for own in run.parts.values())}
+        if not scored:
+            continue
+        kept = {
+            name: {key: part for key, part in own.items() if key not in scored}
+            for name, own in run.parts.items()
+        }
+        rest = run._replace(parts=kept)
+        others = {one.metric: one for one in rest.estimates()}
+        said = [
+            f"{table.label(one.metric)} {others[one.metric].text} instead of {one.text}"
+            for one in run.estimates()
+            if one.metric in others
+        ]
+        tasks = sorted({task for task, _ in scored}, key=lambda task: (len(task), task))
+        yield (
+            f"{run.of}: {counted(len(tasks), 'task')} failed by no fault of the system "
+            f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without: "
+            f"{', '.join(said) or 'nothing'}."
+        )
+
+
+def _seen(parts: Parts, key: Key) -> bool:
+    return key in parts and parts[key].seen > 0
+
+
+def repeated(runs: Sequence[Measured]) -> list[Repeated]:
+    """The runs whose tasks were run more than once."""
+    found = []
+    for run in runs:
+        row = table.primary(run.mode)
+        values: dict[str, list[float]] = {}
+        for (task, _), part in run.parts[row.name].items():
+            if part.seen:
+                values.setdefault(task, []).append(part.value / part.seen / row.top)
+        whole = [own for own in values.values() if len(own) == run.spec.epochs]
+        if run.spec.epochs > 1 and len(whole) > 1:
+            successes = tuple(sum(value >= FULL for value in own) for own in whole)
+            found.append(Repeated(run.of, row.label, successes, run_variance(whole)))
+    return found
+
+
+def repeat_table(found: Sequence[Repeated]) -> Table:
+    """A row for each number of tries: at least one succeeds, all succeed."""
+    rows = []
+    for one in found:
+        tried = [one.variance.runs] * len(one.successes)
+        for k in range(1, one.variance.runs + 1):
+            some, every = (way(one.successes, tried, k) for way in (pass_at_k, pass_hat_k))
+            rows.append(
+                (
+                    one.of,
+                    str(k),
+                    f"{100 * some.estimate:.2f}",
+                    f"{100 * some.low:.2f} to {100 * some.high:.2f}",
+                    f"{100 * every.estimate:.2f}",
+                    f"{100 * every.low:.2f} to {100 * every.high:.2f}",
+                )
+            )
+    return Table(("run", "k", "pass@k", "95 % interval", "pass^k", "95 % interval"), tuple(rows))
+
+
+def repeat_remarks(found: Sequence[Repeated]) -> list[str]:
+    """How much of a score is luck, and what would make it surer."""
+    return [
+        f"{one.of}: from run to run {one.metric} varies by {100 * one.variance.run_sd:.2f} points "
+        f"(standard deviation of {one.variance.runs} runs); "
+        f"{100 * one.variance.unstable:.0f} % of the tasks do not end the same each time. Half the "
+        f"interval takes four times as many tasks; more epochs narrow it by "
+        f"{100 * _luck(one.variance):.0f} % at most."
+        for one in found
+    ]
+
+
+def _luck(variance: RunVariance) -> float:
+    """By which part the interval would shrink if nothing were left to luck."""
+    noise = variance.within_tasks / variance.runs
+    whole = variance.between_tasks + noise
+    return 1 - (variance.between_tasks / whole) ** 0.5 if whole else 0.0

@@ -1,0 +1,69 @@
+import pytest
+
+from gta_bench.records.run import RunSpec, System
+from gta_bench.reports.certainty import (
+    Measured,
+    broken_remarks,
+    interval_table,
+    repeat_remarks,
+    repeat_table,
+    repeated,
+)
+from gta_bench.reports.pairing import Key, Part
+
+
+def run(
+    outcomes: dict[str, str], *, epochs: int = 1, broken: frozenset[Key] = frozenset()
+) -> Measured:
+    """`+` passed, `-` failed, `?` without a root; one letter an epoch."""
+    parts = {
+        (task, epoch): Part(float(one == "+"), float(one != "?"), float(one == "?"))
+        for task, own in outcomes.items()
+        for epoch, one in enumerate(own, start=1)
+    }
+    spec = RunSpec(
+        dataset="workflow",
+        mode="workflow",
+        system=System(model="m", agent="react"),
+        tasks=tuple(outcomes),
+        epochs=epochs,
+    )
+    return Measured("runs/a", "j", "workflow", spec, {"root_sr": parts}, broken)
+
+
+def test_a_score_stands_beside_its_interval_and_what_is_missing() -> None:
+    table = interval_table([run({"1": "+", "2": "-", "3": "?", "4": "+"})])
+    row = dict(zip(table.heading, table.rows[0], strict=True))
+    assert row["value"] == "66.67"
+    assert (row["tasks"], row["worth"], row["missing"]) == ("3", "3", "1")
+    assert row["if they fail or pass"] == "50.00 to 75.00"
+    assert "missing" not in interval_table([run({"1": "+", "2": "-"})]).heading
+
+
+def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
+    found = repeated([run({"1": "++", "2": "+-", "3": "--", "4": "-+"}, epochs=2)])
+    rows = [
+        dict(zip(("run", "k", "some", "_", "all"), row, strict=False))
+        for row in repeat_table(found).rows
+    ]
+    assert [(row["k"], row["some"], row["all"]) for row in rows] == [
+        ("1", "50.00", "50.00"),
+        ("2", "75.00", "25.00"),
+    ]
+    [said] = repeat_remarks(found)
+    assert "50 % of the tasks do not end the same each time" in said
+    assert "four times as many tasks" in said
+    assert repeated([run({"1": "+", "2": "-"})]) == []
+
+
+@pytest.mark.parametrize("broken", [frozenset({("2", 1)}), frozenset()])
+def test_work_that_was_broken_is_shown_with_and_without(broken: frozenset[Key]) -> None:
+    said = list(broken_remarks([run({"1": "+", "2": "-", "3": "-"}, broken=broken)]))
+    assert said == (
+        [
+            "runs/a, judged by j: 1 task failed by no fault of the system (2); without: Root SR "
+            "50.00 instead of 33.33."
+        ]
+        if broken
+        else []
+    )
