@@ -85,6 +85,10 @@ def test_the_grid(kind: str, tmp_path: Path) -> None:
     spent = time.process_time() - began
     (tmp_path / f"{kind}.json").write_text(json.dumps(found))
     singles = [one for one in found if one.cell.shares[0] == one.cell.shares[1]]
+    if kind == "passed":  # known exactly, so 2,000 datasets need not estimate it
+        singles = [
+            one._replace(one=exact_single(one.cell.tasks, one.cell.shares[0])) for one in singles
+        ]
     print(f"{kind}: {len(found)} cells, {spent / 60:.1f} CPU minutes, {tmp_path / kind}.json")
     _print("single", singles, [one.one for one in singles])
     _print("difference", found, [one.two for one in found])

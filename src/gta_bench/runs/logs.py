@@ -18,7 +18,7 @@ from inspect_ai.model import ModelUsage
 from gta_bench.errors import was_stopped
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attempts import AttemptLine, Attempts
+from gta_bench.records.attempts import AttemptLine, Attempts, newest_lines
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests, digest_known
@@ -26,7 +26,7 @@ from gta_bench.records.progress import short_cause
 from gta_bench.records.run import STATEMENT
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
-from gta_bench.runs.attempts import append_attempts, read_attempts
+from gta_bench.runs.attempts import append_attempts, read_attempt_lines, read_attempts
 from gta_bench.runs.log_layout import (
     Key,
     ModelCall,
@@ -115,23 +115,25 @@ def restore_attempts(run: StorePath, kept: Mapping[Key, Kept]) -> None:
     Whoever removed or damaged its lines would have more attempts than others. Logs of versions that
     had no such file say nothing of what was run.
     """
-    tried = read_attempts(run) or {}
+    tried = newest_lines(read_attempt_lines(run) or ())
     lacking: dict[str, list[Key]] = {}
     for key, one in kept.items():
-        known = tried.get(key, Attempts()).number
-        if not (one.finished or one.stopped) and known < one.attempts:
+        if not (one.finished or one.stopped) and len(tried.get(key, ())) < one.attempts:
             lacking.setdefault(one.log, []).append(key)
     for log, keys in lacking.items():
         with explain_unreadable(log), reaching(run):
             if STATEMENT not in (read_eval_log(log, header_only=True).eval.metadata or {}):
                 continue
             for sample in stored_samples(log, keys):
-                known = tried.get(sample.key, Attempts()).number
-                append_attempts(run, _shown_attempts(sample)[known:])
+                known = tried.get(sample.key, {})
+                shown = _shown_attempts(sample)
+                new = [line for line in shown if line.attempt not in known]
+                if (lost := len(shown) - len(known)) > 0:
+                    append_attempts(run, new[-lost:])
 
 
 def _shown_attempts(sample: StoredSample) -> list[AttemptLine]:
-    """The attempts that a sample without a result tells of; what those before it took is lost."""
+    """The attempts of a sample without a result; only the last, its own, has a name and usage."""
     causes = [*sample.failed_before, sample.failure or ""]
     names = [uuid4().hex for _ in sample.failed_before] + [sample.uuid or uuid4().hex]
     used = sample_usage(sample, sample.model_calls())
