@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.errors import RunError
 from gta_bench.records.units import Usage
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.comparison import compare
+from gta_bench.reports.comparison_tables import conclusion
 from gta_bench.runs.comparing import read_compared
 from gta_bench.runs.verdicts import VERDICTS, read_verdicts
 from tests.builders import atomic_task, write_atomic
@@ -71,8 +71,11 @@ def test_workflow_runs_are_paired_by_the_units_that_both_have_a_root_of(workflow
     result = gta("compare", workflow / "a", workflow / "b", "--json")
     assert result.exit_code == 0, result.output
     [found] = json.loads(result.stdout)
-    assert (found["tasks"], len(found["left_out"])) == (6, 14)
+    assert (found["tasks"], found["left_out"]) == (20, [])
     metrics = {one["metric"]: one for one in found["metrics"]}
+    counts = {name: one["difference"]["n"] for name, one in metrics.items()}
+    assert (counts["Root SR, upstream"], counts["Leaf SR, upstream"]) == (6, 20)
+    assert found["conclusion"].startswith("Too few tasks to conclude anything: 6 tasks with a")
     root = metrics["Root score, upstream"]
     assert root["first"] == pytest.approx(4.82, abs=0.01)
     assert root["difference"]["estimate"] == pytest.approx(root["first"] - root["second"])
@@ -137,7 +140,7 @@ def test_the_comparison_as_markdown_tells_what_else_differs(workflow: Path, tmp_
     assert "the same in 20 of 20 units; 0 of those scored otherwise" in result.stdout
 
 
-def test_runs_without_a_task_that_both_have_a_score_of_are_refused(workflow: Path) -> None:
+def test_runs_without_a_common_score_of_the_main_metric_decide_nothing(workflow: Path) -> None:
     first, second = (read_compared(workflow / name) for name in "ab")
     assert isinstance(second.scores, WorkflowScores)
     judges = tuple(
@@ -147,8 +150,10 @@ def test_runs_without_a_task_that_both_have_a_score_of_are_refused(workflow: Pat
         for judge in second.scores.judges
     )
     unscored = second.scores.model_copy(update={"judges": judges})
-    with pytest.raises(RunError, match="no task has a score in both"):
-        compare([first, second.model_copy(update={"scores": unscored})])
+    [found] = compare([first, second.model_copy(update={"scores": unscored})])
+    assert found.primary is None
+    assert "no task has a score of the main metric in both" in conclusion(found)
+    assert {one.metric for one in found.metrics} == {"Leaf SR, upstream", "Tool SR"}
 
 
 def test_one_run_is_no_comparison(workflow: Path) -> None:
@@ -208,7 +213,7 @@ def test_runs_with_other_epochs_are_paired_by_task(workflow: Path) -> None:
     run = read_compared(workflow / "a")
     twice = run.model_copy(update={"manifest": run.manifest.with_spec(epochs=2)})
     [found] = compare([run, twice])
-    assert found.tasks == 6
+    assert found.tasks == 20
     assert found.cautions == ("epochs: 1 and 2",)
 
 
@@ -261,7 +266,7 @@ def test_runs_over_two_versions_of_a_dataset_are_compared_on_what_did_not_change
     result = gta("compare", tmp_path / "gold", tmp_path / "silent")
     assert result.exit_code == 0, result.output
     assert "4 tasks paired" in result.stderr
-    assert "1 task is left out, as not both runs have a score: 5." in result.stderr
+    assert "1 task is left out, as part of one run only: 5." in result.stderr
     assert "1 task is left out, as the two datasets ask or score something else: 4." in (
         result.stderr
     )

@@ -43,17 +43,28 @@ def test_a_score_stands_beside_its_interval_and_what_is_missing() -> None:
 def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
     found = repeated([run({"1": "++", "2": "+-", "3": "--", "4": "-+"}, epochs=2)])
     rows = [
-        dict(zip(("run", "k", "some", "_", "all"), row, strict=False))
+        dict(zip(("run", "k", "tasks", "some", "_", "all"), row, strict=False))
         for row in repeat_table(found).rows
     ]
-    assert [(row["k"], row["some"], row["all"]) for row in rows] == [
-        ("1", "50.00", "50.00"),
-        ("2", "75.00", "25.00"),
+    assert [(row["k"], row["tasks"], row["some"], row["all"]) for row in rows] == [
+        ("1", "4/4", "50.00", "50.00"),
+        ("2", "4/4", "75.00", "25.00"),
     ]
     [said] = repeat_remarks(found)
     assert "50 % of the tasks do not end the same each time" in said
     assert "four times as many tasks" in said
     assert repeated([run({"1": "+", "2": "-"})]) == []
+
+
+def test_a_lost_repeat_does_not_hide_its_task() -> None:
+    """Whoever lost one epoch of every bad task would have 100 %."""
+    found = repeated([run({"1": "++", "2": "++", "3": "-", "4": "-?", "5": ""}, epochs=2)])
+    table = repeat_table(found)
+    assert table.heading.count("if the missing fail or pass") == 2
+    once, twice = (row[2:] for row in table.rows)
+    assert (once[0], once[1], once[3]) == ("4/5", "50.00", "40.00 to 80.00")
+    assert (twice[0], twice[4], twice[6]) == ("2/5", "100.00", "40.00 to 60.00")
+    assert "of the 2 tasks that have all of them" in repeat_remarks(found)[0]
 
 
 @pytest.mark.parametrize("broken", [frozenset({("2", 1)}), frozenset()])

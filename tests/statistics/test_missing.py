@@ -73,3 +73,16 @@ def test_dropping_failed_tasks_never_puts_a_system_ahead() -> None:
         ahead += found.p_value < 0.05 and found.low > 0 and not true
     assert fooled > 300
     assert ahead == 0
+
+
+def test_a_lead_that_is_lost_halfway_is_none() -> None:
+    """If one of three large tasks turns out well, the tasks vary more than if all or none do."""
+    seen = np.array([3.0, 6, 7, 7, 6, 3, 7, 6, 7, 7, 6, 7, 5, 7, 7])
+    values = np.array([2.0, 4, 2, 5, 3, 1, 6, 2, 4, 2, 2, 2, 4, 3, 3])
+    first = Side(values, seen, np.array([0.0] * 12 + [14.0] * 3))
+    others = np.array([2.0, 1, 1, 2, 0, 3, 2, 1, 3, 2, 1, 3, 4, 2, 1])
+    second = Side(others, first.whole, np.zeros(15))
+    observed = difference_of(Ratio(values, seen), second.worst)
+    ends = [difference_of(one, second.worst) for one in (first.worst, first.best(1.0))]
+    assert max(one.p_value for one in (observed, *ends)) < 0.05
+    assert envelope_of(first, second, observed).p_value > 0.05

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import optimize, stats  # type: ignore[import-untyped]
 
-from gta_bench.statistics.pooled import Ratio, difference_of, effective_tasks, interval_of
+from gta_bench.statistics.pooled import (
+    Ratio,
+    difference_of,
+    effective_tasks,
+    interval_of,
+    smallest_difference,
+)
 from tests.statistics.simulation import leaves_within_tasks
 
 
@@ -209,3 +215,29 @@ def test_amounts_differ_as_a_paired_t_test_says() -> None:
     same = difference_of(Ratio(first, [1.0] * 4), Ratio(first, [1.0] * 4), top=None)
     assert (same.p_value, same.interval.low, same.interval.high) == (1.0, 0.0, 0.0)
     assert difference_of(Ratio([1.0], [1.0]), Ratio([2.0], [1.0]), top=None).p_value == 1
+
+
+def test_one_task_with_thousands_of_calls_proves_nothing() -> None:
+    sizes = [np.full(30, 10.0), np.full(30, 10.0)]
+    sizes[0][0], sizes[1][0] = 5000, 1
+    done = [size / 2 for size in sizes]
+    done[0][0], done[1][0] = 5000, 1
+    found = difference_of(*(Ratio(one, size) for one, size in zip(done, sizes, strict=True)))
+    assert found.p_value > 0.5
+    assert found.effective == pytest.approx(1.12, abs=0.01)
+
+
+@pytest.mark.parametrize("tasks", [7, 8, 10, 12, 20, 29])
+def test_what_few_tasks_could_show_they_do_show(tasks: int) -> None:
+    """By drawing, where the function itself sums over all outcomes."""
+    gap = smallest_difference(0.1, tasks, tasks)
+    random = np.random.default_rng(tasks)
+    found = 0
+    for _ in range(400):
+        apart = random.random(tasks) < max(gap, 0.1)
+        won = random.random(tasks) < (1 + gap / max(gap, 0.1)) / 2
+        first, second = (apart & won).astype(float), (apart & ~won).astype(float)
+        ones = np.ones(tasks)
+        found += difference_of(Ratio(first, ones), Ratio(second, ones)).p_value < 0.05
+    assert 0.74 <= found / 400 <= 0.94
+    assert smallest_difference(0.1, 6, 6) == 1.0

@@ -62,7 +62,9 @@ def compare(
             for one, other in zip(found, others, strict=True)
         )
     if as_json:
-        write_json([one.model_dump(mode="json") for one in found])
+        write_json(
+            [{"conclusion": conclusion(one), **one.model_dump(mode="json")} for one in found]
+        )
     elif as_markdown:
         click.echo(comparison_markdown(found))
     else:

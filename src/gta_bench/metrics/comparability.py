@@ -32,13 +32,15 @@ def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
 def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     """The tasks that both runs have and that ask and score the same in both.
 
-    Within one dataset every task does. Of two datasets a task is known by a unit of it, so that
-    tasks without any finished unit are in neither of the sets.
+    Within one dataset every task does. Of two datasets a task is known by a unit of it in each;
+    one without is taken to be the same, so that what is missing of it is seen, if any is.
     """
     common = {*first.manifest.spec.tasks} & {*second.manifest.spec.tasks}
     if first.manifest.dataset_digest == second.manifest.dataset_digest:
         return common
-    return {task for task, (one, two) in _both_digests(first, second).items() if one.agrees(two)}
+    changed = changed_tasks(first, second)
+    known_alike = _both_digests(first, second).keys() - changed
+    return common - changed if known_alike else set()
 
 
 def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:

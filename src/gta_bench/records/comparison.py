@@ -48,7 +48,8 @@ class MetricDifference(Record):
     took (`amount`) is no part of the tests. `p_value` is that of this test alone. `p_holm` is the
     largest that missing tasks allow (`envelope`), corrected for all tests of the same role; an
     amount has none. `effective` is as how many tasks of equal weight the common ones are worth,
-    `detectable` the smallest difference that they show in four of five cases.
+    `detectable` the smallest difference that they show in four of five cases, and `most` the
+    largest that there is.
     """
 
     metric: str
@@ -60,6 +61,7 @@ class MetricDifference(Record):
     p_holm: float | None
     effective: float
     detectable: float
+    most: float | None = None
     envelope: Envelope | None = None
 
     @property
@@ -112,8 +114,8 @@ class SelfTest(Record):
     """What a comparison says of systems that are equal, or differ by what is known, on these data.
 
     In every round the two systems are swapped in about half of the tasks, so that neither is
-    better. `alarms` is the share of rounds that told them apart by the primary metric,
-    `secondary_alarms` by any other. Then the first was made better by `planted` (points of
+    better. `alarms` is the share of rounds that told them apart by the primary metric (of every
+    judge), `secondary_alarms` by any other. Then the first was made better by `planted` (points of
     the primary metric): `covered` is the share of rounds whose interval holds that, `found` the
     share that told the two apart.
     """
@@ -131,8 +133,9 @@ class SelfTest(Record):
 class Comparison(Record):
     """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
 
-    `changed` are tasks of both that ask or score something else in the other's dataset; they are
-    left out too. `flips` are the tasks and leaves that changed, the worst first.
+    `one_sided` are those of them that only one run was given. `changed` are tasks of both that ask
+    or score something else in the other's dataset; they are left out too. `flips` are the tasks
+    and leaves that changed, the worst first.
 
     `per_dollar` is the sum of the primary metric over the cost: solved tasks, or points, for a
     dollar.
@@ -142,6 +145,7 @@ class Comparison(Record):
     second: str
     tasks: int
     left_out: tuple[str, ...]
+    one_sided: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     cautions: tuple[str, ...]
     metrics: tuple[MetricDifference, ...]
@@ -155,4 +159,9 @@ class Comparison(Record):
     @property
     def primary(self) -> MetricDifference | None:
         """The metric that says whether the runs differ; None if nothing of it is in both."""
-        return next((one for one in self.metrics if one.role == "primary"), None)
+        return next(iter(self.primaries), None)
+
+    @property
+    def primaries(self) -> tuple[MetricDifference, ...]:
+        """The same metric by every judge; all of them must agree."""
+        return tuple(one for one in self.metrics if one.role == "primary")

@@ -1,13 +1,13 @@
 """How sure a run's scores are: intervals, what is missing, and what repeats add."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gta_bench.errors import counted
 from gta_bench.metrics import table
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
-from gta_bench.records.statistics import RunVariance
+from gta_bench.records.statistics import Bounds, Interval, RunVariance
 from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
 from gta_bench.reports.pairing import Key, Parts
 from gta_bench.reports.summary import RunSummary
@@ -17,6 +17,8 @@ from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
 
 # Sums of similarities may come out a hair below what they should be.
 FULL = 1 - 1e-9
+# pass@k or pass^k from successes, repeats and k.
+Way = Callable[[Sequence[int], Sequence[int], int], Interval]
 
 
 class Measured(NamedTuple):
@@ -45,12 +47,33 @@ class Measured(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What the repeats of one run show of its primary metric."""
+    """What the repeats of one run show of its primary metric.
+
+    `successes` of `tried` repeats of each task that has any; the other tasks were never scored.
+    """
 
     of: str
     metric: str
+    tasks: int
+    epochs: int
     successes: tuple[int, ...]
+    tried: tuple[int, ...]
     variance: RunVariance
+
+    def shares(self, way: Way, k: int) -> tuple[Interval, Bounds | None]:
+        """Over the tasks with enough repeats; and if all that is missing failed or succeeded."""
+        enough = [one for one in zip(self.successes, self.tried, strict=True) if one[1] >= k]
+        found = way([one[0] for one in enough], [one[1] for one in enough], k)
+        never = self.tasks - len(self.tried)
+        missing = sum(tried < self.epochs for tried in self.tried) + never
+        if not missing:
+            return found, None
+        planned = [self.epochs] * self.tasks
+        worst = [*self.successes, *[0] * never]
+        gained = [self.epochs - tried for tried in (*self.tried, *[0] * never)]
+        best = [low + more for low, more in zip(worst, gained, strict=True)]
+        low, high = (way(one, planned, k).estimate for one in (worst, best))
+        return found, Bounds(missing=missing, low=low, high=high)
 
 
 def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Measured]:
@@ -118,13 +141,13 @@ def broken_remarks(runs: Sequence[Measured]) -> Iterator[str]:
         said = [
             f"{table.label(one.metric)} {others[one.metric].text} instead of {one.text}"
             for one in run.estimates()
-            if one.metric in others
+            if one.metric in others and others[one.metric].text != one.text
         ]
         tasks = sorted({task for task, _ in scored}, key=lambda task: (len(task), task))
         yield (
             f"{run.of}: {counted(len(tasks), 'task')} failed by no fault of the system "
             f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without: "
-            f"{', '.join(said) or 'nothing'}."
+            f"{', '.join(said) or 'the same'}."
         )
 
 
@@ -143,41 +166,62 @@ def repeated(runs: Sequence[Measured]) -> list[Repeated]:
                 values.setdefault(task, []).append(part.value / part.seen / row.top)
         whole = [own for own in values.values() if len(own) == run.spec.epochs]
         if run.spec.epochs > 1 and len(whole) > 1:
-            successes = tuple(sum(value >= FULL for value in own) for own in whole)
-            found.append(Repeated(run.of, row.label, successes, run_variance(whole)))
+            measurable = {task for (task, _), part in run.parts[row.name].items() if sum(part[1:])}
+            absent = {*run.spec.tasks} - {task for task, _ in run.parts[row.name]}
+            found.append(
+                Repeated(
+                    of=run.of,
+                    metric=row.label,
+                    tasks=len(measurable | absent),
+                    epochs=run.spec.epochs,
+                    successes=tuple(sum(one >= FULL for one in own) for own in values.values()),
+                    tried=tuple(map(len, values.values())),
+                    variance=run_variance(whole),
+                )
+            )
     return found
 
 
 def repeat_table(found: Sequence[Repeated]) -> Table:
     """A row for each number of tries: at least one succeeds, all succeed."""
+    lacking = any(one.shares(pass_at_k, 1)[1] for one in found)
     rows = []
     for one in found:
-        tried = [one.variance.runs] * len(one.successes)
-        for k in range(1, one.variance.runs + 1):
-            some, every = (way(one.successes, tried, k) for way in (pass_at_k, pass_hat_k))
-            rows.append(
-                (
-                    one.of,
-                    str(k),
-                    f"{100 * some.estimate:.2f}",
-                    f"{100 * some.low:.2f} to {100 * some.high:.2f}",
-                    f"{100 * every.estimate:.2f}",
-                    f"{100 * every.low:.2f} to {100 * every.high:.2f}",
-                )
-            )
-    return Table(("run", "k", "pass@k", "95 % interval", "pass^k", "95 % interval"), tuple(rows))
+        for k in range(1, one.epochs + 1):
+            cells = [cell for way in (pass_at_k, pass_hat_k) for cell in _cells(one, way, k)]
+            kept = [cell for cell in cells if lacking or cell is not None]
+            tasks = sum(tried >= k for tried in one.tried)
+            rows.append((one.of, str(k), f"{tasks}/{one.tasks}", *(cell or "-" for cell in kept)))
+    cases = ("if the missing fail or pass",) if lacking else ()
+    heads = [("pass@k", "95 % interval", *cases), ("pass^k", "95 % interval", *cases)]
+    return Table(("run", "k", "tasks", *heads[0], *heads[1]), tuple(rows))
+
+
+def _cells(one: Repeated, way: Way, k: int) -> tuple[str, str, str | None]:
+    found, bounds = one.shares(way, k)
+    return (
+        f"{100 * found.estimate:.2f}",
+        f"{100 * found.low:.2f} to {100 * found.high:.2f}",
+        f"{100 * bounds.low:.2f} to {100 * bounds.high:.2f}" if bounds else None,
+    )
 
 
 def repeat_remarks(found: Sequence[Repeated]) -> list[str]:
     """How much of a score is luck, and what would make it surer."""
     return [
         f"{one.of}: from run to run {one.metric} varies by {100 * one.variance.run_sd:.2f} points "
-        f"(standard deviation of {one.variance.runs} runs); "
+        f"(standard deviation of {one.variance.runs} runs"
+        f"{_of_tasks(one)}); "
         f"{100 * one.variance.unstable:.0f} % of the tasks do not end the same each time. Half the "
         f"interval takes four times as many tasks; more epochs narrow it by "
         f"{100 * _luck(one.variance):.0f} % at most."
         for one in found
     ]
+
+
+def _of_tasks(one: Repeated) -> str:
+    whole = one.variance.tasks
+    return "" if whole == one.tasks else f" of the {counted(whole, 'task')} that have all of them"
 
 
 def _luck(variance: RunVariance) -> float:

@@ -94,12 +94,13 @@ def _compare_shared(first: ComparedRun, second: ComparedRun) -> Comparison:
 def _compare(first: ComparedRun, second: ComparedRun, both: Sequence[str]) -> Comparison:
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
     scores, pairs = _pairs(first, second, both)
-    tasks = {both[place] for place in pairs[0].common}
+    tasks = {both[place] for pair in pairs for place in pair.common}
     if not tasks:
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
-    keys = _units_of(tasks, first, second)
+    decided = {both[place] for place in pairs[0].common} or tasks
+    keys = _units_of(decided, first, second)
     took = list(_took(first, second, keys))
     everything = {*first.manifest.spec.tasks, *second.manifest.spec.tasks}
     return Comparison(
@@ -107,6 +108,9 @@ def _compare(first: ComparedRun, second: ComparedRun, both: Sequence[str]) -> Co
         second=second.name,
         tasks=len(tasks),
         left_out=tuple(task for task in sorted(everything, key=_natural) if task not in tasks),
+        one_sided=tuple(
+            sorted({*first.manifest.spec.tasks} ^ {*second.manifest.spec.tasks}, key=_natural)
+        ),
         cautions=tuple(cautions(first, second)),
         metrics=differences(scores, pairs),
         took=differences(
@@ -245,6 +249,7 @@ def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
         p_holm=None,
         effective=found.effective,
         detectable=found.detectable * one.scale,
+        most=None if one.top is None else one.top * one.scale,
         envelope=envelope,
     )
 

@@ -1,5 +1,6 @@
 """A comparison as tables and sentences, for the terminal and as Markdown."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -10,8 +11,9 @@ from gta_bench.reports.tables import Table
 
 # Flips of one direction that a terminal shows.
 FLIPS_SHOWN: Final = 20
-# With fewer common tasks nothing is said of a difference but that they are too few.
-FEW_TASKS: Final = 6
+# With fewer common tasks nothing is said of a difference but that they are too few: six that one
+# system passes and the other fails could still be chance.
+FEW_TASKS: Final = 7
 
 
 class FlipTable(NamedTuple):
@@ -25,69 +27,142 @@ class FlipTable(NamedTuple):
 
 def conclusion(comparison: Comparison) -> str:
     """What to conclude, in one sentence or two, for somebody who is no statistician."""
-    one = comparison.primary
-    if one is None:
+    every = comparison.primaries
+    if not every:
         return "Nothing can be concluded: no task has a score of the main metric in both runs."
-    name, seen = one.metric, f"{one.first:.1f} against {one.second:.1f}"
-    tasks = counted(one.difference.n, "task")
-    gap = one.difference.estimate
-    ahead, behind = ("A", "B") if gap > 0 else ("B", "A")
-    if one.apart:
-        low, high = sorted((abs(one.difference.low), abs(one.difference.high)))
-        return (
-            f"{ahead} is ahead of {behind} in {name}: {seen} on {tasks}. The true lead is likely "
-            f"{low:.1f} to {high:.1f} points (95 %)."
-        )
-    if comparison.tasks < FEW_TASKS:
+    one = every[0]
+    if max(own.difference.n for own in every) < FEW_TASKS:
+        tasks = counted(one.difference.n, "task")
         return (
             f"Too few tasks to conclude anything: {tasks} with a score in both runs "
-            f"({name} {seen})."
+            f"({one.metric} {one.first:.1f} against {one.second:.1f})."
         )
-    if one.p_value < ALPHA and one.envelope is not None:
-        return f"{_looks(one, ahead)} {_tipping(one, ahead)} Run what is missing, then compare."
+    found = [_ahead(own) if own.apart else None for own in every]
+    if len(set(found)) > 1:
+        said = (
+            f"{own.metric} has {who} ahead" if who else f"{own.metric} cannot tell them apart"
+            for own, who in zip(every, found, strict=True)
+        )
+        return f"Nothing can be concluded, as the judges disagree: {'; '.join(said)}."
+    on = _on(one, comparison)
+    if one.apart:
+        return _lead(one, on) + _agreed(every)
     if one.p_value < ALPHA:
+        return _doubt(one, on)
+    return (
+        f"A and B cannot be told apart in {one.metric}: {one.first:.1f} against {one.second:.1f} "
+        f"{on}. The true difference is likely between {one.difference.low:+.1f} and "
+        f"{one.difference.high:+.1f} points (95 %){_whatever(one)}. "
+        f"That does not make them equal: {_could_show(one)}."
+    )
+
+
+def _ahead(one: MetricDifference) -> str:
+    return "A" if one.difference.estimate > 0 else "B"
+
+
+def _scores(one: MetricDifference) -> str:
+    """Both scores, the higher one first."""
+    return "{:.1f} against {:.1f}".format(*sorted((one.first, one.second), reverse=True))
+
+
+def _on(one: MetricDifference, comparison: Comparison) -> str:
+    """On how many tasks, and of how many, if one run was given others too."""
+    tasks = f"on {counted(one.difference.n, 'task')}"
+    if not comparison.one_sided:
+        return tasks
+    given = comparison.tasks + len({*comparison.left_out, *comparison.one_sided})
+    return f"{tasks} of the {given} that A or B was given"
+
+
+def _lead(one: MetricDifference, on: str) -> str:
+    ahead, behind = ("A", "B") if _ahead(one) == "A" else ("B", "A")
+    low, high = sorted((abs(one.difference.low), abs(one.difference.high)))
+    return (
+        f"{ahead} is ahead of {behind} in {one.metric}: {_scores(one)} {on}. The true lead is "
+        f"likely {low:.1f} to {high:.1f} points (95 %){_whatever(one)}."
+    )
+
+
+def _agreed(every: Sequence[MetricDifference]) -> str:
+    return f" All {len(every)} judges agree." if len(every) > 1 else ""
+
+
+def _whatever(one: MetricDifference) -> str:
+    """What is said of the tasks that were seen does not hold of all."""
+    if one.envelope is None:
+        return ""
+    return (
+        f" on these; with all that is missing, A - B lies anywhere from {one.envelope.low:+.1f} to "
+        f"{one.envelope.high:+.1f}"
+    )
+
+
+def _doubt(one: MetricDifference, on: str) -> str:
+    """A lead that would be one if nothing were missing and nothing else compared."""
+    ahead, behind = ("A", "B") if _ahead(one) == "A" else ("B", "A")
+    if one.envelope is not None and one.envelope.p_value >= ALPHA:
         return (
-            f"{ahead} looks ahead of {behind} in {name} ({seen} on {tasks}), but among as many "
-            "comparisons as these one such lead is to be expected by chance: it does not count."
+            f"Nothing can be concluded: {ahead} looks ahead in {one.metric} ({_scores(one)} {on}), "
+            f"but {_lacking(one.envelope.missing)}. {_tipping(one)} Run what is missing, then "
+            "compare."
         )
     return (
-        f"A and B cannot be told apart in {name}: {seen} on {tasks}. The true difference is likely "
-        f"between {one.difference.low:+.1f} and {one.difference.high:+.1f} points (95 %). "
-        f"That does not make them equal: these tasks show a difference of "
-        f"{one.detectable:.1f} or more in four of five cases, and smaller ones seldom."
+        f"{ahead} looks ahead of {behind} in {one.metric} ({_scores(one)} {on}), but corrected for "
+        "the number of comparisons it could be chance: it does not count."
     )
+
+
+def _could_show(one: MetricDifference) -> str:
+    if one.most is not None and one.detectable >= one.most:
+        return "so few tasks can hardly show any difference"
+    return (
+        f"these tasks show a difference of {one.detectable:.1f} in four of five cases, and smaller "
+        "ones less often"
+    )
+
+
+def _lacking(tasks: int) -> str:
+    return f"{counted(tasks, 'task')} {'lacks' if tasks == 1 else 'lack'} a score or a part of it"
+
+
+def _tipping(one: MetricDifference) -> str:
+    """What takes the lead away; empty where there is none."""
+    if one.envelope is None or not one.difference.estimate:
+        return ""
+    ahead, tipping = _ahead(one), one.envelope.tipping
+    if tipping is None:
+        stays = "" if one.apart else ", but it could be chance"
+        return f"The lead of {ahead} stays whatever they bring{stays}."
+    if not tipping:
+        return f"The lead of {ahead} is gone if they go as those that were seen."
+    missing = counted(one.envelope.missing, "such task")
+    go = "goes" if tipping == 1 else "go"
+    others = " and the others as those that were seen" if tipping < one.envelope.missing else ""
+    return f"The lead of {ahead} is gone if {tipping} of the {missing} {go} against it{others}."
 
 
 def self_test_remark(found: SelfTest) -> str:
-    """What the null check showed, in two sentences."""
+    """What the null check showed, in a few sentences."""
+    if found.tasks < FEW_TASKS:
+        return f"self-test: {counted(found.tasks, 'task')} of {found.metric} are too few for it."
     shares = (found.alarms, found.secondary_alarms, found.covered, found.found)
     alarms, others, covered, shown = (f"{100 * share:.1f} %" for share in shares)
-    return (
+    said = (
         f"self-test on these {counted(found.tasks, 'task')}: with the two systems swapped task by "
         f"task, {found.rounds:,} times, {found.metric} told them apart in {alarms} of the rounds, "
-        f"where 5 % are allowed; a secondary metric did in {others}. With a planted lead of "
-        f"{found.planted:.1f} points the interval held the lead in {covered}, and it was found in "
-        f"{shown}."
+        f"where 5 % are allowed; a secondary metric did in {others}."
     )
-
-
-def _looks(one: MetricDifference, ahead: str) -> str:
-    assert one.envelope is not None
-    missing = counted(one.envelope.missing, "task")
-    are = "is" if one.envelope.missing == 1 else "are"
+    if max(found.alarms, found.secondary_alarms) > ALPHA + 3.5 * math.sqrt(
+        ALPHA * (1 - ALPHA) / found.rounds
+    ):
+        said += " That is too often: do not rely on it with these data."
+    if not found.planted:
+        return f"{said} No lead can be planted, as there is nothing to gain."
     return (
-        f"Nothing can be concluded: {ahead} looks ahead in {one.metric} on the tasks that both "
-        f"have, but {missing} {are} missing, and these decide."
+        f"{said} With a planted lead of {found.planted:.1f} points the interval held the lead in "
+        f"{covered}, where 95 % are promised, and it was found in {shown}."
     )
-
-
-def _tipping(one: MetricDifference, ahead: str) -> str:
-    assert one.envelope is not None
-    found = one.envelope
-    if found.tipping is None:
-        return f"The lead of {ahead} stays, but it could be chance."
-    of = counted(found.missing, "missing task")
-    return f"The sign turns if {found.tipping} of the {of} go against {ahead}."
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -161,21 +236,23 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     one = comparison.primary
     if one is not None:
         said.append(
-            f"{one.metric} decides; the other rows are secondary, corrected for their number, and "
-            "what a task took is not tested."
+            f"{' and '.join(own.metric for own in comparison.primaries)} decides; the other rows "
+            "are secondary, corrected for their number, and what a task took is not tested."
         )
-        if one.envelope is not None:
+    for own in comparison.primaries:
+        if own.envelope is not None:
             said.append(
-                f"{counted(one.envelope.missing, 'task')} without a score in one run or both: if "
-                f"all of them went against A or for A, {one.metric} would differ by "
-                f"{one.envelope.low:+.2f} or {one.envelope.high:+.2f}. "
-                + _tipping(one, "A" if one.difference.estimate > 0 else "B")
+                f"{_lacking(own.envelope.missing)} in one run or both: if all of it went against A "
+                f"or for A, {own.metric} would differ by {own.envelope.low:+.2f} or "
+                f"{own.envelope.high:+.2f}. {_tipping(own)}".rstrip()
             )
-    if comparison.left_out:
-        said.append(
-            f"{_how_many(comparison.left_out)} left out, as not both runs have a score: "
-            f"{_some(comparison.left_out)}."
-        )
+    unscored = tuple(task for task in comparison.left_out if task not in comparison.one_sided)
+    for tasks_, why in (
+        (unscored, "not both runs have a score"),
+        (comparison.one_sided, "part of one run only"),
+    ):
+        if tasks_:
+            said.append(f"{_how_many(tasks_)} left out, as {why}: {_some(tasks_)}.")
     if comparison.changed:
         said.append(
             f"{_how_many(comparison.changed)} left out, as the two datasets ask or score something "
@@ -184,7 +261,9 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     said += [f"not only the systems differ: {caution}." for caution in comparison.cautions]
     first, second = comparison.per_dollar
     if one is not None and first is not None and second is not None:
-        said.append(f"{one.metric} for a dollar: A {first:.2f}, B {second:.2f}.")
+        said.append(
+            f"for a dollar ({one.metric} summed over the work): A {first:.2f}, B {second:.2f}."
+        )
     else:
         said.append("score for a dollar: the cost of one or both is not known.")
     if comparison.self_test is not None:
@@ -221,7 +300,7 @@ def _row(one: MetricDifference, *, lacking: bool) -> tuple[str, ...]:
         f"{one.difference.estimate:+.{digits}f}",
         f"{low:+.{digits}f} to {high:+.{digits}f}",
         *((cases,) if lacking else ()),
-        _p(one.p_value),
+        "-" if one.role == "amount" else _p(one.p_value),
         "-" if one.p_holm is None else _p(one.p_holm),
         str(one.difference.n),
         f"{one.effective:.0f}",

@@ -1,6 +1,6 @@
 """The null check: how often this comparison would cry wolf on these very data."""
 
-from statistics import fmean
+from statistics import fmean, median
 from typing import Final
 
 import numpy as np
@@ -23,26 +23,28 @@ Mask = npt.NDArray[np.bool_]
 def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) -> SelfTest:
     """Swap the systems task by task, again and again, and look at what is concluded."""
     measured, pairs = pair_metrics(first, second)
-    observed = differences(measured[:1], pairs[:1])
-    if not observed:
+    if not differences(measured[:1], pairs[:1]):
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
     random = np.random.default_rng(SEED)
-    size = observed[0].detectable / measured[0].scale
     alarms = others = 0
-    planted: list[float] = []
+    shown: list[float] = []
     unequal: list[MetricDifference] = []
-    for _ in range(rounds):
-        mask = random.random(len(pairs[0].tasks)) < 0.5
-        swapped = [_swap(pair, mask) for pair in pairs]
-        equal = _tested(measured, swapped)
-        alarms += equal[0].apart
-        others += any(one.apart for one in equal[1:] if one.role == "secondary")
-        better, gain = _plant(swapped[0], size, measured[0].top or 1.0, random)
-        planted.append(gain)
+    masks = random.random((rounds, len(pairs[0].tasks))) < 0.5
+    for mask in masks:
+        equal = _tested(measured, [_swap(pair, mask) for pair in pairs])
+        alarms += all(one.apart for one in equal if one.role == "primary")
+        others += any(one.apart for one in equal if one.role == "secondary")
+        shown.append(equal[0].detectable)
+    top = measured[0].top or 1.0
+    room = _room(pairs[0], top)
+    # The same chance in all rounds: tasks stay independent of each other.
+    chance = min(1.0, median(shown) / measured[0].scale / room) if room > 0 else 0.0
+    for mask in masks:
+        better = _plant(_swap(pairs[0], mask), chance, top, random)
         unequal += _tested(measured[:1], [better])
-    truth = float(np.mean(planted)) * measured[0].scale
+    truth = chance * room * measured[0].scale
     return SelfTest(
         metric=measured[0].name,
         tasks=len(pairs[0].common),
@@ -73,18 +75,15 @@ def _mixed(own: Run, other: Run, mask: Mask) -> Run:
     return Run(side, Ratio(*means))
 
 
-def _plant(
-    pair: Paired, size: float, top: float, random: np.random.Generator
-) -> tuple[Paired, float]:
-    """The first system gains a part of what it lacks: about the size, counts one by one.
+def _room(pair: Paired, top: float) -> float:
+    """What the two lack, on average."""
+    return fmean(top - ratio.value for ratio in pair.ratios())
 
-    The second value is what the pooled score gains on average, over what is drawn.
-    """
+
+def _plant(pair: Paired, chance: float, top: float, random: np.random.Generator) -> Paired:
+    """The first system gains a part of what it lacks, counts one by one."""
     values, seen = (np.asarray(column, dtype=np.float64) for column in pair.first.means)
-    places = np.asarray(pair.common)
     lacking = top * seen - values
-    room = float(lacking[places].sum() / seen[places].sum())
-    chance = min(1.0, size / room) if room > 0 else 0.0
     whole = np.round(lacking)
     counts = bool(np.all(np.abs(lacking - whole) < 1e-9))
     drawn = random.binomial(whole.astype(int), chance) if counts else chance * lacking
@@ -93,7 +92,7 @@ def _plant(
         pair.first.side._replace(values=pair.first.side.values + _of_side(pair, gained)),
         Ratio(values + gained, seen),
     )
-    return pair._replace(first=better), chance * room
+    return pair._replace(first=better)
 
 
 def _of_side(pair: Paired, gained: Array) -> Array:

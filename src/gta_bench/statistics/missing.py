@@ -4,6 +4,7 @@ Tasks do not go missing at random: long ones time out, hard ones crash. So nothi
 that the missing ones could turn.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,27 +52,45 @@ def envelope_of(
 ) -> Envelope:
     """First minus second over all that could be missing, on the same tasks in the same order.
 
-    `p_value` is the largest of the observed difference and both extremes; 1 if their signs differ.
+    `p_value` is the largest of the observed difference, both extremes and the way from one to the
+    other, task by task; 1 if their signs differ.
     """
-    least = difference_of(first.worst, second.best(top), top=top, level=level)
-    most = difference_of(first.best(top), second.worst, top=top, level=level)
+    open_tasks = np.flatnonzero((first.missing > 0) | (second.missing > 0)).tolist()
+    least, most = (
+        _filled(first, second, gone, top, level) for gone in (open_tasks[:0], open_tasks)
+    )
     ends = [one.interval.estimate for one in (least, observed, most)]
     same = min(ends) > 0 or max(ends) < 0
-    p_values = [one.p_value for one in (least, observed, most)]
-    missing = (first.missing > 0) | (second.missing > 0)
+    p_value = max(one.p_value for one in (least, observed, most)) if same else 1.0
+    if p_value < 1 - level:
+        # A pooled score may vary more halfway: the largest tasks first, and last.
+        order = sorted(open_tasks, key=lambda task: first.missing[task] + second.missing[task])
+        steps = (way[:count] for way in (order, order[::-1]) for count in range(1, len(order)))
+        between = (_filled(first, second, gone, top, level).p_value for gone in steps)
+        p_value = max((p_value, *between))
     return Envelope(
-        missing=int(np.count_nonzero(missing)),
+        missing=len(open_tasks),
         low=least.interval.estimate,
         high=most.interval.estimate,
-        p_value=max(p_values) if same else 1.0,
+        p_value=p_value,
         tipping=_tipping(first, second, observed.interval.estimate, top),
     )
+
+
+def _filled(first: Side, second: Side, gone: Sequence[int], top: float, level: float) -> Difference:
+    """What is missing in these tasks goes for the first system, the rest against it."""
+    chosen = np.zeros(len(first.missing))
+    chosen[list(gone)] = top
+    one = Ratio(first.values + chosen * first.missing, first.whole)
+    two = Ratio(second.values + (top - chosen) * second.missing, second.whole)
+    return difference_of(one, two, top=top, level=level)
 
 
 def _tipping(first: Side, second: Side, gap: float, top: float) -> int | None:
     """How many missing tasks must go against the system that is ahead until it is not.
 
-    The others are taken to go as those that were seen. None if all of them are too few.
+    The others are taken to go as those that were seen; 0 where that is enough. None if all of them
+    are too few.
     """
     ahead, behind = (first, second) if gap >= 0 else (second, first)
     open_tasks = np.flatnonzero((ahead.missing > 0) | (behind.missing > 0))
@@ -83,8 +102,9 @@ def _tipping(first: Side, second: Side, gap: float, top: float) -> int | None:
     wholes = [float(side.whole.sum()) for side in (ahead, behind)]
     lost = rates[0] * ahead.missing / wholes[0] + (top - rates[1]) * behind.missing / wholes[1]
     left = sums[0] / wholes[0] - sums[1] / wholes[1]
-    for count, task in enumerate(sorted(open_tasks, key=lambda one: -lost[one]), start=1):
-        left -= lost[task]
+    losses = [0.0, *sorted((float(lost[task]) for task in open_tasks), reverse=True)]
+    for count, loss in enumerate(losses):
+        left -= loss
         if left <= 1e-12:
             return count
     return None

@@ -12,13 +12,14 @@ docs/concepts/statistics.md has the formulas, docs/measurements.md what they cov
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize  # type: ignore[import-untyped]
-from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
+from scipy.special import bdtr, bdtrc, stdtr, stdtrit  # type: ignore[import-untyped]
 
 from gta_bench.records.statistics import Difference, Interval, IntervalMethod
 from gta_bench.statistics.proportions import score_bounds
@@ -34,6 +35,8 @@ SKEW_OF_ONE: Final = 2.0
 SKEW_OF_TWO: Final = 0.5
 # The chance with which a difference is to be found that "could have been shown".
 POWER: Final = 0.8
+# Of fewer trials the power is summed over all outcomes, which come in large steps.
+FEW: Final = 30
 
 
 class Ratio(NamedTuple):
@@ -73,7 +76,7 @@ def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -
     """The interval of a pooled score between 0 and `top`; of an amount without limit if None."""
     n, value = len(ratio.numerators), ratio.value
     if top is None:
-        spread = _spread(_influence(ratio), ratio.denominators)
+        spread = _spread(_influence(ratio), effective_tasks(ratio.denominators))
         half = _quantile(spread.tasks, level) * math.sqrt(spread.variance)
         return _interval(value, value - half, value + half, level=level, n=n, method="student")
     share = value / top
@@ -82,7 +85,7 @@ def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -
     if top == 1 and ratio.is_yes_or_no:
         tasks = trials = float(n)
     else:
-        spread = _spread(_influence(ratio) / top, ratio.denominators)
+        spread = _spread(_influence(ratio) / top, effective_tasks(ratio.denominators))
         tasks = spread.tasks
         trials = _trials(share * (1 - share), spread, SKEW_OF_ONE)
     quantile = _quantile(tasks, level)
@@ -100,15 +103,16 @@ def difference_of(
     shares = [_shares(side) for side in (first, second)]
     weights = (shares[0] + shares[1]) / 2
     moved = _influence(first) - _influence(second)
+    # As few as the side has on which fewer tasks weigh more.
+    worth = min(map(effective_tasks, shares))
     if top is None:
-        spread = _spread(moved, weights)
-        return _student_difference(gap, spread, n=n, level=level)
+        return _student_difference(gap, _spread(moved, worth), n=n, level=level)
     apart = np.abs(_rates(first) - _rates(second)) / top
     scaled, differing = gap / top, max(abs(gap / top), float(weights @ apart))
     if top == 1 and first.is_yes_or_no and second.is_yes_or_no:
         tasks = trials = float(n)
     else:
-        spread = _spread(moved / top, weights)
+        spread = _spread(moved / top, worth)
         tasks = spread.tasks
         trials = _trials(differing - scaled**2, spread, SKEW_OF_TWO)
     reach = _quantile(tasks, level)
@@ -130,13 +134,37 @@ def difference_of(
 def smallest_difference(
     differing: float, trials: float, tasks: float, *, level: float = 0.95
 ) -> float:
-    """The smallest difference that is found with the usual power, if so large a share differs."""
+    """The smallest difference that is found with the usual power, if so large a share differs.
+
+    1, all that there is, where nothing smaller is.
+    """
     bound = _quantile(tasks, level)
     if math.isinf(bound):
         return 1.0
+    if trials < FEW:
+        return (
+            bisect_left(
+                range(100),
+                POWER,
+                key=lambda hundredths: _power(hundredths / 100, differing, int(trials), bound),
+            )
+            / 100
+        )
     reach = bound + float(stdtrit(tasks - 1, POWER))
     # What differs is at least the difference itself.
     return min(1.0, max(reach * math.sqrt(differing / trials), reach**2 / (trials + reach**2)))
+
+
+def _power(gap: float, differing: float, trials: int, bound: float) -> float:
+    """How often the test finds a difference, summed over all outcomes of so many trials."""
+    share = max(gap, differing, 1e-9)
+    apart = np.arange(1, trials + 1)
+    chance = np.diff(bdtr(np.arange(trials + 1), trials, share))
+    # Of those that differ the first must win more than this, or fewer than the rest.
+    most = np.minimum(np.floor((apart + bound * np.sqrt(apart)) / 2), apart)
+    better = (1 + gap / share) / 2
+    found = bdtrc(most, apart, better) + bdtrc(most, apart, 1 - better)
+    return float(chance @ found)
 
 
 def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) -> Difference:
@@ -177,8 +205,7 @@ def _rates(ratio: Ratio) -> Array:
     return found
 
 
-def _spread(moved: Array, weights: Numbers) -> _Spread:
-    tasks = effective_tasks(weights)
+def _spread(moved: Array, tasks: float) -> _Spread:
     squares = float((moved**2).sum())
     if squares <= ROUNDING or tasks <= 1:
         return _Spread(0.0, 0.0, tasks)
