@@ -90,13 +90,34 @@ class Drift(Record):
 class CascadeRow(Record):
     """What a cheap judge saves if a strong one is asked only within `band` of the threshold.
 
-    `saved` is the share of the strong judge's calls, `error` the share of leaves whose outcome is
-    not the strong judge's; `leaf_sr` and `root_score` are by how much these scores move.
+    Shares are percents of leaves. `saved` are the strong judge's calls that are not made, `error`
+    the outcomes that are not the strong judge's, and `outside` the same among leaves whose calls
+    are saved; None where none is. `unscored` have no score in the end. `leaf_sr` and `root_score`
+    are by how much these scores move; `cost_usd` is that of judging the run once.
     """
 
     band: float
     saved: Interval
     error: Interval
+    outside: Interval | None
+    unscored: float
     leaf_sr: Interval
     root_score: Interval | None
     cost_usd: float | None
+
+
+class CascadeReport(Record):
+    """Every band, and the narrowest that keeps `error` at or below `limit` percent.
+
+    The figures of `chosen` are out of fold: those of a part of the tasks are had with the band
+    that all other tasks choose (`folds`). None where there is one task only.
+    """
+
+    leaves: int
+    tasks: int
+    repeats: int
+    left_out: int
+    limit: float
+    rows: tuple[CascadeRow, ...]
+    chosen: CascadeRow | None
+    folds: tuple[float, ...]
