@@ -56,7 +56,8 @@ def test_a_judge_that_says_the_same_may_share_a_table() -> None:
     found = compared(judged(noise=0.1))
     assert found.sharing == "yes"
     assert (found.leaves, found.tasks, found.left_out) == (396, 132, 0)
-    assert found.kappa is not None and found.kappa > 0.99
+    assert found.kappa is not None and found.kappa.low > 0.8
+    assert found.ac1 is not None and found.ac1.low > 0.9
     assert [row[0] for row in drift_table(found).rows] == ["leaf score", "Leaf SR", "Root"]
 
 
@@ -65,7 +66,7 @@ def test_a_lenient_judge_may_not() -> None:
     assert found.sharing == "no"
     assert found.leaf_score.low > 0.5
     assert found.root_score is not None and found.root_score.low > 0.5
-    assert found.flips > 0.1
+    assert found.flips.low > 0.1
 
 
 def test_too_few_leaves_say_nothing() -> None:

@@ -11,7 +11,7 @@ from gta_bench.errors import UsageError, counted
 from gta_bench.packages import require_packages
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
-from gta_bench.reports.tables import Table
+from gta_bench.reports.tables import Table, with_interval
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.judges import read_judges
 from gta_bench.runs.verdicts import read_verdicts
@@ -110,7 +110,11 @@ def drift(
         say(
             f"{second} against {first}: {counted(found.leaves, 'leaf', 'leaves')} of "
             f"{counted(found.tasks, 'task')}, {found.left_out} left out; "
-            f"{100 * found.flips:.1f} % of them pass by one only."
+            f"{with_interval(found.flips, factor=100)} % of them pass by one only."
+        )
+        say(
+            f"Agreement (95 %): kappa of scores {with_interval(found.kappa)}, AC1 of passed or not "
+            f"{with_interval(found.ac1)}."
         )
         for one in (*read_judges(Path(old)).of(first), *read_judges(Path(new)).of(second)):
             say(f"{one.name}: {one.digest[:12]}, asked {one.first:{DAY}} to {one.last:{DAY}}")

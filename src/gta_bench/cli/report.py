@@ -179,7 +179,9 @@ def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.spec.dataset == "workflow":
         scores = read_workflow_scores(run)
-        panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
+        panel = None
+        if not missing_packages("scipy"):
+            panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
         return WorkflowSummary(str(run), manifest, scores, read_floors(run), panel)
     return RunSummary(str(run), manifest, read_scores(run))
 

@@ -68,8 +68,9 @@ class JudgeRegistry(Record):
 class Drift(Record):
     """A new judge against an old one, on the same leaves with the same evidence: new minus old.
 
-    `left_out` leaves have a score of one of them only, or other evidence. `flips` is the share of
-    leaves that pass by one and fail by the other.
+    `left_out` leaves have a score of one of them only, or other evidence. `kappa` is that of the
+    scores with quadratic weights, `ac1` Gwet's for passed or not; `flips` is the share of leaves
+    that pass by one and fail by the other.
     """
 
     old: str
@@ -80,8 +81,9 @@ class Drift(Record):
     leaf_score: Interval
     leaf_sr: Interval
     root_score: Interval | None
-    kappa: float | None
-    flips: float
+    kappa: Interval | None
+    ac1: Interval | None
+    flips: Interval
     same_prompts: bool
     margin: float
     sharing: Sharing

@@ -12,8 +12,8 @@ from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.tables import Table
-from gta_bench.statistics.agreement import weighted_kappa
-from gta_bench.statistics.pooled import Ratio, difference_of
+from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
+from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 
 # By how much Root Score (0 to 10) may move between judges whose runs share a table; Leaf SR by as
 # many tenths of 100.
@@ -67,18 +67,23 @@ def drift(
     leaves = pairs.leaves
     rates = _shift(leaves, _passing(threshold, _new), _passing(threshold, _old), top=100.0)
     roots = _root_shift(leaves, units)
-    sides = [(succeeds(one.old, threshold), succeeds(one.new, threshold)) for one in leaves]
+    tasks = [one.place[0] for one in leaves]
+    sides = [passed((one.old, one.new), threshold) for one in leaves]
+    flips = by_task(
+        (task, float(one != two)) for task, (one, two) in zip(tasks, sides, strict=True)
+    )
     return Drift(
         old=names[0],
         new=names[1],
         leaves=len(leaves),
-        tasks=len({one.place[0] for one in leaves}),
+        tasks=len(set(tasks)),
         left_out=pairs.left_out,
         leaf_score=_shift(leaves, _new, _old, top=10.0),
         leaf_sr=rates,
         root_score=roots,
-        kappa=weighted_kappa([one.old for one in leaves], [one.new for one in leaves]),
-        flips=fmean(float(one != two) for one, two in sides),
+        kappa=kappa_of([(one.old, one.new) for one in leaves], tasks),
+        ac1=ac1_of(sides, tasks),
+        flips=interval_of(flips),
         same_prompts=pairs.same_prompts,
         margin=margin,
         sharing=_sharing([(rates, 10 * margin)] + ([(roots, margin)] if roots else [])),
