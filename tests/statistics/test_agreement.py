@@ -158,9 +158,11 @@ def test_of_one_task_or_where_one_has_all_that_varies_the_interval_says_nothing(
 
 
 def test_a_gap_leaves_its_row_out_of_the_icc_alone() -> None:
-    table = [*TARGETS, (1, None, 9, 9)]
+    table = [*TARGETS, (1, None, 9, 9), (5, None, None, None)]
     assert icc_of(table, apart(table)) == icc_of(TARGETS, apart(TARGETS))
-    assert agreement(table, apart(table), threshold=7).leaves == 7
+    found = agreement(table, apart(table), threshold=7)
+    assert found.leaves == 7
+    assert found.flip_rate is not None and found.flip_rate.n == 7
 
 
 @pytest.mark.parametrize("accuracy", [0.8, 0.95])
