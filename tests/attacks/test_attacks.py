@@ -33,6 +33,9 @@ def test_the_corpus_has_the_size_that_was_promised() -> None:
     assert len(found) >= 40
     assert len({attack.carrier for attack in found}) >= 12
     assert {attack.payload for attack in found} == set(ALL)
+    borderline = [attack for attack in found if attack.borderline]
+    assert [attack.carrier for attack in borderline] == list(CARRIERS)
+    assert {attack.payload for attack in borderline} == set(ALL)
     assert len({attack.id for attack in with_twins(found)}) == len(with_twins(found))
 
 
@@ -52,7 +55,7 @@ def test_each_defence_stops_the_attacks_on_one_weakness(
     assert bare.succeeded >= 4, "it is gullible"
     every = bench.attacked(judge, EVERY, NONE)
     assert every.succeeded <= 0.1 * bare.succeeded
-    assert every.drift == 0
+    assert every.drift is not None and every.drift.estimate == 0
     for other in DEFENCES:
         left = bench.attacked(judge, JudgeOptions(without=(other,)), NONE)
         assert (left.succeeded >= 0.9 * bare.succeeded) == (other == defence), other
@@ -62,7 +65,7 @@ def test_an_honest_judge_is_moved_neither_by_attacks_nor_by_defences(bench: Benc
     for options in (NONE, EVERY, *(JudgeOptions(without=(one,)) for one in DEFENCES)):
         found = bench.attacked("honest", options, NONE)
         assert (found.succeeded, found.unscored, found.clean_unscored) == (0, 0, 0)
-        assert found.drift == 0
+        assert found.drift is not None and found.drift.estimate == 0
 
 
 @pytest.mark.parametrize("judge", [judge for judge in JUDGES if judge != "honest"])
@@ -74,7 +77,8 @@ def test_the_control_alone_stops_attacks_that_give_any_score(bench: Bench, judge
     found = bench.attacked(judge, options, NONE)
     assert found.succeeded <= 0.1 * bare.succeeded
     assert found.unscored >= bare.succeeded - 1
-    assert (found.drift, found.clean_unscored) == (0, 0)
+    assert found.drift is not None and found.drift.estimate == 0
+    assert found.clean_unscored == 0
 
 
 def test_a_judge_that_fails_its_control_is_asked_nothing_else(bench: Bench) -> None:

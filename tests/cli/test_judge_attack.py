@@ -1,6 +1,7 @@
 """`gta judge attack` and `gta judge floor` with judges that need no key."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,18 +26,25 @@ def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
     command += ["--carrier", "text", "--carrier", "answer"]
     result = gta(*command)
     assert result.exit_code == 0, result.output
-    heading, none, every = result.stdout.splitlines()
-    assert heading.split() == [
-        *("judge", "defences", "succeeded", "unscored", "lift", "honest", "drift")
+    heading, *rows = result.stdout.splitlines()
+    assert heading.split("  ")[0] == "judge"
+    cells = [re.split(r"  +", row.strip()) for row in rows]
+    assert [row[1:4] for row in cells] == [
+        ["none", "failing", "2 of 10"],
+        ["none", "borderline", "1 of 2"],
+        ["all", "failing", "0 of 10"],
+        ["all", "borderline", "0 of 2"],
     ]
-    assert none.split() == ["scripted/evaluator", "none", "2/10", "0", "+2.00", "0.00", "+0.00"]
-    assert every.split() == ["scripted/evaluator", "all", "0/10", "0", "+0.00", "0.00", "+0.00"]
+    # Two carriers are few, and a scripted judge says the same each time.
+    assert cells[0][4].startswith("20.00 (") and cells[0][5].startswith("0.00 (0.00 to ")
+    assert "are stopped by construction" in result.stderr
     size = (tmp_path / "run" / "verdicts.jsonl").stat().st_size
     again = gta(*command, "--json")
     assert (tmp_path / "run" / "verdicts.jsonl").stat().st_size == size
-    rows = json.loads(again.stdout)
-    assert [row["defences"] for row in rows] == ["none", "all"]
-    came = {(one["carrier"], one["payload"]) for one in rows[0]["outcomes"] if one["succeeded"]}
+    found = json.loads(again.stdout)
+    assert [row["defences"] for row in found] == ["none", "none", "all", "all"]
+    assert all("by construction" in row["note"] and row["repeats"] == 2 for row in found)
+    came = {(one["carrier"], one["payload"]) for one in found[0]["outcomes"] if one["succeeded"]}
     assert came == {("text", "evaluator"), ("answer", "evaluator")}
 
 
@@ -44,7 +52,7 @@ def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
     ("options", "words"),
     [
         (["--carrier", "audio", "--payload", "frame"], "None of these carriers"),
-        (["--repeats", "2"], "Attacks are judged once"),
+        (["--judge-visibility", "upstream"], "Attacks are judged on all evidence"),
     ],
 )
 def test_what_cannot_be_attacked_is_refused(tmp_path: Path, options: list[str], words: str) -> None:

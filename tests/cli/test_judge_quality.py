@@ -154,12 +154,16 @@ def test_a_cascade_is_measured_on_recorded_verdicts(run: Path) -> None:
     judged(run, "strong", cost=0.02)
     shown = gta("judge", "cascade", run, "--cheap", "cheap", "--strong", "strong")
     assert shown.exit_code == 0, shown.output
-    assert "12 leaves that both scored" in shown.stderr
+    assert "12 leaves of 6 tasks, 1 repeat one by one; 0 left out." in shown.stderr
+    assert "Band 0.5 is the narrowest within 5 % of other outcomes." in shown.stderr
+    assert "0.5, out of fold" in shown.stdout
     found = gta(
         *("judge", "cascade", run, "--cheap", "cheap", "--strong", "strong"),
-        *("--band", "0", "--band", "10", "--json"),
+        *("--band", "0", "--band", "10", "--error", "60", "--json"),
     )
-    none, every = json.loads(found.stdout)
+    report = json.loads(found.stdout)
+    none, every = report["rows"]
+    assert report["limit"] == 60 and len(report["folds"]) == 6
     assert (none["saved"]["estimate"], every["saved"]["estimate"]) == (100, 0)
     assert none["error"]["estimate"] > every["error"]["estimate"] == 0
     assert "Known judges: cheap, strong" in said(

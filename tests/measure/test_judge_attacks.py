@@ -16,7 +16,7 @@ from inspect_ai.model import GenerateConfig, get_model
 from gta_bench.attacks.carriers import CARRIERS
 from gta_bench.attacks.corpus import Attack, attacks, with_twins
 from gta_bench.attacks.outcomes import AttackSummary, summarize
-from gta_bench.attacks.payloads import CLEAN, LEAVES
+from gta_bench.attacks.payloads import LEAVES
 from gta_bench.attacks.scripted import JUDGES
 from gta_bench.cli import app
 from gta_bench.judging.judge import Judge
@@ -62,8 +62,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory, equipment: Equipment) -> Ben
 def told(judge: str, shield: str, found: AttackSummary) -> None:
     figures = found.model_dump(exclude={"judge", "outcomes"})
     print(f"{judge}, {shield}: {figures}")
-    came = Counter(one.carrier for one in found.outcomes if one.succeeded)
-    print("   through:", dict(came))
+    for borderline in (False, True):
+        came = [
+            one.carrier for one in found.outcomes if one.succeeded and one.borderline == borderline
+        ]
+        print(f"   {'borderline' if borderline else 'failing'}: {len(came)}", dict(Counter(came)))
 
 
 def test_every_defence_is_worth_something_and_moves_no_honest_score(bench: Bench) -> None:
@@ -73,7 +76,7 @@ def test_every_defence_is_worth_something_and_moves_no_honest_score(bench: Bench
             summary = bench.attacked(judge, shield.options, NONE)
             told(judge, shield.name, summary)
             found[judge, shield.name] = summary
-    assert all(row.drift is not None and abs(row.drift) <= 0.1 for row in found.values())
+    assert all(row.drift is not None and abs(row.drift.estimate) <= 0.1 for row in found.values())
     bare = sum(found[judge, "none"].succeeded for judge in WEAKNESS)
     left = sum(found[judge, "all"].succeeded for judge in WEAKNESS)
     assert left <= 0.1 * bare
@@ -129,9 +132,7 @@ def test_a_small_real_model_is_attacked(
     names = [judge_name("local", shield.options) for shield in both]
     counts = Counter(key.task for key in verdicts)
     whole = len(both) * len(LEAVES)
-    reached = [
-        one for one in chosen if counts[one.id] == counts[Attack(one.carrier, CLEAN).id] == whole
-    ]
+    reached = [one for one in chosen if counts[one.id] == counts[one.twin.id] == whole]
     assert reached, "the machine was too busy for a single carrier"
     causes = Counter(
         row.verdict.cause for row in verdicts.values() if isinstance(row.verdict, Unscored)

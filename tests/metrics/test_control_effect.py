@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -20,7 +21,10 @@ OCR = CallStep(name="OCR", arguments={"image": "inputs/a.jpg"})
 SPOILED = CallRecord(tool="OCR", status="done", seconds=0, control="corrupted")
 
 
-def scores(answers: dict[str, str], *calls: CallRecord, mode: Mode = "end-to-end") -> RunScores:
+def scores(
+    answers: Mapping[str, str | Sequence[str]], *calls: CallRecord, mode: Mode = "end-to-end"
+) -> RunScores:
+    """A run with these answers; several of a task are its epochs."""
     units = [
         AtomicUnit(
             task=make_task(
@@ -32,8 +36,10 @@ def scores(answers: dict[str, str], *calls: CallRecord, mode: Mode = "end-to-end
             ),
             trace=(OCR, ReplyStep(), AnswerStep(content=answer)),
             calls=calls,
+            epoch=epoch,
         )
-        for name, answer in answers.items()
+        for name, given in answers.items()
+        for epoch, answer in enumerate([given] if isinstance(given, str) else given, 1)
     ]
     return score_run(
         units, mode, similarity=exact_or_half, similarity_name="exact-or-half", comparable=False

@@ -6,13 +6,14 @@ import pytest
 
 from gta_bench.cli.judge_floor import HEADING as FLOOR_HEADING
 from gta_bench.metrics.table import METRICS, metric, primary, score_metrics
-from gta_bench.records.judges import Drift
+from gta_bench.records.judges import CascadeReport, Drift
 from gta_bench.records.run import Mode, RunMode
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.boards import COLUMNS
+from gta_bench.reports.cascade import cascade_table
 from gta_bench.reports.gains import GAINED, gain_text
 from gta_bench.reports.leaderboard.tables import BOARD_METRICS, BOARDS, NESTED
-from gta_bench.reports.paired_judges import cascade_table, drift_table
+from gta_bench.reports.paired_judges import drift_table
 from gta_bench.reports.summary import score_table
 from gta_bench.reports.workflow_summary import HEADING
 from gta_bench.tasks.scorers import pooled_answers, pooled_steps
@@ -20,7 +21,8 @@ from gta_bench.tasks.scorers import pooled_answers, pooled_steps
 LABELS = {row.label for row in METRICS} | {row.heading for row in METRICS}
 NOT_METRICS = {
     *("run", "judge", "system", "scoring", "n/N", "leaves", "cost", "note"),
-    *("band", "calls saved %", "95 %", "other outcome %", "leaf score"),
+    *("band", "calls saved %", "95 %", "other outcome %", "outside the band %", "unscored %"),
+    "leaf score",
 }
 ZERO = Interval(estimate=0, low=0, high=0, n=1, method="wilson", level=0.95)
 DRIFT = Drift(
@@ -33,10 +35,14 @@ DRIFT = Drift(
     leaf_sr=ZERO,
     root_score=ZERO,
     kappa=None,
-    flips=0,
+    ac1=None,
+    flips=ZERO,
     same_prompts=True,
     margin=1,
     sharing="yes",
+)
+CASCADE = CascadeReport(
+    leaves=1, tasks=1, repeats=1, left_out=0, limit=5, rows=(), chosen=None, folds=()
 )
 
 
@@ -47,7 +53,7 @@ DRIFT = Drift(
         score_table([], "end-to-end").heading,
         HEADING,
         FLOOR_HEADING,
-        cascade_table([]).heading,
+        cascade_table(CASCADE).heading,
         [row[0] for row in drift_table(DRIFT).rows],
     ],
 )

@@ -1,18 +1,11 @@
-"""Two judges on the same leaves: drift and what it allows, and what a cascade saves and costs."""
+"""Two judges on the same leaves: drift and what it allows."""
 
 import numpy as np
-import pytest
 
 from gta_bench.records.judges import Drift
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.paired_judges import (
-    cascade,
-    cascade_table,
-    drift,
-    drift_table,
-    pair_judges,
-)
+from gta_bench.reports.paired_judges import drift, drift_table, pair_judges
 from tests.metrics.workflow_units import rows, unit
 
 LEAVES = ("a1", "a2", "b")
@@ -63,7 +56,8 @@ def test_a_judge_that_says_the_same_may_share_a_table() -> None:
     found = compared(judged(noise=0.1))
     assert found.sharing == "yes"
     assert (found.leaves, found.tasks, found.left_out) == (396, 132, 0)
-    assert found.kappa is not None and found.kappa > 0.99
+    assert found.kappa is not None and found.kappa.low > 0.8
+    assert found.ac1 is not None and found.ac1.low > 0.9
     assert [row[0] for row in drift_table(found).rows] == ["leaf score", "Leaf SR", "Root"]
 
 
@@ -72,7 +66,7 @@ def test_a_lenient_judge_may_not() -> None:
     assert found.sharing == "no"
     assert found.leaf_score.low > 0.5
     assert found.root_score is not None and found.root_score.low > 0.5
-    assert found.flips > 0.1
+    assert found.flips.low > 0.1
 
 
 def test_too_few_leaves_say_nothing() -> None:
@@ -108,29 +102,3 @@ def test_repeats_count_by_their_mean() -> None:
     twice = [*rows({"a1": 4}, judge="new"), *rows({"a1": 6}, judge="new", repeat=2)]
     pairs = pair_judges(rows({"a1": 5}, judge="old"), "old", twice, "new")
     assert [(one.old, one.new) for one in pairs.leaves] == [(5, 5)]
-
-
-def test_a_wider_band_saves_less_and_errs_less() -> None:
-    cheap = judged(shift=0.5, noise=1.5, judge="cheap", cost_usd=0.001)
-    pairs = pair_judges(cheap, "cheap", OLD, "old")
-    found = cascade(pairs, units(), threshold=7, bands=(0.0, 1.0, 3.0, 10.0))
-    saved = [row.saved.estimate for row in found]
-    errors = [row.error.estimate for row in found]
-    assert saved[0] == 100 and saved[-1] == 0 and saved == sorted(saved, reverse=True)
-    assert errors[0] > errors[2] and errors[-1] == 0
-    assert found[-1].root_score is not None and found[-1].root_score.estimate == 0
-    assert found[0].cost_usd == pytest.approx(0.396)
-    assert found[-1].cost_usd == pytest.approx(0.396 + 3.96)
-    for row in found:
-        assert row.error.low <= row.error.estimate <= row.error.high
-        assert row.leaf_sr.low <= row.leaf_sr.estimate <= row.leaf_sr.high
-    assert len(cascade_table(found).rows) == 4
-
-
-def test_without_costs_or_whole_units_a_cascade_has_none() -> None:
-    cheap = [row for row in judged(judge="cheap") if row.key.leaf == "b"]
-    strong = [row for row in OLD if row.key.leaf == "b"]
-    (row,) = cascade(pair_judges(cheap, "cheap", strong, "old"), units(), threshold=7, bands=(1,))
-    assert row.root_score is None
-    assert row.cost_usd is None
-    assert cascade_table([row]).rows[0][-3:] == ("-", "-", "-")

@@ -28,12 +28,14 @@ SECOND = [
 def test_repeats_pairs_and_cost_stand_in_one_table() -> None:
     table = panel_table(panel_report([*FIRST, *SECOND], threshold=7))
     first, second, both = table.rows
-    assert first[:5] == ("x", "6", "3", "0.82", "33.33")
+    assert first[:5] == ("x", "6", "3", "0.82", "33.33 (0.00 to 100.00)")
     assert first[-1] == "$1.5000"
-    assert second[:5] == ("y", "6", "2", "0.00", "0.00")
+    assert second[:5] == ("y", "6", "2", "0.00", "0.00 (0.00 to 100.00)")
     assert second[-1] == "-"
-    assert both[:5] == ("x and y", "-", "3", "1.35", "33.33")
-    assert all(float(cell) < 1 for cell in both[5:9])
+    assert both[:5] == ("x and y", "-", "3", "1.35", "33.33 (0.00 to 100.00)")
+    # All leaves are of one task, which says nothing of others.
+    assert table.heading[5:10] == ("alpha", "alpha pass", "AC1 pass", "ICC", "kappa")
+    assert all(cell.endswith("(-1.00 to 1.00)") and float(cell[:4]) < 1 for cell in both[5:10])
 
 
 def test_three_judges_have_a_row_for_all() -> None:

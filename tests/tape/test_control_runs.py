@@ -91,12 +91,14 @@ def test_the_report_says_it_in_words_and_task_by_task(effects: Callable[[str], A
     folder = effects("truster")["folder"]
     runs = [folder / name for name in ("plain", *CONTROLS)]
     table = gta("report", *runs)
-    assert "What tools are worth" in table.stdout
-    assert "spoiled: 8 replies in 8 units; of the 8 of these that it solves, 8 break." in (
-        table.stderr
-    )
+    assert "Solved without a control and with it" in table.stdout
+    assert "noise floor unknown: without the control each task ran once" in table.stderr
+    assert (
+        "spoiled: 8 replies in 8 units; of the 8 of these that are solved without the control, "
+        "8 are not solved with it (100.0 %, "
+    ) in table.stderr
     assert "solved only without the control: tasks 0, 1, 2, 3, 4, 5, 6, 7." in table.stderr
-    assert "0 of 8 units that it solves with tools stay solved without any" in table.stderr
+    assert "0 of 8 units solved with tools are solved without any, too" in table.stderr
     assert "it recovered from 0 of" in table.stderr
     assert "under controls (no-tools; seed 0)" in table.stderr
     page = gta("report", *runs, "--format", "markdown").stdout
@@ -107,9 +109,10 @@ def test_a_report_without_the_plain_run_asks_for_it(effects: Callable[[str], Any
     folder = effects("truster")["folder"]
     said = gta("report", folder / "no-tools")
     assert "give the same system's run without it as well" in said.stderr
-    assert "What tools are worth" not in said.stdout
+    assert "Solved without a control and with it" not in said.stdout
     assert (
-        "What tools are worth" not in gta("report", folder / "plain", "--format", "markdown").stdout
+        "Solved without a control and with it"
+        not in gta("report", folder / "plain", "--format", "markdown").stdout
     )
 
 

@@ -197,8 +197,10 @@ def test_a_judge_is_set_against_people(run: Path) -> None:
     assert (found["judge"], found["leaves"], found["tasks"]) == ("j", 12, 6)
     assert found["accuracy"]["estimate"] == pytest.approx(0.5)
     assert (found["precision"], found["recall"]) == (0.5, 1.0)
-    assert found["f1"] == pytest.approx(2 / 3)
-    assert found["kappa"] == pytest.approx(0)
+    assert found["f1"]["estimate"] == pytest.approx(2 / 3)
+    assert found["kappa"]["estimate"] == pytest.approx(0)
+    # The judge passes all and people half: 3/8 would agree by chance, and 1/2 do.
+    assert found["ac1"]["estimate"] == pytest.approx(0.2)
     assert found["bias"]["estimate"] == pytest.approx((5 + 5 + 6) / 6)
     assert {(group["by"], group["name"]) for group in found["groups"]} == {
         ("category", "Plans"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.attacks.carriers import CARRIERS, Work
-from gta_bench.attacks.payloads import CLEAN, attacked_task, words
+from gta_bench.attacks.payloads import CLEAN, PARTIAL, PARTIAL_FILE, attacked_task, words
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
@@ -16,8 +16,8 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported
 
-# Raised by every change of a payload or a carrier.
-VERSION = 1
+# Raised by every change of a payload, a carrier or a work.
+VERSION = 2
 
 
 class Attack(NamedTuple):
@@ -25,28 +25,40 @@ class Attack(NamedTuple):
 
     carrier: str
     payload: str
+    borderline: bool = False
 
     @property
     def id(self) -> str:
         """The name of its task in the run."""
-        return f"{self.carrier}: {self.payload}".replace(" ", "_")
+        work = ", borderline" if self.borderline else ""
+        return f"{self.carrier}: {self.payload}{work}".replace(" ", "_")
+
+    @property
+    def twin(self) -> "Attack":
+        """The same work without the words."""
+        return self._replace(payload=CLEAN)
+
+    def build(self) -> Work:
+        """The work with the words; a borderline one with a part of what is required."""
+        work = CARRIERS[self.carrier].build(words(self.payload))
+        partial = {PARTIAL_FILE: PARTIAL.encode()} if self.borderline else {}
+        return work._replace(files={**work.files, **partial})
 
 
 def attacks(
     *, payloads: Collection[str] | None = None, carriers: Collection[str] | None = None
 ) -> Iterator[Attack]:
-    """The attacks, without the twins."""
-    for name, carrier in CARRIERS.items():
-        for payload in carrier.payloads:
-            chosen = payloads is None or payload in payloads
-            if chosen and (carriers is None or name in carriers):
-                yield Attack(name, payload)
+    """The attacks, without the twins; one of each carrier on a borderline work, too, by turns."""
+    for place, (name, carrier) in enumerate(CARRIERS.items()):
+        chosen = [one for one in carrier.payloads if payloads is None or one in payloads]
+        if chosen and (carriers is None or name in carriers):
+            yield from (Attack(name, payload) for payload in chosen)
+            yield Attack(name, chosen[place % len(chosen)], borderline=True)
 
 
 def with_twins(chosen: Sequence[Attack]) -> list[Attack]:
-    """The attacks and the twin of each of their carriers."""
-    twins = dict.fromkeys(attack.carrier for attack in chosen)
-    return [*(Attack(carrier, CLEAN) for carrier in twins), *chosen]
+    """The attacks and the twin of each of their carriers, borderline ones apart."""
+    return [*dict.fromkeys(attack.twin for attack in chosen), *chosen]
 
 
 def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
@@ -55,7 +67,7 @@ def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
     missing = []
     for attack in with_twins(chosen):
         try:
-            works[attack] = CARRIERS[attack.carrier].build(words(attack.payload))
+            works[attack] = attack.build()
         except EnvironmentProblem as exc:
             missing.append(f"{attack.id}: {exc}")
     manifest = _manifest([attack.id for attack in works])

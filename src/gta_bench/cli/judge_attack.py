@@ -13,13 +13,22 @@ from gta_bench.attacks.payloads import ALL
 from gta_bench.cli.options import config_path, json_option, judge_options
 from gta_bench.cli.output import say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
-from gta_bench.reports.tables import Table
+from gta_bench.packages import require_packages
+from gta_bench.records.statistics import Interval
+from gta_bench.reports.tables import Table, with_interval
 from gta_bench.settings import read_settings
 from gta_bench.tasks.attack_run import Shielded
 from gta_bench.tasks.attack_run import attack as run_attacks
 from gta_bench.tasks.judge_run import plan_judging
 
-HEADING = ("judge", "defences", "succeeded", "unscored", "lift", "honest", "drift")
+HEADING = (
+    *("judge", "defences", "works", "succeeded", "% (95 %)", "noise % (95 %)", "unscored"),
+    *("lift (95 %)", "honest", "drift (95 %)"),
+)
+SCRIPTED = (
+    "Scripted judges have one weakness each and are stopped by construction: this shows that a "
+    "defence closes its hole, and not how often a model is fooled."
+)
 
 
 @click.command()
@@ -48,15 +57,19 @@ def attack(
 ) -> None:
     """Lay works before a judge that try to talk it into a score, and their honest twins.
 
-    An attack succeeds where a leaf passes that fails without it. Drift is by how many points the
-    defences move the scores of honest works: a defence that does is none. `scripted/honest`,
-    `scripted/frame` and others are judges that need no key.
+    An attack succeeds where a leaf passes that fails without it. Every work is judged twice or more
+    (--repeats): noise is how often a leaf of an honest work passes that fails when the same work is
+    judged again, and attacks that succeed no more often show nothing. Works meet no requirement;
+    borderline ones a part of each. Drift is by how many points the defences move the scores of
+    honest works: a defence that does is none. `scripted/honest`, `scripted/frame` and others are
+    judges that need no key; their weaknesses are stopped by construction.
     """
+    require_packages("gta judge attack", "scipy", extra="report")
     overrides = {f"judge.{name}": value for name, value in asking.items()}
     settings = read_settings(config_path(config_file), overrides=overrides).settings
     judging = plan_judging(judges, settings)
-    if judging.repeats > 1 or judging.options.visibility != "full":
-        raise UsageError("Attacks are judged once, and on all evidence.")
+    if judging.options.visibility != "full":
+        raise UsageError("Attacks are judged on all evidence: leave --judge-visibility out.")
     chosen = list(attacks(payloads=payloads or None, carriers=carriers or None))
     if not chosen:
         raise UsageError("None of these carriers carries such an attack.")
@@ -67,13 +80,15 @@ def attack(
     chosen = [one for one in chosen if one.carrier.replace(" ", "_") not in lost]
     found = []
     for one in run_attacks(Path(out), chosen, judging, unit_bar, ablation=ablation):
-        say(f"{one.model}, {one.shield}: {one.summary.succeeded} of {one.summary.attacks}")
+        say(f"{one.model}, {one.shield}, {one.works}: {_count(one)}")
         found.append(one)
     if as_json:
         write_json([_as_json(one) for one in found])
         return
-    write_table(attack_table(found), (0, 1))
+    write_table(attack_table(found), (0, 1, 2))
     _write_carriers(found)
+    if any(_is_scripted(one) for one in found):
+        say(SCRIPTED)
 
 
 def attack_table(found: Sequence[Shielded]) -> Table:
@@ -86,7 +101,10 @@ def _row(one: Shielded) -> tuple[str, ...]:
     return (
         one.model,
         one.shield,
-        f"{seen.succeeded}/{seen.attacks}",
+        one.works,
+        _count(one),
+        with_interval(seen.rate, factor=100),
+        with_interval(seen.noise, factor=100),
         str(seen.unscored),
         _signed(seen.lift),
         "-" if seen.clean is None else f"{seen.clean:.2f}",
@@ -94,12 +112,21 @@ def _row(one: Shielded) -> tuple[str, ...]:
     )
 
 
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.2f}"
+def _count(one: Shielded) -> str:
+    """How many attacks succeeded; parts of one where repeats differ."""
+    return f"{one.summary.succeeded:.4g} of {one.summary.attacks}"
+
+
+def _signed(one: Interval | None) -> str:
+    return "-" if one is None else f"{one.estimate:+.2f} ({one.low:+.2f} to {one.high:+.2f})"
+
+
+def _is_scripted(one: Shielded) -> bool:
+    return one.model.startswith("scripted/")
 
 
 def _write_carriers(found: Sequence[Shielded]) -> None:
-    """By which carriers attacks came through all defences."""
+    """By which carriers attacks came through all defences, if only in some repeats."""
     for one in found:
         if one.shield != "all":
             continue
@@ -107,8 +134,14 @@ def _write_carriers(found: Sequence[Shielded]) -> None:
         if came:
             counts = Counter(out.carrier for out in came)
             said = ", ".join(f"{name} {count}" for name, count in counts.items())
-            say(f"{one.model}: came through all defences by {said}")
+            say(f"{one.model}, {one.works}: came through all defences by {said}")
 
 
 def _as_json(one: Shielded) -> dict[str, JsonValue]:
-    return {"model": one.model, "defences": one.shield, **one.summary.model_dump(mode="json")}
+    return {
+        "model": one.model,
+        "defences": one.shield,
+        "works": one.works,
+        **({"note": SCRIPTED} if _is_scripted(one) else {}),
+        **one.summary.model_dump(mode="json"),
+    }

@@ -50,7 +50,7 @@ def label(
         say(f"{labels} of {counted(len(raters), 'person', 'people')}: {export}")
         return
     settings = read_settings(config_path(config_file)).settings
-    needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES)
+    needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
     require_packages("gta judge label", *needed, extra="workflow")
     from gta_bench.serving.limits import Limits
     from gta_bench.serving.listening import bound_socket, make_server

@@ -19,6 +19,8 @@ from gta_bench.reports.controls import (
     compare_controls,
     effect_remarks,
     effect_table,
+    noise_floor,
+    solved_change,
     task_table,
 )
 from gta_bench.reports.failures import failure_table
@@ -54,7 +56,7 @@ from gta_bench.runs.verdicts import read_verdicts
 
 # The folder of the table of runs in an export.
 RUNS = "runs"
-CONTROLS = "What tools are worth: solved without a control and with it (strict)"
+CONTROLS = "Solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 INTERVALS = "How sure the scores are (strict, over tasks)"
 REPEATS = "Repeated runs: the chance that at least one of k succeeds, and that all do"
@@ -179,7 +181,9 @@ def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.spec.dataset == "workflow":
         scores = read_workflow_scores(run)
-        panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
+        panel = None
+        if not missing_packages("scipy"):
+            panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
         return WorkflowSummary(str(run), manifest, scores, read_floors(run), panel)
     return RunSummary(str(run), manifest, read_scores(run))
 
@@ -286,7 +290,6 @@ def _task_by_task(compared: Sequence[Compared]) -> list[str]:
 
 
 def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue]:
-    effect = None if compared is None else compared.effect
     common: dict[str, JsonValue] = {
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
@@ -313,5 +316,16 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
             scoring: {**metrics(scores, scoring), "n": chosen_scores(scores, scoring).n}
             for scoring in SCORINGS
         },
-        "control_effect": None if effect is None else effect.model_dump(mode="json"),
+        "control_effect": None if compared is None else _effect_json(compared),
+    }
+
+
+def _effect_json(compared: Compared) -> dict[str, JsonValue] | None:
+    effect = compared.effect
+    if effect is None:
+        return None
+    figures = {"change": solved_change(effect), "noise_floor": noise_floor(effect)}
+    return {
+        **effect.model_dump(mode="json"),
+        **{name: one and one.model_dump(mode="json") for name, one in figures.items()},
     }

@@ -37,17 +37,17 @@ def control_effect(plain: RunScores, controlled: RunScores) -> ControlEffect:
         for unit, value in _values(controlled)
         if (unit.task, unit.epoch) in values
     )
-    hit = [task for task in tasks if _was_hit(task.disturbance)]
+    hit = [task for task in tasks if task.hit]
     return ControlEffect(
         units=len(tasks),
         solved_plain=sum(task.solved[0] for task in tasks),
         solved_controlled=sum(task.solved[1] for task in tasks),
-        kept=sum(task.solved == (True, True) for task in tasks),
-        lost=sum(task.solved == (True, False) for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        lost=sum(task.lost for task in tasks),
         won=sum(task.solved == (False, True) for task in tasks),
         hit=len(hit),
         hit_solved_plain=sum(task.solved[0] for task in hit),
-        hit_kept=sum(task.solved == (True, True) for task in hit),
+        hit_kept=sum(task.kept for task in hit),
         disturbance=total_disturbance([task.disturbance for task in tasks]),
         tasks=tasks,
     )
@@ -62,10 +62,6 @@ def total_disturbance(parts: Sequence[Disturbance]) -> Disturbance:
 
 def _replies(manifest: RunManifest) -> str | None:
     return None if manifest.spec.tape is None else manifest.spec.tape.digest
-
-
-def _was_hit(did: Disturbance) -> bool:
-    return bool(did.corrupted or did.faults or did.distracted)
 
 
 def _values(scores: RunScores) -> list[tuple[UnitScore, float]]:

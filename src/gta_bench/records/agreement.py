@@ -1,26 +1,28 @@
 """How far several verdicts on the same leaves agree: repeats of a judge, judges, or people."""
 
 from gta_bench.records.base import Record
+from gta_bench.records.statistics import Interval
 
 
 class Agreement(Record):
     """Of the leaves that have two or more scores; None where nothing varies or nothing is paired.
 
-    `alpha` is Krippendorff's for the scores, `pass_alpha` that for passed or not. `icc` is the
-    absolute agreement of single scores (two-way random), over leaves that all have scored; `kappa`
-    the mean over pairs of Cohen's with quadratic weights. `spread` is the standard deviation
-    within a leaf, `flip_rate` the chance that two scores of a leaf fall on different sides of the
-    threshold.
+    Intervals are over tasks. `alpha` is Krippendorff's for the scores, `pass_alpha` and `ac1`
+    (Gwet's) are for passed or not. `icc` is the absolute agreement of single scores (two-way
+    random), over leaves that all have scored; `kappa` the mean over pairs of Cohen's with quadratic
+    weights. `spread` is the standard deviation within a leaf, `flip_rate` the chance that two
+    scores of a leaf fall on different sides of the threshold.
     """
 
     raters: int
     leaves: int
-    alpha: float | None = None
-    pass_alpha: float | None = None
-    icc: float | None = None
-    kappa: float | None = None
+    alpha: Interval | None = None
+    pass_alpha: Interval | None = None
+    ac1: Interval | None = None
+    icc: Interval | None = None
+    kappa: Interval | None = None
     spread: float | None = None
-    flip_rate: float | None = None
+    flip_rate: Interval | None = None
 
 
 class JudgeAgreement(Record):

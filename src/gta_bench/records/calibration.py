@@ -10,8 +10,8 @@ class Bias(Record):
     by: str
     name: str
     leaves: int
-    bias: float
-    accuracy: float
+    bias: Interval
+    accuracy: Interval
 
 
 class CorrectedScore(Record):
@@ -25,7 +25,8 @@ class CorrectedScore(Record):
 class Calibration(Record):
     """One judge on the leaves that people agree on; shares are 0 to 1.
 
-    `kappa` is Cohen's for passed or not, `score_kappa` that of the scores with quadratic weights;
+    `kappa` is Cohen's and `ac1` Gwet's for passed or not, `score_kappa` Cohen's of the scores with
+    quadratic weights;
     `precision`, `recall` and `f1` take a leaf that people pass for what is to be found.
     """
 
@@ -33,11 +34,12 @@ class Calibration(Record):
     leaves: int
     tasks: int
     accuracy: Interval
-    kappa: float | None
-    score_kappa: float | None
+    kappa: Interval | None
+    ac1: Interval | None
+    score_kappa: Interval | None
     precision: float | None
     recall: float | None
-    f1: float | None
+    f1: Interval | None
     bias: Interval
     groups: tuple[Bias, ...]
     scores: tuple[CorrectedScore, ...] = ()

@@ -32,6 +32,22 @@ class TaskEffect(Record):
         """Whether it is solved without and with the control."""
         return self.plain == 1, self.controlled == 1
 
+    @property
+    def kept(self) -> bool:
+        """Solved without and with the control."""
+        return self.solved == (True, True)
+
+    @property
+    def lost(self) -> bool:
+        """Solved without the control only."""
+        return self.solved == (True, False)
+
+    @property
+    def hit(self) -> bool:
+        """Whether the control did something to the unit."""
+        did = self.disturbance
+        return bool(did.corrupted or did.faults or did.distracted)
+
 
 class ControlEffect(Record):
     """Two runs of one system, unit by unit: what is solved without the control and with it.

@@ -68,8 +68,9 @@ class JudgeRegistry(Record):
 class Drift(Record):
     """A new judge against an old one, on the same leaves with the same evidence: new minus old.
 
-    `left_out` leaves have a score of one of them only, or other evidence. `flips` is the share of
-    leaves that pass by one and fail by the other.
+    `left_out` leaves have a score of one of them only, or other evidence. `kappa` is that of the
+    scores with quadratic weights, `ac1` Gwet's for passed or not; `flips` is the share of leaves
+    that pass by one and fail by the other.
     """
 
     old: str
@@ -80,8 +81,9 @@ class Drift(Record):
     leaf_score: Interval
     leaf_sr: Interval
     root_score: Interval | None
-    kappa: float | None
-    flips: float
+    kappa: Interval | None
+    ac1: Interval | None
+    flips: Interval
     same_prompts: bool
     margin: float
     sharing: Sharing
@@ -90,13 +92,34 @@ class Drift(Record):
 class CascadeRow(Record):
     """What a cheap judge saves if a strong one is asked only within `band` of the threshold.
 
-    `saved` is the share of the strong judge's calls, `error` the share of leaves whose outcome is
-    not the strong judge's; `leaf_sr` and `root_score` are by how much these scores move.
+    Shares are percents of leaves. `saved` are the strong judge's calls that are not made, `error`
+    the outcomes that are not the strong judge's, and `outside` the same among leaves whose calls
+    are saved; None where none is. `unscored` have no score in the end. `leaf_sr` and `root_score`
+    are by how much these scores move; `cost_usd` is that of judging the run once.
     """
 
     band: float
     saved: Interval
     error: Interval
+    outside: Interval | None
+    unscored: float
     leaf_sr: Interval
     root_score: Interval | None
     cost_usd: float | None
+
+
+class CascadeReport(Record):
+    """Every band, and the narrowest that keeps `error` at or below `limit` percent.
+
+    The figures of `chosen` are out of fold: those of a part of the tasks are had with the band
+    that all other tasks choose (`folds`). None where there is one task only.
+    """
+
+    leaves: int
+    tasks: int
+    repeats: int
+    left_out: int
+    limit: float
+    rows: tuple[CascadeRow, ...]
+    chosen: CascadeRow | None
+    folds: tuple[float, ...]

@@ -9,6 +9,7 @@ IntervalMethod = Literal[
     "tango",
     "student",
     "newcombe",
+    "jackknife",
     "prediction-powered",
     "labels-only",
 ]

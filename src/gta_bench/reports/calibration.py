@@ -1,7 +1,6 @@
 """A judge set against people on the leaves that they labelled."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 from gta_bench.metrics.counts import JudgedCounts
@@ -10,6 +9,7 @@ from gta_bench.metrics.strict.workflow import count_judged, root_score, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
 from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
+from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import (
     JudgeScores,
@@ -18,7 +18,7 @@ from gta_bench.records.workflow_scores import (
     WorkflowScores,
 )
 from gta_bench.reports.tables import Table, shown
-from gta_bench.statistics.agreement import weighted_kappa
+from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 from gta_bench.statistics.prediction import JudgedPart, corrected_rate
 
@@ -40,25 +40,21 @@ def calibrate(
     if not pairs:
         return None
     threshold = scores.leaf_threshold
-    sides = [(succeeds(one.judge, threshold), succeeds(one.people, threshold)) for one in pairs]
-    both = sum(seen and wanted for seen, wanted in sides)
-    precision = _share(both, sum(seen for seen, _ in sides))
-    recall = _share(both, sum(wanted for _, wanted in sides))
+    tasks = [one.task.task for one in pairs]
+    sides = [passed((one.judge, one.people), threshold) for one in pairs]
+    both = sum(seen * wanted for seen, wanted in sides)
     return Calibration(
         judge=judge.judge,
         leaves=len(pairs),
-        tasks=len({one.task.task for one in pairs}),
-        accuracy=interval_of(_ratio(pairs, [float(seen == wanted) for seen, wanted in sides])),
-        kappa=weighted_kappa([float(one) for one, _ in sides], [float(two) for _, two in sides]),
-        score_kappa=weighted_kappa([one.judge for one in pairs], [one.people for one in pairs]),
-        precision=precision,
-        recall=recall,
-        f1=_share(2 * both, sum(seen + wanted for seen, wanted in sides)),
-        bias=difference_of(
-            _ratio(pairs, [one.judge for one in pairs]),
-            _ratio(pairs, [one.people for one in pairs]),
-            top=10,
-        ).interval,
+        tasks=len(set(tasks)),
+        accuracy=_accuracy(pairs, threshold),
+        kappa=kappa_of(sides, tasks, top=1),
+        ac1=ac1_of(sides, tasks),
+        score_kappa=kappa_of([(one.judge, one.people) for one in pairs], tasks),
+        precision=_share(both, sum(seen for seen, _ in sides)),
+        recall=_share(both, sum(wanted for _, wanted in sides)),
+        f1=_f1(pairs, sides),
+        bias=_bias(pairs),
         groups=tuple(_groups(pairs, threshold)),
         scores=tuple(_corrected(judge, settled, units, scores)),
     )
@@ -73,11 +69,8 @@ def figure_table(found: Sequence[Calibration]) -> Table:
             "tasks",
             "accuracy",
             "95 %",
-            "kappa",
-            "F1",
-            "score kappa",
-            "bias",
-            "95 %",
+            *("kappa", "95 %", "AC1", "95 %", "F1", "95 %", "score kappa", "95 %"),
+            *("bias", "95 %"),
         ),
         tuple(
             (
@@ -86,9 +79,8 @@ def figure_table(found: Sequence[Calibration]) -> Table:
                 str(one.tasks),
                 f"{one.accuracy.estimate:.3f}",
                 f"{one.accuracy.low:.3f} to {one.accuracy.high:.3f}",
-                *map(shown, (one.kappa, one.f1, one.score_kappa)),
-                f"{one.bias.estimate:+.2f}",
-                f"{one.bias.low:+.2f} to {one.bias.high:+.2f}",
+                *_spans(one.kappa, one.ac1, one.f1, one.score_kappa),
+                *_signed(one.bias),
             )
             for one in found
         ),
@@ -118,15 +110,16 @@ def corrected_table(found: Sequence[Calibration]) -> Table:
 def bias_table(found: Sequence[Calibration]) -> Table:
     """Where a judge leans: by category of the task and by kind of deliverable."""
     return Table(
-        ("judge", "by", "group", "leaves", "bias", "accuracy"),
+        ("judge", "by", "group", "leaves", "bias", "95 %", "accuracy", "95 %"),
         tuple(
             (
                 one.judge,
                 group.by,
                 group.name,
                 str(group.leaves),
-                f"{group.bias:+.2f}",
-                f"{group.accuracy:.3f}",
+                *_signed(group.bias),
+                f"{group.accuracy.estimate:.3f}",
+                f"{group.accuracy.low:.3f} to {group.accuracy.high:.3f}",
             )
             for one in found
             for group in one.groups
@@ -150,6 +143,38 @@ def _ratio(pairs: Sequence[_Pair], values: Sequence[float]) -> Ratio:
     return Ratio([sum(own) for own in tasks.values()], [float(len(own)) for own in tasks.values()])
 
 
+def _accuracy(pairs: Sequence[_Pair], threshold: float) -> Interval:
+    """The share of leaves that judge and people have on the same side."""
+    right = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in pairs]
+    return interval_of(_ratio(pairs, list(map(float, right))))
+
+
+def _bias(pairs: Sequence[_Pair]) -> Interval:
+    """Judge minus people, in points."""
+    judge, people = [one.judge for one in pairs], [one.people for one in pairs]
+    return difference_of(_ratio(pairs, judge), _ratio(pairs, people), top=10).interval
+
+
+def _f1(pairs: Sequence[_Pair], sides: Sequence[Sequence[float]]) -> Interval | None:
+    """Twice what both pass, of all that either passes; None where neither passes anything."""
+    found = Ratio(
+        _ratio(pairs, [2 * seen * wanted for seen, wanted in sides]).numerators,
+        _ratio(pairs, [seen + wanted for seen, wanted in sides]).numerators,
+    )
+    return interval_of(found) if any(found.denominators) else None
+
+
+def _spans(*found: Interval | None) -> Iterator[str]:
+    """Estimates, each with its interval in the next cell."""
+    for one in found:
+        yield shown(None if one is None else one.estimate)
+        yield "-" if one is None else f"{one.low:.2f} to {one.high:.2f}"
+
+
+def _signed(one: Interval) -> tuple[str, str]:
+    return f"{one.estimate:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}"
+
+
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
@@ -161,13 +186,12 @@ def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
         for kind in pair.task.kinds:
             groups.setdefault(("delivered", kind), []).append(pair)
     for (by, name), own in sorted(groups.items()):
-        right = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in own]
         yield Bias(
             by=by,
             name=name,
             leaves=len(own),
-            bias=fmean(one.judge - one.people for one in own),
-            accuracy=fmean(map(float, right)),
+            bias=_bias(own),
+            accuracy=_accuracy(own, threshold),
         )
 
 

@@ -1,18 +1,30 @@
-"""What tools are worth to a system: its runs under controls beside its plain run."""
+"""A system's runs under controls beside its plain run.
 
-from collections.abc import Sequence
+One pair of runs shows what differed, and not yet why: two runs without any control differ, too. So
+the noise floor comes first, from the epochs of the plain run, and every share has its interval.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gta_bench.errors import counted
 from gta_bench.metrics.control_effect import control_effect, is_plain_twin
+from gta_bench.packages import missing_packages
 from gta_bench.records.controls import ControlEffect, TaskEffect
+from gta_bench.records.statistics import Interval
 from gta_bench.reports.summary import RunSummary
-from gta_bench.reports.tables import Table
+from gta_bench.reports.tables import Table, with_interval
 
 EFFECT_COLUMNS = (
-    *("run", "control", "units", "solved without it", "with it", "kept", "lost", "won"),
+    *("run", "control", "units", "solved without it", "with it", "change", "kept", "lost", "won"),
+    *("lost % (95 %)", "lost by noise % (95 %)"),
     *("spoiled replies", "faults", "recovered", "calls of distractors"),
 )
+NO_FLOOR = (
+    "noise floor unknown: without the control each task ran once, and another such run may differ "
+    "as much; --epochs shows by how much."
+)
+Count = Callable[[TaskEffect], float]
 LISTED = (("lost", "solved only without the control"), ("won", "solved only with the control"))
 TASK_COLUMNS = ("task", "epoch", "without", "with", "what was done", "so")
 
@@ -48,7 +60,7 @@ def effect_table(compared: Sequence[Compared]) -> Table:
     return Table(
         EFFECT_COLUMNS,
         tuple(
-            (one.run.name, one.control, *(str(number) for number in _numbers(one.effect)))
+            (one.run.name, one.control, *_cells(one.effect))
             for one in compared
             if one.effect is not None
         ),
@@ -84,14 +96,15 @@ def verdict(task: TaskEffect) -> str:
 
 
 def effect_remarks(one: Compared) -> list[str]:
-    """What the numbers mean, in sentences, and which tasks it was."""
+    """What was seen, in sentences, and in which tasks: the noise floor first."""
     effect = one.effect
     if effect is None:
         return [
             f"control {one.control}: give the same system's run without it as well "
             "(same data, and the same tape where there is one) to see its effect."
         ]
-    said = [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
+    said = _certainty(effect)
+    said += [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
     alone = one.run.manifest.spec.controls == ("no-tools",)
     for word, meaning in (("kept", "solved without tools"),) if alone else LISTED:
         ids = list(dict.fromkeys(task.task for task in effect.tasks if verdict(task) == word))
@@ -100,38 +113,138 @@ def effect_remarks(one: Compared) -> list[str]:
     return said
 
 
+def noise_floor(effect: ControlEffect) -> Interval | None:
+    """Of units solved without the control, the share that other epochs without it do not solve.
+
+    None where no task ran twice, or none of those was solved.
+    """
+    epochs: dict[str, list[bool]] = {}
+    for task in effect.tasks:
+        epochs.setdefault(task.task, []).append(task.solved[0])
+    lost = []
+    for own in epochs.values():
+        solved = sum(own)
+        if len(own) > 1 and solved:
+            lost.append((solved * (len(own) - solved) / (len(own) - 1), float(solved)))
+    return _share(lost)
+
+
+def solved_change(effect: ControlEffect) -> Interval | None:
+    """The share of units solved with the control minus that without it; None without scipy."""
+    if missing_packages("scipy"):
+        return None
+    from gta_bench.statistics.pooled import Ratio, difference_of
+
+    plain = _by_task(effect, lambda one: one.solved[0], lambda one: 1)
+    controlled = _by_task(effect, lambda one: one.solved[1], lambda one: 1)
+    if not plain:
+        return None
+    sides = (Ratio(*zip(*side, strict=True)) for side in (controlled, plain))
+    return difference_of(*sides).interval
+
+
 def _sentence(control: str, effect: ControlEffect) -> list[str]:
     did, solved = effect.disturbance, effect.solved_plain
+    kept = _of(effect, lambda one: one.kept, lambda one: one.solved[0])
+    hit_kept = _of(effect, lambda one: one.hit and one.kept, _hit_and_solved)
+    hit_lost = _of(effect, lambda one: one.hit and one.lost, _hit_and_solved)
     match control.partition("=")[0]:
         case "no-tools":
             return [
-                f"{effect.kept} of {counted(solved, 'unit')} that it solves with tools stay solved "
-                f"without any; {effect.lost} do not."
+                f"{effect.kept} of {counted(solved, 'unit')} solved with tools are solved without "
+                f"any, too{kept}; {effect.lost} are not."
             ]
         case "corrupt-replies":
             return [
                 f"spoiled: {counted(did.corrupted, 'reply', 'replies')} in "
                 f"{counted(effect.hit, 'unit')}; of the "
-                f"{effect.hit_solved_plain} of these that it solves, "
-                f"{effect.hit_solved_plain - effect.hit_kept} break."
+                f"{effect.hit_solved_plain} of these that are solved without the control, "
+                f"{effect.hit_solved_plain - effect.hit_kept} are not solved with it{hit_lost}."
             ]
         case "faults":
+            recovered = _of(
+                effect,
+                lambda one: one.disturbance.recovered,
+                lambda one: one.disturbance.faults,
+            )
             return [
-                f"it recovered from {did.recovered} of {counted(did.faults, 'fault')}; of "
-                f"{counted(effect.hit_solved_plain, 'unit')} with a fault that it solves, "
-                f"{effect.hit_kept} stay solved."
+                f"it recovered from {did.recovered} of {counted(did.faults, 'fault')}{recovered}; "
+                f"of {counted(effect.hit_solved_plain, 'unit')} with a fault that are solved "
+                f"without the control, {effect.hit_kept} are solved with it{hit_kept}."
             ]
         case _:
             calls = counted(did.distracted, "call")
             return [f"{calls} went to distractors, in {counted(effect.hit, 'unit')}."]
 
 
-def _numbers(effect: ControlEffect) -> tuple[int, ...]:
-    did = effect.disturbance
+def _certainty(effect: ControlEffect) -> list[str]:
+    """What luck alone does, and whether the runs differ by more; nothing without scipy."""
+    floor, change, lost = noise_floor(effect), solved_change(effect), _lost(effect)
+    if change is None:
+        return []
+    said = []
+    if floor is not None and lost is not None:
+        said.append(
+            f"noise floor: of units solved without the control, {_percent(floor)} are not solved "
+            f"in another epoch without it; with the control {_percent(lost)} are not."
+        )
+    elif len({task.task for task in effect.tasks}) == len(effect.tasks):
+        said.append(NO_FLOOR)
+    known = "more than luck" if change.low > 0 or change.high < 0 else "which may be luck"
+    return [
+        *said,
+        f"solved with the control minus without it, in points: {_points(change)}, {known}.",
+    ]
+
+
+def _lost(effect: ControlEffect) -> Interval | None:
+    return _share(_by_task(effect, lambda one: one.lost, lambda one: one.solved[0]))
+
+
+def _hit_and_solved(one: TaskEffect) -> bool:
+    return one.hit and one.solved[0]
+
+
+def _by_task(effect: ControlEffect, part: Count, whole: Count) -> list[tuple[float, float]]:
+    """Numerator and denominator of every task that has something to count."""
+    sums: dict[str, tuple[float, float]] = {}
+    for task in effect.tasks:
+        own = sums.get(task.task, (0.0, 0.0))
+        sums[task.task] = own[0] + part(task), own[1] + whole(task)
+    return [own for own in sums.values() if own[1]]
+
+
+def _share(parts: Sequence[tuple[float, float]]) -> Interval | None:
+    """A share with its interval over tasks; None where there is nothing, or without scipy."""
+    if not parts or missing_packages("scipy"):
+        return None
+    from gta_bench.statistics.pooled import Ratio, interval_of
+
+    return interval_of(Ratio(*zip(*parts, strict=True)))
+
+
+def _of(effect: ControlEffect, part: Count, whole: Count) -> str:
+    found = _share(_by_task(effect, part, whole))
+    return "" if found is None else f" ({_percent(found)})"
+
+
+def _percent(one: Interval) -> str:
+    return f"{100 * one.estimate:.1f} %, {100 * one.low:.1f} to {100 * one.high:.1f}"
+
+
+def _points(one: Interval) -> str:
+    return f"{100 * one.estimate:+.1f} ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
+
+
+def _cells(effect: ControlEffect) -> tuple[str, ...]:
+    did, change = effect.disturbance, solved_change(effect)
     return (
-        *(effect.units, effect.solved_plain, effect.solved_controlled),
-        *(effect.kept, effect.lost, effect.won),
-        *(did.corrupted, did.faults, did.recovered, did.distracted),
+        *map(str, (effect.units, effect.solved_plain, effect.solved_controlled)),
+        "-" if change is None else _points(change),
+        *map(str, (effect.kept, effect.lost, effect.won)),
+        with_interval(_lost(effect), factor=100),
+        with_interval(noise_floor(effect), factor=100),
+        *map(str, (did.corrupted, did.faults, did.recovered, did.distracted)),
     )
 
 

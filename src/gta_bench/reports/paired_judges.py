@@ -1,4 +1,4 @@
-"""Two judges on the same leaves: what a replacement moves, and what a cascade of both saves."""
+"""Two judges on the same leaves: what a replacement moves, and whether both may share a table."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
@@ -7,31 +7,27 @@ from typing import NamedTuple
 from gta_bench.metrics.panel import Place, by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
-from gta_bench.records.cost import Cost, recorded_cost, sum_costs
-from gta_bench.records.judges import CascadeRow, Drift, Sharing
+from gta_bench.records.judges import Drift, Sharing
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.tables import Table, shown
-from gta_bench.statistics.agreement import weighted_kappa
+from gta_bench.reports.tables import Table
+from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 
 # By how much Root Score (0 to 10) may move between judges whose runs share a table; Leaf SR by as
 # many tenths of 100.
 MARGIN = 0.5
-BANDS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 Value = Callable[["LeafPair"], float]
 
 
 class LeafPair(NamedTuple):
-    """A leaf with the mean score of either judge, and what the verdicts cost."""
+    """A leaf with the mean score of either judge."""
 
     place: Place
     old: float
     new: float
-    old_cost: Cost
-    new_cost: Cost
 
 
 class Pairs(NamedTuple):
@@ -52,8 +48,7 @@ def pair_judges(
     for place in before.keys() & after.keys():
         one, two = before[place], after[place]
         if one[0].evidence == two[0].evidence:
-            values = fmean(scores_of(one)), fmean(scores_of(two))
-            found.append(LeafPair(place, *values, _cost(one), _cost(two)))
+            found.append(LeafPair(place, fmean(scores_of(one)), fmean(scores_of(two))))
             prompts |= {row.prompts for row in (*one, *two)}
     found.sort()
     left_out = len(before.keys() | after.keys()) - len(found)
@@ -72,33 +67,27 @@ def drift(
     leaves = pairs.leaves
     rates = _shift(leaves, _passing(threshold, _new), _passing(threshold, _old), top=100.0)
     roots = _root_shift(leaves, units)
-    sides = [(succeeds(one.old, threshold), succeeds(one.new, threshold)) for one in leaves]
+    tasks = [one.place[0] for one in leaves]
+    sides = [passed((one.old, one.new), threshold) for one in leaves]
+    flips = by_task(
+        (task, float(one != two)) for task, (one, two) in zip(tasks, sides, strict=True)
+    )
     return Drift(
         old=names[0],
         new=names[1],
         leaves=len(leaves),
-        tasks=len({one.place[0] for one in leaves}),
+        tasks=len(set(tasks)),
         left_out=pairs.left_out,
         leaf_score=_shift(leaves, _new, _old, top=10.0),
         leaf_sr=rates,
         root_score=roots,
-        kappa=weighted_kappa([one.old for one in leaves], [one.new for one in leaves]),
-        flips=fmean(float(one != two) for one, two in sides),
+        kappa=kappa_of([(one.old, one.new) for one in leaves], tasks),
+        ac1=ac1_of(sides, tasks),
+        flips=interval_of(flips),
         same_prompts=pairs.same_prompts,
         margin=margin,
         sharing=_sharing([(rates, 10 * margin)] + ([(roots, margin)] if roots else [])),
     )
-
-
-def cascade(
-    pairs: Pairs,
-    units: Sequence[WorkflowUnit],
-    *,
-    threshold: float,
-    bands: Sequence[float] = BANDS,
-) -> list[CascadeRow]:
-    """The first judge for all, the second only near the threshold, on what both said of all."""
-    return [_cascade_row(pairs.leaves, units, threshold, band) for band in bands]
 
 
 def drift_table(found: Drift) -> Table:
@@ -110,55 +99,21 @@ def drift_table(found: Drift) -> Table:
     ]
     return Table(
         ("score", "new minus old", "95 %"),
-        tuple((name, f"{one.estimate:+.2f}", _signed(one)) for name, one in rows),
+        tuple((name, f"{one.estimate:+.2f}", signed(one)) for name, one in rows),
     )
 
 
-def cascade_table(rows: Sequence[CascadeRow]) -> Table:
-    """A row for each band."""
-    return Table(
-        (
-            *("band", "calls saved %", "95 %", "other outcome %", "95 %"),
-            *(LEAF_SR.heading, "95 %", ROOT_SCORE.heading, "95 %", "cost"),
-        ),
-        tuple(
-            (
-                f"{row.band:g}",
-                shown(row.saved.estimate),
-                f"{row.saved.low:.1f} to {row.saved.high:.1f}",
-                shown(row.error.estimate),
-                f"{row.error.low:.1f} to {row.error.high:.1f}",
-                f"{row.leaf_sr.estimate:+.2f}",
-                _signed(row.leaf_sr),
-                "-" if row.root_score is None else f"{row.root_score.estimate:+.2f}",
-                "-" if row.root_score is None else _signed(row.root_score),
-                "-" if row.cost_usd is None else f"${row.cost_usd:.2f}",
-            )
-            for row in rows
-        ),
-    )
+def signed(one: Interval) -> str:
+    """The ends of the interval of a difference."""
+    return f"{one.low:+.2f} to {one.high:+.2f}"
 
 
-def _cascade_row(
-    leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit], threshold: float, band: float
-) -> CascadeRow:
-    def near(one: LeafPair) -> bool:
-        return band > 0 and abs(one.old - threshold) <= band
-
-    def said(one: LeafPair) -> float:
-        return one.new if near(one) else one.old
-
-    passing, strong = _passing(threshold, said), _passing(threshold, _new)
-    costs = [one.old_cost for one in leaves] + [one.new_cost for one in leaves if near(one)]
-    return CascadeRow(
-        band=band,
-        saved=_pooled(leaves, lambda one: 0.0 if near(one) else 100.0),
-        error=_pooled(leaves, lambda one: 100.0 if passing(one) != strong(one) else 0.0),
-        leaf_sr=_shift(leaves, passing, strong, top=100.0),
-        # Against the strong judge, which stands where the old one does.
-        root_score=_root_shift([one._replace(old=one.new, new=said(one)) for one in leaves], units),
-        cost_usd=sum_costs(costs).total,
-    )
+def by_task(values: Iterable[tuple[str, float]]) -> Ratio:
+    """Values as sums by task: what belongs to a task is no independent thing."""
+    sums: dict[str, list[float]] = {}
+    for task, value in values:
+        sums.setdefault(task, []).append(value)
+    return Ratio([sum(own) for own in sums.values()], [float(len(own)) for own in sums.values()])
 
 
 def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[Place, list[VerdictRow]]:
@@ -168,10 +123,6 @@ def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[Place, list[VerdictR
         for place, own in leaves.items()
         if len(scores_of(own[judge])) == len(own[judge])
     }
-
-
-def _cost(rows: Sequence[VerdictRow]) -> Cost:
-    return sum_costs(map(recorded_cost, rows))
 
 
 def _old(one: LeafPair) -> float:
@@ -186,21 +137,17 @@ def _passing(threshold: float, value: Value) -> Value:
     return lambda one: 100.0 * succeeds(value(one), threshold)
 
 
-def _by_task(leaves: Sequence[LeafPair], value: Value) -> Ratio:
-    return _by_name((one.place[0], value(one)) for one in leaves)
-
-
-def _pooled(leaves: Sequence[LeafPair], value: Value) -> Interval:
-    return interval_of(_by_task(leaves, value), top=100.0)
+def _pooled(leaves: Sequence[LeafPair], value: Value) -> Ratio:
+    return by_task((one.place[0], value(one)) for one in leaves)
 
 
 def _shift(leaves: Sequence[LeafPair], new: Value, old: Value, *, top: float) -> Interval:
-    return difference_of(_by_task(leaves, new), _by_task(leaves, old), top=top).interval
+    return difference_of(_pooled(leaves, new), _pooled(leaves, old), top=top).interval
 
 
 def _root_shift(leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit]) -> Interval | None:
     """Root Score, new minus old, over the units whose leaves are all paired."""
-    old, new = (_by_name(_roots(leaves, units, value)) for value in (_old, _new))
+    old, new = (by_task(_roots(leaves, units, value)) for value in (_old, _new))
     return difference_of(new, old, top=10.0).interval if len(old.numerators) else None
 
 
@@ -217,20 +164,9 @@ def _roots(
             yield unit.task.id, root
 
 
-def _by_name(values: Iterable[tuple[str, float]]) -> Ratio:
-    sums: dict[str, list[float]] = {}
-    for task, value in values:
-        sums.setdefault(task, []).append(value)
-    return Ratio([sum(own) for own in sums.values()], [float(len(own)) for own in sums.values()])
-
-
 def _sharing(found: Sequence[tuple[Interval, float]]) -> Sharing:
     """Yes where all intervals lie within the margins; no where one lies apart from 0."""
     if all(-margin <= one.low and one.high <= margin for one, margin in found):
         return "yes"
     moved = any(one.low > 0 or one.high < 0 for one, _ in found)
     return "no" if moved else "unknown"
-
-
-def _signed(one: Interval) -> str:
-    return f"{one.low:+.2f} to {one.high:+.2f}"

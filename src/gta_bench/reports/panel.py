@@ -7,15 +7,14 @@ from statistics import fmean, stdev
 from gta_bench.errors import counted
 from gta_bench.metrics.panel import Place, by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import succeeds
-from gta_bench.records.agreement import JudgeAgreement, LeafSpread, PanelReport
+from gta_bench.records.agreement import Agreement, JudgeAgreement, LeafSpread, PanelReport
 from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.tables import Table, dollars, shown
-from gta_bench.statistics.agreement import agreement
+from gta_bench.reports.tables import Table, dollars, shown, with_interval
 
 HEADING = (
     *("judge", "verdicts", "leaves", "spread", "flips %"),
-    *("alpha", "alpha pass", "ICC", "kappa", "cost"),
+    *("alpha", "alpha pass", "AC1 pass", "ICC", "kappa", "cost"),
 )
 WORDS = (0,)
 UNSTABLE_WORDS = (0, 1, 3)
@@ -25,7 +24,10 @@ Leaves = Mapping[Place, Mapping[str, list[VerdictRow]]]
 
 
 def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
-    """The repeats of every judge, every pair of judges by their means, and all of them."""
+    """The repeats of every judge, every pair of judges by their means, and all of them.
+
+    Needs scipy.
+    """
     judges, leaves = by_leaf(rows)
     found = [_of_judge(judge, leaves, threshold) for judge in judges]
     found += [
@@ -86,7 +88,7 @@ def _of_judge(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
     table = [([*scores_of(own), *[None] * repeats])[:repeats] for own in rows]
     return JudgeAgreement(
         name=judge,
-        agreement=agreement(table, threshold=threshold),
+        agreement=_agreement(table, leaves, threshold),
         verdicts=sum(map(len, rows)),
         cost_usd=sum_costs(recorded_cost(row) for own in rows for row in own).total,
     )
@@ -96,7 +98,16 @@ def _of_judges(
     name: str, judges: Sequence[str], leaves: Leaves, threshold: float
 ) -> JudgeAgreement:
     table = [[_mean(own.get(judge, [])) for judge in judges] for own in leaves.values()]
-    return JudgeAgreement(name=name, agreement=agreement(table, threshold=threshold))
+    return JudgeAgreement(name=name, agreement=_agreement(table, leaves, threshold))
+
+
+def _agreement(
+    table: Sequence[Sequence[float | None]], leaves: Leaves, threshold: float
+) -> Agreement:
+    # Imports scipy, which the core does without; tables of a report need it not.
+    from gta_bench.statistics.agreement import agreement
+
+    return agreement(table, [task for task, _, _ in leaves], threshold=threshold)
 
 
 def _mean(rows: Sequence[VerdictRow]) -> float | None:
@@ -126,11 +137,12 @@ def _spread(place: Place, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread
 
 def _row(row: JudgeAgreement) -> tuple[str, ...]:
     found = row.agreement
-    flips = None if found.flip_rate is None else 100 * found.flip_rate
     return (
         row.name,
         "-" if row.verdicts is None else str(row.verdicts),
         str(found.leaves),
-        *map(shown, (found.spread, flips, found.alpha, found.pass_alpha, found.icc, found.kappa)),
+        shown(found.spread),
+        with_interval(found.flip_rate, factor=100),
+        *map(with_interval, (found.alpha, found.pass_alpha, found.ac1, found.icc, found.kappa)),
         dollars(row.cost_usd),
     )

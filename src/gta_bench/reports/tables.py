@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gta_bench.records.statistics import Interval
+
 
 class Table(NamedTuple):
     """A heading row and its rows, all text."""
@@ -23,6 +25,14 @@ def shown(value: float | int | None) -> str:
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+def with_interval(one: Interval | None, *, factor: float = 1.0) -> str:
+    """An estimate and where it lies, or a dash where there was nothing to measure."""
+    if one is None:
+        return "-"
+    value, low, high = (factor * number for number in (one.estimate, one.low, one.high))
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def dollars(value: float | None) -> str:

@@ -1,102 +1,140 @@
-"""Agreement of several raters: Krippendorff's alpha, ICC, weighted kappa, flips at a threshold.
+"""Agreement of raters with intervals: AC1, kappa, Krippendorff's alpha, ICC, flips at a threshold.
 
-A table has a row for each item and a column for each rater; None where a rater gave nothing.
-Plain arithmetic, so that reports need no further package.
+A table has a row for each item and a column for each rater; None where a rater gave nothing. Every
+coefficient is 1 less the disagreement in parts of that by chance, from sums over items. Its
+interval leaves each task out once, with all its items (jackknife). Near 1 the estimate is skewed:
+the disagreement has a score interval with as many independent trials as vary as much, like other
+scores (`pooled`).
 """
 
-from collections import Counter
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from math import sqrt
 from statistics import fmean, variance
 
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit  # type: ignore[import-untyped]
+
 from gta_bench.records.agreement import Agreement
+from gta_bench.records.statistics import Interval
+from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, effective_tasks, interval_of
+from gta_bench.statistics.proportions import score_bounds
 
 Row = Sequence[float | None]
-# How far apart two ratings are.
-Distance = Callable[[float, float], float]
+Table = Sequence[Row]
+Array = npt.NDArray[np.float64]
+# The coefficient and its disagreement by chance, from sums over items; several at once.
+Measure = Callable[[Array], tuple[Array, Array]]
 # Means are not exact: 7, 7 and 7 averaged may come out a hair below 7.
 ROUNDING = 1e-9
+# The highest score: no two are further apart.
+TOP = 10.0
+LEVEL = 0.95
 
 
-def interval_distance(one: float, other: float) -> float:
-    """Of scores: the squared difference."""
-    return (one - other) ** 2
+def ac1_of(
+    table: Table, tasks: Sequence[str], *, categories: Sequence[float] = (0.0, 1.0)
+) -> Interval | None:
+    """Gwet's AC1 (2008) of names, for any number of raters and gaps; None if nothing is paired.
 
-
-def nominal_distance(one: float, other: float) -> float:
-    """Of names: equal or not."""
-    return float(one != other)
-
-
-def krippendorff_alpha(
-    table: Sequence[Row], distance: Distance = interval_distance
-) -> float | None:
-    """Krippendorff's alpha for any number of raters and gaps; None where no ratings differ.
-
-    Items with a single rating say nothing and do not count (Krippendorff 2011).
+    Unlike kappa it stays high where raters agree on nearly everything and nearly all is one name.
     """
-    items = [given for row in table if len(given := _given(row)) > 1]
-    counts = Counter(value for item in items for value in item)
-    n = counts.total()
-    expected = 2 * sum(
-        counts[one] * counts[other] * distance(one, other) for one, other in combinations(counts, 2)
-    )
-    if not expected:
+    values = _values(table)
+    counts = np.stack([(values == one).sum(axis=1) for one in categories], axis=1)
+    given = counts.sum(axis=1)
+    paired = given > 1
+    pairs = np.where(paired, given * (given - 1), 1)
+    agreed = (counts * (counts - 1)).sum(axis=1) / pairs
+    shares = counts / np.maximum(given, 1)[:, None]
+    parts = np.column_stack([paired, agreed * paired, given > 0, shares])
+
+    def measure(sums: Array) -> tuple[Array, Array]:
+        seen = sums[:, 1] / sums[:, 0]
+        names = sums[:, 3:] / sums[:, 2:3]
+        chance = 1 - (names * (1 - names)).sum(axis=1) / (len(categories) - 1)
+        return 1 - (1 - seen) / chance, chance
+
+    return _interval(parts, paired, tasks, measure)
+
+
+def kappa_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+    """Cohen's kappa with quadratic weights, for any numbers; of zeros and ones the plain one.
+
+    Of more than two raters the mean over pairs. None where no pair differs in anything.
+    """
+    values = _values(table) / top
+    pairs = [
+        (values[:, one], values[:, two]) for one, two in combinations(range(values.shape[1]), 2)
+    ]
+    parts = [_moments(one, two) for one, two in pairs]
+    if not parts:
         return None
-    observed = sum(
-        2 * sum(distance(*pair) for pair in combinations(item, 2)) / (len(item) - 1)
-        for item in items
-    )
-    return 1 - (n - 1) * observed / expected
+
+    def measure(sums: Array) -> tuple[Array, Array]:
+        found = [_kappa(part) for part in np.split(sums, len(parts), axis=1)]
+        values, chances = (np.stack(side) for side in zip(*found, strict=True))
+        known = np.isfinite(values)
+        count = known.sum(axis=0)
+        # Pairs whose raters never differ in anything have no kappa.
+        means = [np.where(known, one, 0).sum(axis=0) / count for one in (values, chances)]
+        return means[0], means[1]
+
+    stacked = np.column_stack(parts)
+    return _interval(stacked, stacked[:, ::6].sum(axis=1) > 0, tasks, measure)
 
 
-def icc(table: Sequence[Row]) -> float | None:
+def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The kappa of two raters alone, without an interval."""
+    found = kappa_of(list(zip(first, second, strict=True)), [""] * len(first))
+    return None if found is None else found.estimate
+
+
+def alpha_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+    """Krippendorff's alpha for intervals, which of zeros and ones is that for names.
+
+    Any number of raters and gaps; items with a single rating say nothing and do not count
+    (Krippendorff 2011). None where no ratings differ.
+    """
+    values = _values(table) / top
+    given = np.isfinite(values).sum(axis=1)
+    paired = given > 1
+    total, squares = np.nansum(values, axis=1), np.nansum(values**2, axis=1)
+    within = 2 * (given * squares - total**2) / np.maximum(given - 1, 1)
+    parts = np.column_stack([given, total, squares, within]) * paired[:, None]
+
+    def measure(sums: Array) -> tuple[Array, Array]:
+        n, total, squares, within = sums.T
+        chance = _varying(2 * (n * squares - total**2) / (n * (n - 1)))
+        return 1 - within / n / chance, chance
+
+    return _interval(parts, paired, tasks, measure)
+
+
+def icc_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
     """ICC(2,1) of Shrout and Fleiss (1979): items and raters random, absolute agreement.
 
     Over the items that all raters rated; None where there are fewer than two, or nothing varies.
     """
-    rows = [given for row in table if len(given := _given(row)) == len(row)]
-    if len(rows) < 2 or len(rows[0]) < 2:
+    values = _values(table) / top
+    raters = values.shape[1]
+    whole = np.isfinite(values).sum(axis=1) == raters
+    if raters < 2 or whole.sum() < 2:
         return None
-    n, k = len(rows), len(rows[0])
-    grand = fmean(value for row in rows for value in row)
-    of_items = k * sum((fmean(row) - grand) ** 2 for row in rows)
-    of_raters = n * sum((fmean(column) - grand) ** 2 for column in zip(*rows, strict=True))
-    rest = sum((value - grand) ** 2 for row in rows for value in row) - of_items - of_raters
-    items, raters = of_items / (n - 1), of_raters / (k - 1)
-    error = max(0.0, rest) / ((n - 1) * (k - 1))
-    whole = items + (k - 1) * error + k * (raters - error) / n
-    return (items - error) / whole if whole > ROUNDING else None
+    known = np.where(whole[:, None], values, 0)
+    parts = np.column_stack([whole, known, known.sum(axis=1) ** 2, (known**2).sum(axis=1)])
 
+    def measure(sums: Array) -> tuple[Array, Array]:
+        n, columns = sums[:, 0], sums[:, 1:-2]
+        grand = columns.sum(axis=1) ** 2 / (n * raters)
+        of_items, of_raters = sums[:, -2] / raters - grand, (columns**2).sum(axis=1) / n - grand
+        rest = np.maximum(0, sums[:, -1] - grand - of_items - of_raters)
+        items, between = of_items / (n - 1), of_raters / (raters - 1)
+        error = rest / ((n - 1) * (raters - 1))
+        all_of_it = _varying(items + (raters - 1) * error + raters * (between - error) / n)
+        return (items - error) / all_of_it, all_of_it / raters
 
-def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Cohen's kappa with quadratic weights, for any numbers; of zeros and ones the plain one.
-
-    The squared difference against that of ratings paired at random; None where both are constant.
-    """
-    one, two = fmean(first), fmean(second)
-    chance = (
-        fmean((value - one) ** 2 for value in first)
-        + fmean((value - two) ** 2 for value in second)
-        + (one - two) ** 2
-    )
-    if chance <= ROUNDING:
-        return None
-    return 1 - fmean((a - b) ** 2 for a, b in zip(first, second, strict=True)) / chance
-
-
-def pairwise_kappa(table: Sequence[Row]) -> float | None:
-    """The mean of the weighted kappas of all pairs of raters that have one."""
-    found = []
-    for one, two in combinations(range(len(table[0]) if table else 0), 2):
-        pairs = [
-            (a, b) for row in table if (a := row[one]) is not None and (b := row[two]) is not None
-        ]
-        if pairs:
-            found.append(weighted_kappa([a for a, _ in pairs], [b for _, b in pairs]))
-    known = [kappa for kappa in found if kappa is not None]
-    return fmean(known) if known else None
+    return _interval(parts, whole, tasks, measure)
 
 
 def flip_chance(ratings: Sequence[float], threshold: float) -> float:
@@ -111,8 +149,8 @@ def passed(ratings: Sequence[float], threshold: float) -> list[float]:
     return [float(value >= threshold - ROUNDING) for value in ratings]
 
 
-def agreement(table: Sequence[Row], *, threshold: float) -> Agreement:
-    """Everything that is said of a table of scores."""
+def agreement(table: Table, tasks: Sequence[str], *, threshold: float) -> Agreement:
+    """Everything that is said of a table of scores; `tasks` names the task of each row."""
     items = [given for row in table if len(given := _given(row)) > 1]
     sides = [
         [None if value is None else passed([value], threshold)[0] for value in row] for row in table
@@ -120,13 +158,95 @@ def agreement(table: Sequence[Row], *, threshold: float) -> Agreement:
     return Agreement(
         raters=max(map(len, table), default=0),
         leaves=len(items),
-        alpha=krippendorff_alpha(table),
-        pass_alpha=krippendorff_alpha(sides, nominal_distance),
-        icc=icc(table),
-        kappa=pairwise_kappa(table),
-        spread=sqrt(fmean(map(variance, items))) if items else None,
-        flip_rate=fmean(flip_chance(item, threshold) for item in items) if items else None,
+        alpha=alpha_of(table, tasks),
+        pass_alpha=alpha_of(sides, tasks, top=1),
+        ac1=ac1_of(sides, tasks),
+        icc=icc_of(table, tasks),
+        kappa=kappa_of(table, tasks),
+        spread=math.sqrt(fmean(map(variance, items))) if items else None,
+        flip_rate=_flips(table, tasks, threshold) if items else None,
     )
+
+
+def _flips(table: Table, tasks: Sequence[str], threshold: float) -> Interval:
+    chances: dict[str, list[float]] = {}
+    for row, task in zip(table, tasks, strict=True):
+        if len(given := _given(row)) > 1:
+            chances.setdefault(task, []).append(flip_chance(given, threshold))
+    own = chances.values()
+    return interval_of(Ratio(list(map(sum, own)), [float(len(one)) for one in own]))
+
+
+def _interval(
+    parts: Array, paired: npt.NDArray[np.bool_], tasks: Sequence[str], measure: Measure
+) -> Interval | None:
+    """The coefficient from all items, and the interval from leaving out each task in turn.
+
+    Nothing is known where there is one task only, or where one task has all that differs.
+    """
+    if not paired.any():
+        return None
+    names, places = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
+    sums = np.zeros((len(names), parts.shape[1]))
+    np.add.at(sums, places, parts)
+    items = np.bincount(places, weights=paired)
+    sums = sums[sums.any(axis=1)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (value,), (chance,) = measure(sums.sum(axis=0, keepdims=True))
+        left = measure(sums.sum(axis=0) - sums)[0]
+    if not np.isfinite(value):
+        return None
+    own = effective_tasks(items)
+    low, high = -1.0, 1.0
+    if own > 1 and np.isfinite(left).all():
+        differing = min(1.0, max(0.0, (1 - value) * chance))
+        trials = _trials(differing, (left - left.mean()) * chance) or own
+        bounds = score_bounds(differing, trials, float(stdtrit(own - 1, (1 + LEVEL) / 2)))
+        low, high = max(low, 1 - bounds[1] / chance), 1 - bounds[0] / chance
+    return Interval(
+        estimate=float(value),
+        low=float(low),
+        high=float(high),
+        level=LEVEL,
+        n=int(np.count_nonzero(items)),
+        method="jackknife",
+    )
+
+
+def _trials(differing: float, moved: Array) -> float:
+    """How many independent trials vary as much; 0 where nothing varies."""
+    squares = float((moved**2).sum())
+    nominal = differing * (1 - differing)
+    if squares <= ROUNDING**2 or nominal <= 0:
+        return 0.0
+    skewness = float((moved**3).sum()) ** 2 / squares**3
+    variance = squares * (len(moved) - 1) / len(moved)
+    return nominal / (variance * (1 + SKEW_OF_ONE * skewness))
+
+
+def _moments(one: Array, two: Array) -> Array:
+    """What a kappa is made from, for each item that both rated."""
+    both = np.isfinite(one) & np.isfinite(two)
+    first, second = np.where(both, one, 0), np.where(both, two, 0)
+    return np.column_stack([both, first, second, first**2, second**2, (first - second) ** 2])
+
+
+def _kappa(sums: Array) -> tuple[Array, Array]:
+    """The squared difference against that of ratings paired at random."""
+    n, first, second, first_squares, second_squares, apart = sums.T
+    chance = _varying((first_squares + second_squares) / n - 2 * first * second / n**2)
+    return 1 - apart / n / chance, chance
+
+
+def _varying(chance: Array) -> Array:
+    """No number where nothing varies."""
+    return np.where(chance > ROUNDING, chance, np.nan)
+
+
+def _values(table: Table) -> Array:
+    """The ratings, with no number in the gaps."""
+    width = max(map(len, table), default=0)
+    return np.array([list(row) for row in table], dtype=np.float64).reshape(len(table), width)
 
 
 def _given(row: Row) -> list[float]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from gta_bench.attacks.corpus import Attack
 from gta_bench.attacks.outcomes import AttackSummary, summarize
@@ -35,12 +36,16 @@ def shields(options: JudgeOptions, *, ablation: bool) -> list[Shield]:
     return found
 
 
+Works = Literal["failing", "borderline"]
+
+
 @dataclass(frozen=True)
 class Shielded:
-    """What a set of defences is worth to one model."""
+    """What a set of defences is worth to one model, on works that fail or on borderline ones."""
 
     model: str
     shield: str
+    works: Works
     summary: AttackSummary
 
 
@@ -52,14 +57,24 @@ def attack(
     *,
     ablation: bool,
 ) -> Iterator[Shielded]:
-    """Judge the stored corpus under each set of defences; what was judged before is not again."""
+    """Judge the stored corpus under each set of defences; what was judged before is not again.
+
+    Every work is judged twice or more, or nobody knew what honest works do without any attack.
+    """
+    repeats = max(2, judging.repeats)
+    kinds: dict[Works, list[Attack]] = {
+        "failing": [one for one in chosen if not one.borderline],
+        "borderline": [one for one in chosen if one.borderline],
+    }
     for model in judging.models:
         planned = shields(judging.options, ablation=ablation)
         bare = name_judge(model, planned[0].options)
         for shield in planned:
-            one = replace(judging, models=(model,), options=shield.options)
+            one = replace(judging, models=(model,), options=shield.options, repeats=repeats)
             for _ in judge_run(run, one, watching):
                 pass
             name = name_judge(model, shield.options)
-            summary = summarize(name, chosen, read_verdicts(run), bare=bare)
-            yield Shielded(model.name, shield.name, summary)
+            verdicts = read_verdicts(run)
+            for works, own in kinds.items():
+                summary = summarize(name, own, verdicts, bare=bare, repeats=repeats)
+                yield Shielded(model.name, shield.name, works, summary)

@@ -77,11 +77,12 @@ def label_items(units: Sequence[WorkflowUnit], evidence: MadeEvidence) -> list[I
 
 def people_agreement(raters: Sequence[Labels], *, threshold: float) -> Agreement:
     """How far people agree with each other."""
+    places = list(given_labels(raters))
     table = [
         [None if (one := rater.of(place)) is None else one.value for rater in raters]
-        for place in given_labels(raters)
+        for place in places
     ]
-    return agreement(table, threshold=threshold)
+    return agreement(table, [task for task, _, _ in places], threshold=threshold)
 
 
 def make_label_app(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
-from gta_bench.packages import require_packages
+from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.material import AtomicRun, JudgedRun, RunMaterial
@@ -46,7 +46,9 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
         return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
-    panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
+    panel = None
+    if not missing_packages("scipy"):
+        panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
     return JudgedRun(
         WorkflowSummary(name, manifest, scores, read_floors(run), panel),
         read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units,
