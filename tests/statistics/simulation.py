@@ -32,22 +32,33 @@ def leaves_within_tasks(
 
 
 def judged_and_labelled(
-    random: np.random.Generator, *, tasks: int, labelled: int, share: float, leaves: bool
+    random: np.random.Generator,
+    *,
+    tasks: int,
+    labelled: int,
+    share: float,
+    leaves: bool,
+    errors: tuple[float, float] = (0.1, 0.15),
 ) -> list[JudgedPart]:
-    """People pass a share; a lenient judge misses a tenth of that and passes 15 % of the rest."""
+    """People pass a share, leaf by leaf or task by task; the judge errs on its own.
+
+    `errors` are the shares of good things that it fails and of bad things that it passes. What it
+    gets wrong with few errors, it gets wrong with more, too.
+    """
     if leaves:
-        truth = leaves_within_tasks(random, tasks=tasks, share=share)
-        good, sizes = np.asarray(truth.numerators), np.asarray(truth.denominators)
+        sizes = random.choice(LEAVES, tasks)
+        scale = (1 - ICC) / ICC
+        chances = random.beta(share * scale, (1 - share) * scale, tasks)
     else:
-        good, sizes = (random.random(tasks) < share).astype(np.float64), np.ones(tasks)
-    seen = random.binomial(good.astype(int), 0.9) + random.binomial(
-        (sizes - good).astype(int), 0.15
-    )
+        sizes, chances = np.ones(tasks, dtype=int), np.full(tasks, share)
+    places = np.repeat(np.arange(tasks), sizes)
+    good = random.random(len(places)) < chances[places]
+    wrong = random.random(len(places)) < np.where(good, *errors)
     return [
-        JudgedPart(
-            str(place), float(seen[place]), float(good[place]) if place < labelled else None, size
+        JudgedPart(str(place), float(seen), float(passed) if place < labelled else None)
+        for place, seen, passed in zip(
+            places.tolist(), (good ^ wrong).tolist(), good.tolist(), strict=True
         )
-        for place, size in enumerate(sizes)
     ]
 
 
