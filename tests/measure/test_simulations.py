@@ -13,8 +13,8 @@ import pytest
 
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import Ratio, interval_of
-from gta_bench.statistics.prediction import JudgedPart, corrected_rate
-from tests.statistics.simulation import judged_and_labelled
+from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
+from tests.statistics.simulation import judged_and_labelled, two_judged_and_labelled
 
 pytestmark = pytest.mark.measure
 DATASETS = 1000
@@ -73,3 +73,32 @@ def test_corrected_rates_cover_and_better_judges_narrow_them(labelled: int, leav
         assert all(one <= two for one, two in pairwise(widths))
         if share >= 0.3:
             assert ratios[ERRORS.index(0.05)] <= 0.80
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+@pytest.mark.parametrize("labelled", [30, 60])
+def test_corrected_differences_cover_where_a_judge_favors_one(labelled: int, leaves: bool) -> None:
+    kind = "leaves" if leaves else "roots"
+    random = np.random.default_rng([20261117, labelled, leaves])
+    for shares, favor in product(((0.1, 0.1), (0.3, 0.3), (0.5, 0.3)), (0.0, 0.1, 0.3)):
+        covered, width, gap = 0, 0.0, 0.0
+        for _ in range(DATASETS // 2):
+            found = corrected_difference(
+                *two_judged_and_labelled(
+                    random,
+                    tasks=132,
+                    labelled=labelled,
+                    shares=shares,
+                    leaves=leaves,
+                    errors=((0.02, 0.02 + favor), (0.02, 0.02)),
+                )
+            )
+            covered += found.low <= shares[0] - shares[1] <= found.high
+            width += found.high - found.low
+            gap += found.estimate - (shares[0] - shares[1])
+        held, width, gap = (one / (DATASETS // 2) for one in (covered, width, gap))
+        print(
+            f"difference, {kind}, {labelled} of 132 tasks, shares {shares}, favor {favor}: "
+            f"covers {held:.1%}, {100 * width:.1f} points, bias {100 * gap:+.2f}"
+        )
+        assert held >= 0.93

@@ -45,19 +45,50 @@ def judged_and_labelled(
     `errors` are the shares of good things that it fails and of bad things that it passes. What it
     gets wrong with few errors, it gets wrong with more, too.
     """
-    if leaves:
-        sizes = random.choice(LEAVES, tasks)
-        scale = (1 - ICC) / ICC
-        chances = random.beta(share * scale, (1 - share) * scale, tasks)
-    else:
-        sizes, chances = np.ones(tasks, dtype=int), np.full(tasks, share)
-    places = np.repeat(np.arange(tasks), sizes)
-    good = random.random(len(places)) < chances[places]
-    wrong = random.random(len(places)) < np.where(good, *errors)
+    sizes, place = _sizes_and_places(random, tasks, leaves)
+    return _judged(random, sizes, place, labelled, share, errors)
+
+
+def two_judged_and_labelled(
+    random: np.random.Generator,
+    *,
+    tasks: int,
+    labelled: int,
+    shares: tuple[float, float],
+    leaves: bool,
+    errors: tuple[tuple[float, float], tuple[float, float]],
+) -> tuple[list[JudgedPart], list[JudgedPart]]:
+    """Two systems on the same tasks, which are as hard for one as for the other; same labels."""
+    sizes, place = _sizes_and_places(random, tasks, leaves)
+    first, second = (
+        _judged(random, sizes, place, labelled, share, wrong)
+        for share, wrong in zip(shares, errors, strict=True)
+    )
+    return first, second
+
+
+def _sizes_and_places(
+    random: np.random.Generator, tasks: int, leaves: bool
+) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.float64]]:
+    sizes = random.choice(LEAVES, tasks) if leaves else np.ones(tasks, dtype=int)
+    return sizes, random.random(tasks)
+
+
+def _judged(
+    random: np.random.Generator,
+    sizes: npt.NDArray[np.int_],
+    place: npt.NDArray[np.float64],
+    labelled: int,
+    share: float,
+    errors: tuple[float, float],
+) -> list[JudgedPart]:
+    tasks = np.repeat(np.arange(len(sizes)), sizes)
+    good = random.random(len(tasks)) < _chances(share, ICC, place)[tasks]
+    wrong = random.random(len(tasks)) < np.where(good, *errors)
     return [
-        JudgedPart(str(place), float(seen), float(passed) if place < labelled else None)
-        for place, seen, passed in zip(
-            places.tolist(), (good ^ wrong).tolist(), good.tolist(), strict=True
+        JudgedPart(str(task), float(seen), float(passed) if task < labelled else None)
+        for task, seen, passed in zip(
+            tasks.tolist(), (good ^ wrong).tolist(), good.tolist(), strict=True
         )
     ]
 

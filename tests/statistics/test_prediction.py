@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gta_bench.records.statistics import Interval
-from gta_bench.statistics.pooled import Ratio, interval_of
-from gta_bench.statistics.prediction import JudgedPart, corrected_rate
-from tests.statistics.simulation import coverage, judged_and_labelled
+from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
+from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
+from tests.statistics.simulation import coverage, judged_and_labelled, two_judged_and_labelled
 
 
 def parts(
@@ -138,3 +138,42 @@ def test_a_judge_that_passes_nearly_all_still_gives_an_interval() -> None:
     labelled = [(1.0, 1.0)] * 13 + [(1.0, 0.0)] * 6 + [(0.0, 1.0)]
     found = corrected_rate(parts(labelled, [1.0] * 40))
     assert 0 < found.low < found.estimate < found.high < 1
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_judge_that_favors_one_of_two_systems_is_corrected(leaves: bool) -> None:
+    """Equal systems; of what the first gets wrong, the judge passes a quarter."""
+    random, held, deceived, estimates = np.random.default_rng(5), 0, 0, []
+    for _ in range(40):
+        first, second = two_judged_and_labelled(
+            random,
+            tasks=132,
+            labelled=40,
+            shares=(0.3, 0.3),
+            leaves=leaves,
+            errors=((0.0, 0.25), (0.05, 0.0)),
+        )
+        found = corrected_difference(first, second)
+        held += found.low <= 0 <= found.high
+        estimates.append(found.estimate)
+        judge = difference_of(*(by_task(parts) for parts in (first, second)))
+        deceived += judge.interval.low > 0
+    assert held >= 35
+    assert deceived >= 30
+    assert abs(float(np.mean(estimates))) < 0.03
+
+
+def by_task(given: list[JudgedPart]) -> Ratio:
+    tasks: dict[str, list[float]] = {}
+    for part in given:
+        tasks.setdefault(part.task, []).append(part.judged)
+    return Ratio([sum(own) for own in tasks.values()], [len(own) for own in tasks.values()])
+
+
+def test_a_difference_of_labels_alone_is_named_so() -> None:
+    given = parts([(1.0, 0.0)] * 5 + [(0.0, 1.0)] * 5, [])
+    found = corrected_difference(given, given)
+    assert (found.estimate, found.low, found.high) == (0, 0, 0)
+    assert found.method == "labels-only"
+    constant = parts([(1.0, 1.0)] * 5, [])
+    assert corrected_difference(given, constant).estimate == -0.5

@@ -32,6 +32,17 @@ def given_labels(raters: Sequence[Labels]) -> dict[Place, list[float]]:
     return found
 
 
+def label_chances(raters: Sequence[Labels]) -> dict[Place, float]:
+    """With which probability each labelled leaf was drawn; alike where one of them is not known."""
+    labels = [label for rater in raters for label in rater.labels]
+    if any(label.chance is None for label in labels):
+        return dict.fromkeys((label.place for label in labels), 1.0)
+    found: dict[Place, float] = {}
+    for label in labels:
+        found[label.place] = max(label.chance or 0.0, found.get(label.place, 0.0))
+    return found
+
+
 def is_disputed(scores: Sequence[float], threshold: float) -> bool:
     """Whether people disagree on passing, or by more than two points."""
     sides = {succeeds(score, threshold) for score in scores}
