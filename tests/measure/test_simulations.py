@@ -2,7 +2,9 @@
 
 Written down before it was run: leaves (correlation within tasks 0.4) and roots; shares 0.1, 0.3
 and 0.5; 30 and 60 of 132 tasks labelled; judges that are wrong in 0, 1, 4, 5, 8 and 15 % of the
-cases, in both directions or, for roots, in one. 1,000 datasets a cell.
+cases, in both directions or, for roots with 30 labelled tasks, in one. 1,000 datasets a cell. Then
+differences of two systems on the same tasks, 500 datasets a cell: of what the first gets wrong, the
+judge passes 30 % more.
 """
 
 from collections.abc import Iterator
@@ -51,7 +53,7 @@ def datasets(
 def test_corrected_rates_cover_and_better_judges_narrow_them(labelled: int, leaves: bool) -> None:
     kind = "leaves" if leaves else "roots"
     for (name, ways), share in product(JUDGES.items(), SHARES):
-        if leaves and name != "both ways":
+        if name != "both ways" and (leaves or labelled > 30):
             continue
         held, widths, ratios = [], [], []
         for error in ERRORS:
@@ -80,7 +82,7 @@ def test_corrected_rates_cover_and_better_judges_narrow_them(labelled: int, leav
 def test_corrected_differences_cover_where_a_judge_favors_one(labelled: int, leaves: bool) -> None:
     kind = "leaves" if leaves else "roots"
     random = np.random.default_rng([20261117, labelled, leaves])
-    for shares, favor in product(((0.1, 0.1), (0.3, 0.3), (0.5, 0.3)), (0.0, 0.1, 0.3)):
+    for shares, favor in product(((0.1, 0.1), (0.3, 0.3), (0.5, 0.3)), (0.0, 0.3)):
         covered, width, gap = 0, 0.0, 0.0
         for _ in range(DATASETS // 2):
             found = corrected_difference(

@@ -1,23 +1,20 @@
 """`gta judge calibrate`: the judges of a run against people's labels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from gta_bench.cli.options import config_path, json_option
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.errors import UsageError, counted
-from gta_bench.metrics.labels import disputed_leaves, label_chances, settled_scores
+from gta_bench.metrics.labels import People, agreed_labels, disputed_leaves
 from gta_bench.packages import require_packages
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.settings import Settings, read_settings
-
-if TYPE_CHECKING:
-    from gta_bench.reports.calibration import People
 
 RUN = click.Path(exists=True, file_okay=False)
 
@@ -27,7 +24,7 @@ class _Labelled(NamedTuple):
 
     name: str
     scores: WorkflowScores
-    people: "People"
+    people: People
     units: tuple[WorkflowUnit, ...]
 
     def judges(self, names: tuple[str, ...]) -> dict[str, JudgeScores]:
@@ -117,7 +114,6 @@ def _compare(first: _Labelled, second: _Labelled, judges: tuple[str, ...], as_js
 
 
 def _read(run: str, settings: Settings) -> _Labelled:
-    from gta_bench.reports.calibration import People
     from gta_bench.runs.logs import read_units
     from gta_bench.runs.workflow_scoring import score_workflow_run
 
@@ -126,11 +122,11 @@ def _read(run: str, settings: Settings) -> _Labelled:
     if not raters:
         raise UsageError(f"{run} has no labels yet: `gta judge label {run}`.")
     scores = score_workflow_run(folder, settings)
-    settled = settled_scores(raters, words, scores.leaf_threshold)
-    disputed = set(disputed_leaves(raters, scores.leaf_threshold)) - set(settled)
+    people = agreed_labels(raters, words, scores.leaf_threshold)
+    disputed = set(disputed_leaves(raters, scores.leaf_threshold)) - set(people.settled)
     if disputed:
         leaves = counted(len(disputed), "disputed leaf", "disputed leaves")
         say(f"{leaves} left out; the label page settles them.")
     spec = read_manifest(folder).spec
     units = read_units(log_folder(folder), spec.tasks, spec.epochs, WorkflowUnit).units
-    return _Labelled(run, scores, People(settled, label_chances(raters)), tuple(units))
+    return _Labelled(run, scores, people, tuple(units))

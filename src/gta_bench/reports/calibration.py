@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from gta_bench.metrics.labels import Place
+from gta_bench.metrics.labels import People, Place
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
@@ -20,13 +20,6 @@ from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import weighted_kappa
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
 from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
-
-
-class People(NamedTuple):
-    """What people agree on, and with which probability each leaf was drawn for labelling."""
-
-    settled: Mapping[Place, float]
-    chances: Mapping[Place, float]
 
 
 class _Pair(NamedTuple):
@@ -177,28 +170,44 @@ def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
         )
 
 
+def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[JudgedPart]:
+    """Whether judge and people pass each leaf."""
+    found = []
+    for task in judge.tasks:
+        chance = _chance(task, people)
+        for leaf in task.leaves:
+            if leaf.value is not None:
+                label = people.settled.get((task.task, task.epoch, leaf.leaf))
+                found.append(JudgedPart(task.task, leaf.value, label, chance=chance))
+    return [_passed(part, threshold) for part in found]
+
+
 def judged_parts(
     judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
 ) -> dict[str, list[JudgedPart]]:
     """What judge and people say, for Leaf SR leaf by leaf, for the rest of tasks as a whole."""
     whole = {(unit.task.id, unit.epoch): unit for unit in units}
-    roots: list[JudgedPart] = []
-    leaves: list[JudgedPart] = []
-    for task in judge.tasks:
-        places = {leaf.leaf: (task.task, task.epoch, leaf.leaf) for leaf in task.leaves}
-        chance = min((people.chances.get(place, 1.0) for place in places.values()), default=1.0)
-        if task.root is not None:
-            labelled = _people_root(whole[task.task, task.epoch], people.settled)
-            roots.append(JudgedPart(task.task, task.root, labelled, chance=chance))
-        for leaf in task.leaves:
-            if leaf.value is not None:
-                label = people.settled.get(places[leaf.leaf])
-                leaves.append(JudgedPart(task.task, leaf.value, label, chance=chance))
+    roots = [
+        JudgedPart(
+            task.task,
+            task.root,
+            _people_root(whole[task.task, task.epoch], people.settled),
+            chance=_chance(task, people),
+        )
+        for task in judge.tasks
+        if task.root is not None
+    ]
     return {
         ROOT_SR.name: [_passed(part, scores.root_threshold) for part in roots],
-        LEAF_SR.name: [_passed(part, scores.leaf_threshold) for part in leaves],
+        LEAF_SR.name: leaf_parts(judge, people, scores.leaf_threshold),
         ROOT_SCORE.name: roots,
     }
+
+
+def _chance(task: TaskScore, people: People) -> float:
+    """That of a unit is that of its leaves."""
+    places = ((task.task, task.epoch, leaf.leaf) for leaf in task.leaves)
+    return min((people.chances.get(place, 1.0) for place in places), default=1.0)
 
 
 def corrected_scores(

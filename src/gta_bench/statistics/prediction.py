@@ -108,6 +108,16 @@ def corrected_difference(
     )
 
 
+def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float:
+    """What correcting the judge adds to the variance of its rate; 0 where all is labelled."""
+    known = [part for part in parts if part.labelled is not None]
+    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
+    sums = _by_task(parts, known, names)
+    moved = _influence(sums.people - sums.judge, sums.labelled)
+    open_ = 1 - sum(part.whole for part in known) / sums.whole.sum()
+    return float(open_ * (moved @ moved + _unseen(known, top)))
+
+
 def _joined(one: float, two: float, shared: float) -> float:
     return math.sqrt(max(0.0, one**2 + two**2 - 2 * shared * one * two))
 
