@@ -32,22 +32,64 @@ def leaves_within_tasks(
 
 
 def judged_and_labelled(
-    random: np.random.Generator, *, tasks: int, labelled: int, share: float, leaves: bool
+    random: np.random.Generator,
+    *,
+    tasks: int,
+    labelled: int,
+    share: float,
+    leaves: bool,
+    errors: tuple[float, float] = (0.1, 0.15),
 ) -> list[JudgedPart]:
-    """People pass a share; a lenient judge misses a tenth of that and passes 15 % of the rest."""
-    if leaves:
-        truth = leaves_within_tasks(random, tasks=tasks, share=share)
-        good, sizes = np.asarray(truth.numerators), np.asarray(truth.denominators)
-    else:
-        good, sizes = (random.random(tasks) < share).astype(np.float64), np.ones(tasks)
-    seen = random.binomial(good.astype(int), 0.9) + random.binomial(
-        (sizes - good).astype(int), 0.15
+    """People pass a share, leaf by leaf or task by task; the judge errs on its own.
+
+    `errors` are the shares of good things that it fails and of bad things that it passes. What it
+    gets wrong with few errors, it gets wrong with more, too.
+    """
+    sizes, place = _sizes_and_places(random, tasks, leaves)
+    return _judged(random, sizes, place, labelled, share, errors)
+
+
+def two_judged_and_labelled(
+    random: np.random.Generator,
+    *,
+    tasks: int,
+    labelled: int,
+    shares: tuple[float, float],
+    leaves: bool,
+    errors: tuple[tuple[float, float], tuple[float, float]],
+) -> tuple[list[JudgedPart], list[JudgedPart]]:
+    """Two systems on the same tasks, which are as hard for one as for the other; same labels."""
+    sizes, place = _sizes_and_places(random, tasks, leaves)
+    first, second = (
+        _judged(random, sizes, place, labelled, share, wrong)
+        for share, wrong in zip(shares, errors, strict=True)
     )
+    return first, second
+
+
+def _sizes_and_places(
+    random: np.random.Generator, tasks: int, leaves: bool
+) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.float64]]:
+    sizes = random.choice(LEAVES, tasks) if leaves else np.ones(tasks, dtype=int)
+    return sizes, random.random(tasks)
+
+
+def _judged(
+    random: np.random.Generator,
+    sizes: npt.NDArray[np.int_],
+    place: npt.NDArray[np.float64],
+    labelled: int,
+    share: float,
+    errors: tuple[float, float],
+) -> list[JudgedPart]:
+    tasks = np.repeat(np.arange(len(sizes)), sizes)
+    good = random.random(len(tasks)) < _chances(share, ICC, place)[tasks]
+    wrong = random.random(len(tasks)) < np.where(good, *errors)
     return [
-        JudgedPart(
-            str(place), float(seen[place]), float(good[place]) if place < labelled else None, size
+        JudgedPart(str(task), float(seen), float(passed) if task < labelled else None)
+        for task, seen, passed in zip(
+            tasks.tolist(), (good ^ wrong).tolist(), good.tolist(), strict=True
         )
-        for place, size in enumerate(sizes)
     ]
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
-from gta_bench.metrics.labels import disputed_leaves, label_order, settled_scores
+from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settled_scores
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, write_labels
@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Path:
 def app(run: Path) -> Starlette:
     units = label_order(judgeable_units(run).values(), seed=0)[:2]
     evidence = asyncio.run(made_evidence(run, units, Settings()))
-    return make_label_app(run, label_items(units, evidence), evidence, threshold=7)
+    return make_label_app(run, label_items(units, evidence, chance=0.25), evidence, threshold=7)
 
 
 @pytest.fixture
@@ -97,6 +97,7 @@ def test_labelling_goes_on_where_it_stopped_and_ends_with_an_export(page: Page, 
     assert "finished" in at.text
     export = page.get("/labels.csv").text.splitlines()
     assert len(export) == 5
+    assert {line.rsplit(",", 1)[1] for line in export[1:]} == {"0.25"}, "how likely it was drawn"
     assert 'fine, ""mostly""' in export[1]
 
 
@@ -210,11 +211,50 @@ def test_a_judge_is_set_against_people(run: Path) -> None:
     assert set(scores) == {"Root SR", "Leaf SR", "Root"}
     assert scores["Root SR"]["raw"] == pytest.approx(100 * 7 / 8)
     assert scores["Root SR"]["corrected"]["estimate"] < 60
-    assert scores["Root"]["corrected"]["method"] == "prediction-powered"
+    # The judge passes nearly all, whatever people say: labels alone are surer.
+    assert {score["corrected"]["method"] for score in scores.values()} == {"labels-only"}
     said = CliRunner().invoke(gta, ["judge", "calibrate", str(run), "--judge", "j"])
     assert "corrected by people" in said.stdout
     other = CliRunner().invoke(gta, ["judge", "calibrate", str(run), "--judge", "x"])
     assert "Known judges: j" in str(other.exception)
+
+
+def test_a_difference_of_two_runs_is_corrected_for_a_judge_that_favors_one(tmp_path: Path) -> None:
+    """People pass every other task of both; the judge passes three of four tasks of the first."""
+    tasks = tuple(task(str(number), leaves=1, category="Plans") for number in range(1, 13))
+    runs = [stored_run(tmp_path / name, tasks, {"report.md": HOSTILE}) for name in ("a", "b")]
+    for run, wrong in zip(runs, ((2, 6, 10), ()), strict=True):
+        labels = tuple(
+            Label(task=str(n), leaf="cp1-1", value=9 if n % 2 else 3, chance=0.5)
+            for n in range(1, 13)
+            if n not in (3, 4)
+        )
+        write_labels(run, Labels(rater="ada", labels=labels))
+        seen = {n: 9.0 if n % 2 or n in wrong else 3.0 for n in range(1, 13)}
+        append_verdicts(run, [verdict(str(n), "cp1-1", value) for n, value in seen.items()])
+    asked = ["judge", "calibrate", str(runs[0]), "--against", str(runs[1])]
+    result = CliRunner().invoke(gta, [*asked, "--json"])
+    assert result.exit_code == 0, result.output
+    scores = {score["name"]: score for score in json.loads(result.stdout)["j"]}
+    assert scores["Root SR"]["raw"] == pytest.approx(25)
+    assert scores["Root SR"]["corrected"]["estimate"] == pytest.approx(0, abs=3)
+    assert scores["Root SR"]["corrected"]["low"] < 0 < scores["Root SR"]["corrected"]["high"]
+    said = CliRunner().invoke(gta, asked)
+    assert "raw and corrected by people" in said.stdout
+    write_labels(runs[1], Labels(rater="ada", labels=(Label(task="1", leaf="none", value=1),)))
+    nothing = CliRunner().invoke(gta, asked)
+    assert "No judge scored labelled leaves of both" in str(nothing.exception)
+
+
+def test_a_wider_draw_holds_for_what_was_labelled_before(run: Path) -> None:
+    labels = tuple(
+        Label(task=name, leaf="cp1-1", value=5, chance=chance)
+        for name, chance in (("1", 0.25), ("2", 0.25), ("3", None))
+    )
+    again = Labels(rater="ada", labels=labels).drawn_again({("1", 1), ("3", 1)}, 0.5)
+    assert [label.chance for label in again.labels] == [0.5, 0.25, 0.5]
+    assert set(label_chances([again]).values()) == {0.5, 0.25}
+    assert set(label_chances([Labels(rater="bob", labels=labels)]).values()) == {1.0}
 
 
 def test_without_labels_or_verdicts_it_is_said_what_to_do(run: Path) -> None:
@@ -227,7 +267,7 @@ def test_without_labels_or_verdicts_it_is_said_what_to_do(run: Path) -> None:
     assert "No judge of" in str(result.exception)
 
 
-def test_a_unit_with_an_open_leaf_corrects_no_rate_and_disputes_are_told(run: Path) -> None:
+def test_a_unit_with_an_open_leaf_corrects_leaf_sr_only_and_disputes_are_told(run: Path) -> None:
     write_labels(run, Labels(rater="ada", labels=(Label(task="1", leaf="cp1-1", value=3),)))
     write_labels(
         run,
@@ -242,7 +282,8 @@ def test_a_unit_with_an_open_leaf_corrects_no_rate_and_disputes_are_told(run: Pa
     append_verdicts(run, [verdict("1", "cp1-1", 8), verdict("1", "cp1-2", 8)])
     result = CliRunner().invoke(gta, ["judge", "calibrate", str(run), "--json"])
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)[0]["scores"] == []
+    (score,) = json.loads(result.stdout)[0]["scores"]
+    assert (score["name"], score["corrected"]["estimate"]) == ("Leaf SR", 100)
     assert "1 disputed leaf left out" in result.stderr
 
 

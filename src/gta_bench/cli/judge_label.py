@@ -12,7 +12,7 @@ from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, counted
 from gta_bench.metrics.labels import label_order
 from gta_bench.packages import require_packages
-from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels
+from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels, write_labels
 from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.settings import can_open_pages, read_settings
 
@@ -46,8 +46,8 @@ def label(
             raise UsageError(f"{run} has no labels yet: `gta judge label {run}`.")
         text = labels_csv(raters, read_adjudication(folder))
         Path(export).write_text(text, encoding="utf-8")
-        labels = counted(sum(len(one.labels) for one in raters), "label")
-        say(f"{labels} of {counted(len(raters), 'person', 'people')}: {export}")
+        given = counted(sum(len(one.labels) for one in raters), "label")
+        say(f"{given} of {counted(len(raters), 'person', 'people')}: {export}")
         return
     settings = read_settings(config_path(config_file)).settings
     needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
@@ -58,11 +58,16 @@ def label(
     from gta_bench.tasks.judging import judgeable_units
     from gta_bench.tasks.labelling import label_items, make_label_app
 
-    units = label_order(judgeable_units(folder).values(), seed=seed)[:count]
+    every = label_order(judgeable_units(folder).values(), seed=seed)
+    units = every[:count]
     evidence = asyncio.run(made_evidence(folder, units, settings))
-    items = label_items(units, evidence)
+    chance = len(units) / max(1, len(every))
+    items = label_items(units, evidence, chance=chance)
     if not items:
         raise UsageError(f"{run} has no leaf with evidence: nothing can be labelled.")
+    drawn = {(unit.task.id, unit.epoch) for unit in units}
+    for labels in read_labels(folder):
+        write_labels(folder, labels.drawn_again(drawn, chance))
     app = make_label_app(folder, items, evidence, threshold=settings.judge.leaf_threshold)
     taken = bound_socket(HOST, port)
     address = f"http://{HOST}:{taken.getsockname()[1]}/"

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.labels import agreed_labels
 from gta_bench.packages import install_command, missing_packages, require_packages
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
@@ -51,6 +52,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
+from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 
@@ -59,6 +61,7 @@ RUNS = "runs"
 CONTROLS = "Solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 INTERVALS = "How sure the scores are (strict, over tasks)"
+BUDGET = "Where the uncertainty comes from (parts of the variance)"
 REPEATS = "Repeated runs: the chance that at least one of k succeeds, and that all do"
 FAILURES = "What failed, by its first cause (strict)"
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
@@ -181,10 +184,13 @@ def _run_summary(run: StorePath) -> Summary:
     manifest = read_manifest(run)
     if manifest.spec.dataset == "workflow":
         scores = read_workflow_scores(run)
+        verdicts = list(read_verdicts(run).values())
         panel = None
         if not missing_packages("scipy"):
-            panel = panel_report(read_verdicts(run).values(), threshold=scores.leaf_threshold)
-        return WorkflowSummary(str(run), manifest, scores, read_floors(run), panel)
+            panel = panel_report(verdicts, threshold=scores.leaf_threshold)
+        people = agreed_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
+        floors = read_floors(run)
+        return WorkflowSummary(str(run), manifest, scores, floors, panel, verdicts, people)
     return RunSummary(str(run), manifest, read_scores(run))
 
 
@@ -211,12 +217,14 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
 def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     if missing_packages("scipy"):
         return
+    from gta_bench.reports.budget import budget_table, budgets
     from gta_bench.reports.certainty import interval_table, measured, repeat_table, repeated
 
     runs = list(measured(summaries))
     table = interval_table(runs)
     if table.rows:  # an export has no units to make intervals from
         yield Titled(INTERVALS, table, (0, 1, 2))
+        yield Titled(BUDGET, budget_table(budgets(summaries)), (0, 1, 2))
     if again := repeated(runs):
         yield Titled(REPEATS, repeat_table(again), (0,))
 

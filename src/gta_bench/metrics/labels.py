@@ -1,8 +1,9 @@
 """What people agree on: a leaf's settled score, or that it needs somebody's last word."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from statistics import fmean
+from typing import NamedTuple
 
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.labels import Labels
@@ -11,6 +12,13 @@ from gta_bench.records.units import WorkflowUnit
 Place = tuple[str, int, str]
 # Labels further apart than this are settled by somebody, even on one side of the threshold.
 MOST_APART = 2.0
+
+
+class People(NamedTuple):
+    """What people agree on, and with which probability each leaf was drawn for labelling."""
+
+    settled: Mapping[Place, float] = {}
+    chances: Mapping[Place, float] = {}
 
 
 def label_order(units: Iterable[WorkflowUnit], *, seed: int) -> list[WorkflowUnit]:
@@ -29,6 +37,17 @@ def given_labels(raters: Sequence[Labels]) -> dict[Place, list[float]]:
     for rater in raters:
         for label in rater.labels:
             found.setdefault(label.place, []).append(label.value)
+    return found
+
+
+def label_chances(raters: Sequence[Labels]) -> dict[Place, float]:
+    """With which probability each labelled leaf was drawn; alike where one of them is not known."""
+    labels = [label for rater in raters for label in rater.labels]
+    if any(label.chance is None for label in labels):
+        return dict.fromkeys((label.place for label in labels), 1.0)
+    found: dict[Place, float] = {}
+    for label in labels:
+        found[label.place] = max(label.chance or 0.0, found.get(label.place, 0.0))
     return found
 
 
@@ -56,3 +75,10 @@ def settled_scores(
     }
     last = {} if adjudication is None else {one.place: one.value for one in adjudication.labels}
     return {**found, **last}
+
+
+def agreed_labels(
+    raters: Sequence[Labels], adjudication: Labels | None, threshold: float
+) -> People:
+    """Settled scores, and how likely it was that people were asked for them."""
+    return People(settled_scores(raters, adjudication, threshold), label_chances(raters))

@@ -15,7 +15,7 @@ class Bias(Record):
 
 
 class CorrectedScore(Record):
-    """A score as the judge gives it, and as people would on all tasks (from the labelled ones)."""
+    """A score, or a difference of two, as the judge gives it and as people would on all tasks."""
 
     name: str
     raw: float

@@ -1,5 +1,6 @@
 """Scores that people gave to leaves, without knowing what a judge said of them."""
 
+from collections.abc import Collection
 from typing import Annotated
 
 from pydantic import Field
@@ -10,7 +11,10 @@ Rater = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
 
 
 class Label(Record):
-    """A person's score of one leaf, 0 to 10, why, and the digest of the evidence shown."""
+    """A person's score of one leaf, 0 to 10, why, and the digest of the evidence shown.
+
+    `chance` is the probability with which its unit was drawn for labelling, if known.
+    """
 
     task: str
     epoch: int = 1
@@ -18,6 +22,7 @@ class Label(Record):
     value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
     reason: str = ""
     evidence: str = ""
+    chance: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -40,3 +45,13 @@ class Labels(Record):
         """With this one, in place of an earlier one of the same leaf."""
         others = (one for one in self.labels if one.place != label.place)
         return self.model_copy(update={"labels": (*others, label)})
+
+    def drawn_again(self, tasks: Collection[tuple[str, int]], chance: float) -> "Labels":
+        """With the chance of a wider draw for all that is in it, whenever it was labelled."""
+        labels = tuple(
+            label.model_copy(update={"chance": max(chance, label.chance or 0.0)})
+            if (label.task, label.epoch) in tasks
+            else label
+            for label in self.labels
+        )
+        return self.model_copy(update={"labels": labels})

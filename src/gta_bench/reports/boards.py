@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from gta_bench.metrics import table
 from gta_bench.records.run import RunMode
 from gta_bench.records.units import Usage
-from gta_bench.reports.cells import DASH, Cell, PageTable, estimated, number_cell
+from gta_bench.reports.budget import budget_table, budgets
+from gta_bench.reports.cells import DASH, Cell, PageTable, estimated, number_cell, plain
 from gta_bench.reports.charts import Chart, Spent, front, spent_chart
 from gta_bench.reports.estimates import (
     Estimate,
@@ -56,6 +57,7 @@ class Board(NamedTuple):
     headline: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    budget: PageTable
     spent: PageTable
     charts: tuple[Chart, ...]
     known: bool
@@ -73,7 +75,11 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
             headline = table.primary(mode).label
             columns = tuple(map(table.label, COLUMNS[mode]))
             known = any(value is not None for _, run in own for value in _per_task(run))
-            found.append(Board(mode, TITLES[mode], headline, columns, rows, spent, charts, known))
+            parts = budget_table(budgets([run.summary for _, run in own]))
+            budget = plain(f"Uncertainty of {TITLES[mode]}", parts, (0, 1, 2))
+            found.append(
+                Board(mode, TITLES[mode], headline, columns, rows, budget, spent, charts, known)
+            )
     return found
 
 

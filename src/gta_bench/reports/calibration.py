@@ -3,24 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gta_bench.metrics.counts import JudgedCounts
-from gta_bench.metrics.labels import Place
-from gta_bench.metrics.strict.workflow import count_judged, root_score, succeeds
-from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE, ROOT_SR
+from gta_bench.metrics.labels import People, Place
+from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
 from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import (
     JudgeScores,
-    LeafScore,
     TaskScore,
     WorkflowScores,
 )
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
-from gta_bench.statistics.prediction import JudgedPart, corrected_rate
+from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
 
 
 class _Pair(NamedTuple):
@@ -31,12 +29,12 @@ class _Pair(NamedTuple):
 
 def calibrate(
     judge: JudgeScores,
-    settled: Mapping[Place, float],
+    people: People,
     units: Sequence[WorkflowUnit],
     scores: WorkflowScores,
 ) -> Calibration | None:
     """What the labels say of the judge; None where it scored none of the labelled leaves."""
-    pairs = list(_pairs(judge, settled))
+    pairs = list(_pairs(judge, people.settled))
     if not pairs:
         return None
     threshold = scores.leaf_threshold
@@ -56,7 +54,7 @@ def calibrate(
         f1=_f1(pairs, sides),
         bias=_bias(pairs),
         groups=tuple(_groups(pairs, threshold)),
-        scores=tuple(_corrected(judge, settled, units, scores)),
+        scores=tuple(corrected_scores(judged_parts(judge, people, units, scores))),
     )
 
 
@@ -87,13 +85,13 @@ def figure_table(found: Sequence[Calibration]) -> Table:
     )
 
 
-def corrected_table(found: Sequence[Calibration]) -> Table:
-    """Each score as the judge gives it, and corrected by the labelled tasks."""
+def corrected_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
+    """For each judge, a score as it gives it, and corrected by the labelled tasks."""
     return Table(
         ("judge", "score", "raw", "corrected", "95 %", "labelled tasks", "method"),
         tuple(
             (
-                one.judge,
+                judge,
                 score.name,
                 shown(score.raw),
                 shown(score.corrected.estimate),
@@ -101,8 +99,8 @@ def corrected_table(found: Sequence[Calibration]) -> Table:
                 str(score.corrected.n),
                 score.corrected.method,
             )
-            for one in found
-            for score in one.scores
+            for judge, own in found.items()
+            for score in own
         ),
     )
 
@@ -195,57 +193,98 @@ def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
         )
 
 
-def _corrected(
-    judge: JudgeScores,
-    settled: Mapping[Place, float],
-    units: Sequence[WorkflowUnit],
-    scores: WorkflowScores,
-) -> Iterator[CorrectedScore]:
-    """A judge's metrics; a unit is labelled where all its leaves are."""
-    whole = {(unit.task.id, unit.epoch): unit for unit in units}
-
-    def counted(task: TaskScore) -> JudgedCounts:
-        return count_judged(
-            [task], leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
-        )
-
-    pairs = []
+def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[JudgedPart]:
+    """Whether judge and people pass each leaf."""
+    found = []
     for task in judge.tasks:
-        if task.root is not None:
-            labelled = _labelled(task, whole[task.task, task.epoch], settled)
-            people = None if labelled is None else counted(labelled)
-            pairs.append((task.task, counted(task), people))
-    for row in (ROOT_SR, LEAF_SR, ROOT_SCORE):
-        parts = [
-            JudgedPart(
-                name,
-                row.factor * row.numerator(judged),
-                None if people is None else row.factor * row.numerator(people),
-                row.part(judged)[1],
+        chance = _chance(task, people)
+        for leaf in task.leaves:
+            if leaf.value is not None:
+                label = people.settled.get((task.task, task.epoch, leaf.leaf))
+                found.append(JudgedPart(task.task, leaf.value, label, chance=chance))
+    return [_passed(part, threshold) for part in found]
+
+
+def judged_parts(
+    judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
+) -> dict[str, list[JudgedPart]]:
+    """What judge and people say, for Leaf SR leaf by leaf, for the rest of tasks as a whole."""
+    whole = {(unit.task.id, unit.epoch): unit for unit in units}
+    roots = [
+        JudgedPart(
+            task.task,
+            task.root,
+            _people_root(whole[task.task, task.epoch], people.settled),
+            chance=_chance(task, people),
+        )
+        for task in judge.tasks
+        if task.root is not None
+    ]
+    return {
+        ROOT_SR.name: [_passed(part, scores.root_threshold) for part in roots],
+        LEAF_SR.name: leaf_parts(judge, people, scores.leaf_threshold),
+        ROOT_SCORE.name: roots,
+    }
+
+
+def _chance(task: TaskScore, people: People) -> float:
+    """That of a unit is that of its leaves."""
+    places = ((task.task, task.epoch, leaf.leaf) for leaf in task.leaves)
+    return min((people.chances.get(place, 1.0) for place in places), default=1.0)
+
+
+def corrected_scores(
+    parts: Mapping[str, Sequence[JudgedPart]],
+) -> Iterator[CorrectedScore]:
+    """The metrics for which something is labelled."""
+    for name, own in parts.items():
+        row = JUDGED[name]
+        if any(part.labelled is not None for part in own):
+            corrected = corrected_rate(own, top=row.top)
+            yield CorrectedScore(
+                name=row.heading,
+                raw=row.factor * _raw(own),
+                corrected=_scaled(corrected, row.factor),
             )
-            for name, judged, people in pairs
-        ]
-        if any(part.labelled is not None for part in parts):
-            raw = sum(part.judged for part in parts) / sum(part.whole for part in parts)
-            corrected = corrected_rate(parts, top=row.factor * row.top)
-            yield CorrectedScore(name=row.heading, raw=raw, corrected=corrected)
 
 
-def _labelled(
-    task: TaskScore, unit: WorkflowUnit, settled: Mapping[Place, float]
-) -> TaskScore | None:
-    """The unit as people scored it, or None where they did not label one of its leaves."""
-    people = _people(unit, settled)
-    if people is None:
-        return None
-    leaves = tuple(LeafScore(leaf=leaf, value=value) for leaf, value in people.items())
-    root = root_score(unit.task.checkpoints, people)
-    return task.model_copy(update={"root": root, "leaves": leaves})
+def corrected_differences(
+    first: Mapping[str, Sequence[JudgedPart]],
+    second: Mapping[str, Sequence[JudgedPart]],
+) -> Iterator[CorrectedScore]:
+    """First system minus second on the tasks that both have, each corrected by its own labels."""
+    for name, one in first.items():
+        row, two = JUDGED[name], second[name]
+        common = {part.task for part in one} & {part.task for part in two}
+        sides = [[part for part in own if part.task in common] for own in (one, two)]
+        if all(any(part.labelled is not None for part in own) for own in sides):
+            corrected = corrected_difference(*sides, top=row.top)
+            yield CorrectedScore(
+                name=row.heading,
+                raw=row.factor * (_raw(sides[0]) - _raw(sides[1])),
+                corrected=_scaled(corrected, row.factor),
+            )
 
 
-def _people(unit: WorkflowUnit, settled: Mapping[Place, float]) -> dict[str, float] | None:
-    """People's scores of all leaves of a unit, or None where one is missing."""
-    places = [(unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()]
-    if any(place not in settled for place in places):
-        return None
-    return {place[2]: settled[place] for place in places}
+def _raw(parts: Sequence[JudgedPart]) -> float:
+    return sum(part.judged for part in parts) / sum(part.whole for part in parts)
+
+
+def _scaled(found: Interval, factor: float) -> Interval:
+    ends = {name: factor * getattr(found, name) for name in ("estimate", "low", "high")}
+    return found.model_copy(update=ends)
+
+
+def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
+    label = part.labelled
+    return part._replace(
+        judged=float(succeeds(part.judged, threshold)),
+        labelled=None if label is None else float(succeeds(label, threshold)),
+    )
+
+
+def _people_root(unit: WorkflowUnit, settled: Mapping[Place, float]) -> float | None:
+    """The root as people scored the leaves; None where one of them has no label."""
+    places = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
+    known = {leaf: settled[place] for leaf, place in places.items() if place in settled}
+    return root_score(unit.task.checkpoints, known)

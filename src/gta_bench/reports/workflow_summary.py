@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gta_bench.errors import counted
+from gta_bench.metrics.labels import People
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
 from gta_bench.records.cost import paid_cost, sum_costs
 from gta_bench.records.floor import Floor, Floors
 from gta_bench.records.run import RunManifest
+from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
 from gta_bench.reports.stops import attempt_remarks, stop_remarks
@@ -37,6 +39,8 @@ class WorkflowSummary(NamedTuple):
     scores: WorkflowScores
     floors: Floors = Floors()
     panel: PanelReport | None = None
+    verdicts: Sequence[VerdictRow] = ()
+    people: People = People()
 
     def badges(self, judge: str | None) -> tuple[str, ...]:
         """What stands beside the number that a judge gave it, or beside none."""

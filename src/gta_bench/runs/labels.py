@@ -13,7 +13,7 @@ from gta_bench.runs.store import StorePath, sorted_by_name
 
 LABELS = "labels"
 ADJUDICATION = "adjudication.json"
-COLUMNS = ("task", "epoch", "leaf", "rater", "score", "reason", "adjudicated", "evidence")
+COLUMNS = ("task", "epoch", "leaf", "rater", "score", "reason", "adjudicated", "evidence", "chance")
 
 
 def read_labels(run: StorePath) -> list[Labels]:
@@ -53,7 +53,7 @@ def labels_csv(raters: Sequence[Labels], adjudication: Labels | None) -> str:
     every += [] if adjudication is None else [(adjudication, True)]
     for labels, last in every:
         for one in labels.labels:
-            said = (one.value, one.reason, str(last).lower(), one.evidence)
+            said = (one.value, one.reason, str(last).lower(), one.evidence, one.chance)
             writer.writerow((one.task, one.epoch, one.leaf, labels.rater, *said))
     return text.getvalue()
 

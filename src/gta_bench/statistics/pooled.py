@@ -58,6 +58,13 @@ class Ratio(NamedTuple):
         return bool(np.all(denominators == 1) and np.all(passed))
 
 
+class Worth(NamedTuple):
+    """What a pooled score rests on: independent trials, and tasks of equal weight."""
+
+    trials: float
+    tasks: float
+
+
 class _Spread(NamedTuple):
     """How an estimate varies: its variance, its squared skewness, and tasks of equal weight."""
 
@@ -79,19 +86,26 @@ def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -
         spread = _spread(_influence(ratio), effective_tasks(ratio.denominators))
         half = _quantile(spread.tasks, level) * math.sqrt(spread.variance)
         return _interval(value, value - half, value + half, level=level, n=n, method="student")
-    share = value / top
+    return score_interval(value, worth_of(ratio, top=top), top=top, level=level, n=n)
+
+
+def worth_of(ratio: Ratio, *, top: float = 1.0) -> Worth:
+    """How many independent trials vary as much as a pooled score between 0 and `top`."""
+    share = ratio.value / top
     if not 0 <= share <= 1:
-        raise ValueError(f"{value} does not lie between 0 and {top}")
+        raise ValueError(f"{ratio.value} does not lie between 0 and {top}")
     if top == 1 and ratio.is_yes_or_no:
-        tasks = trials = float(n)
-    else:
-        spread = _spread(_influence(ratio) / top, effective_tasks(ratio.denominators))
-        tasks = spread.tasks
-        trials = _trials(share * (1 - share), spread, SKEW_OF_ONE)
-    quantile = _quantile(tasks, level)
+        return Worth(trials=len(ratio.numerators), tasks=len(ratio.numerators))
+    spread = _spread(_influence(ratio) / top, effective_tasks(ratio.denominators))
+    return Worth(_trials(share * (1 - share), spread, SKEW_OF_ONE), spread.tasks)
+
+
+def score_interval(value: float, worth: Worth, *, top: float, level: float, n: int) -> Interval:
+    """Wilson's interval of a value between 0 and `top`."""
+    quantile = _quantile(worth.tasks, level)
     if math.isinf(quantile):
         return _interval(value, 0.0, top, level=level, n=n, method="wilson")
-    low, high = score_bounds(share, trials, quantile)
+    low, high = score_bounds(value / top, worth.trials, quantile)
     return _interval(value, low * top, high * top, level=level, n=n, method="wilson")
 
 

@@ -1,114 +1,198 @@
-"""Prediction-powered rates: a judge scored everything, people a random part of the tasks.
+"""Prediction-powered rates: a judge scored everything, people a random part of it.
 
-The judge's rate on the tasks that people did not label, plus by how much it is wrong on those that
-they did (Angelopoulos et al. 2023), weighted as suits the judge's worth (PPI++). Whatever belongs
-to one task counts as one.
+The judge's rate on everything, plus by how much people differ from it on what they labelled
+(Angelopoulos et al. 2023). The judge's weight is that with the smallest variance (PPI++), so that
+a judge who says nothing is left out. The interval is Wilson's, with as many effective trials as the
+labels have, times by how much the judge lowers the variance. Whatever belongs to one task counts
+as one. docs/measurements.md has what it covers, and how wide it is.
 """
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, ndtri  # type: ignore[import-untyped]
 
-from gta_bench.records.statistics import Interval
-from gta_bench.statistics.pooled import Ratio, interval_of
+from gta_bench.records.statistics import Interval, IntervalMethod
+from gta_bench.statistics.pooled import (
+    ROUNDING,
+    Ratio,
+    Worth,
+    interval_of,
+    score_interval,
+    worth_of,
+)
 
 Array = npt.NDArray[np.float64]
-# With fewer tasks in which judge and people differ, nobody knows how often they do.
-ENOUGH = 3
-# Rows of sums by task: what people and judge pass of labelled units, their size; then the others.
-PEOPLE, JUDGE, LABELLED, OTHERS, UNLABELLED = range(5)
+# Where judge and labels agree on everything, so many units are taken to differ nevertheless. Chosen
+# by simulation (tests/measure/test_simulations.py): with more, a judge without errors had wider
+# intervals than one with few.
+UNSEEN: Final = 0.5
 
 
 class JudgedPart(NamedTuple):
-    """One unit: `judged` of `whole` by the judge, `labelled` of `whole` by people if they did."""
+    """One unit: `judged` of `whole` by the judge, `labelled` of `whole` by people if they did.
+
+    `chance` is the probability with which it was drawn for labelling, up to a common factor.
+    """
 
     task: str
     judged: float
     labelled: float | None
     whole: float = 1.0
+    chance: float = 1.0
+
+
+class _Sums(NamedTuple):
+    """By task: what people and judge pass of what is labelled, its size; the judge's of all."""
+
+    people: Array
+    judge: Array
+    labelled: Array
+    judged: Array
+    whole: Array
+
+
+class _Fit(NamedTuple):
+    """A corrected rate with how much each task moves it, and the variance of errors not seen."""
+
+    interval: Interval
+    moved: dict[str, float]
+    unseen: float
+
+    @property
+    def error(self) -> float:
+        return math.sqrt(sum(one**2 for one in self.moved.values()) + self.unseen)
 
 
 def corrected_rate(
     parts: Sequence[JudgedPart], *, top: float = 1.0, level: float = 0.95
 ) -> Interval:
-    """What people would have found on all units, from the judge and the labelled part.
+    """What people would have found on all units, from the judge and what is labelled.
 
-    The labelled tasks must be a random choice. Where judge and people differ in fewer than three
-    of them, nobody knows how often they do, and the labelled tasks alone are taken.
+    Labelled units must be drawn at random. The labels' own interval is returned (`labels-only`)
+    where the judge adds nothing: all is labelled, people say the same of all, or the interval would
+    be wider.
     """
-    sums = _by_task(parts)
-    labelled = sums[LABELLED] > 0
-    if not labelled.any():
-        raise ValueError("nothing is labelled")
-    estimate = float(_estimate(sums.sum(axis=1), sums))
-    differing = np.count_nonzero(sums[PEOPLE] != sums[JUDGE])
-    if differing < ENOUGH or not sums[UNLABELLED].any() or not 0 < estimate < top:
-        alone = Ratio(sums[PEOPLE, labelled], sums[LABELLED, labelled])
-        found = interval_of(alone, top=top, level=level)
-        return found.model_copy(update={"method": "labels-only"})
-    n = int(labelled.sum())
-    reach = float(ndtri((1 + level) / 2)) * _error(sums)
-    # On the scale of log odds intervals of small and large rates are as skew as they should be.
-    share = estimate / top
-    odds, half = np.log(share / (1 - share)), reach / top / (share * (1 - share))
+    return _fit(parts, top, level).interval
+
+
+def corrected_difference(
+    first: Sequence[JudgedPart],
+    second: Sequence[JudgedPart],
+    *,
+    top: float = 1.0,
+    level: float = 0.95,
+) -> Interval:
+    """First corrected rate minus second, of two systems on the same tasks.
+
+    Each is corrected by its own labels, since a judge may favor one. The intervals of both are
+    joined as in Newcombe's method for paired shares (1998, method 10), with the correlation of what
+    the tasks do to either.
+    """
+    one, two = (_fit(parts, top, level) for parts in (first, second))
+    together = sum(moved * two.moved.get(task, 0.0) for task, moved in one.moved.items())
+    errors = one.error * two.error
+    shared = together / errors if errors > ROUNDING else 0.0
+    a, b = one.interval, two.interval
+    gap = a.estimate - b.estimate
+    methods: set[IntervalMethod] = {a.method, b.method}
     return Interval(
-        estimate=estimate,
-        low=top * float(expit(odds - half)),
-        high=top * float(expit(odds + half)),
+        estimate=gap,
+        low=gap - _joined(a.estimate - a.low, b.high - b.estimate, shared),
+        high=gap + _joined(a.high - a.estimate, b.estimate - b.low, shared),
         level=level,
-        n=n,
-        method="prediction-powered",
+        n=min(a.n, b.n),
+        method="labels-only" if methods == {"labels-only"} else "prediction-powered",
     )
 
 
-def _by_task(parts: Sequence[JudgedPart]) -> Array:
-    """A column for each task, a row for each kind of sum."""
-    tasks = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
-    sums = np.zeros((5, len(tasks)))
-    for part in parts:
-        if part.labelled is None:
-            added = (0.0, 0.0, 0.0, part.judged, part.whole)
-        else:
-            added = (part.labelled, part.judged, part.whole, 0.0, 0.0)
-        sums[:, tasks[part.task]] += added
-    return sums
+def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float:
+    """What correcting the judge adds to the variance of its rate; 0 where all is labelled."""
+    known = [part for part in parts if part.labelled is not None]
+    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
+    sums = _by_task(parts, known, names)
+    moved = _influence(sums.people - sums.judge, sums.labelled)
+    open_ = 1 - sum(part.whole for part in known) / sums.whole.sum()
+    return float(open_ * (moved @ moved + _unseen(known, top)))
 
 
-def _estimate(totals: Array, sums: Array) -> Array:
-    """The corrected rate from totals; the judge's weight is that with the smallest variance."""
-    people, judge, labelled, others, unlabelled = totals
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = people / labelled, judge / labelled, others / unlabelled
-        own = _influence(sums[PEOPLE], sums[LABELLED], rates[0], labelled)
-        seen = _influence(sums[JUDGE], sums[LABELLED], rates[1], labelled)
-        rest = _influence(sums[OTHERS], sums[UNLABELLED], rates[2], unlabelled)
-        spread = np.sum((rest - seen) ** 2)
-        # A judge that says the same of all tasks tells nothing of them.
-        weight = -np.sum(own * (rest - seen)) / spread if spread > 0 else 0.0
-        weight = np.clip(weight, 0.0, 1.0)
-        found: Array = rates[0] + weight * (rates[2] - rates[1])
+def _joined(one: float, two: float, shared: float) -> float:
+    return math.sqrt(max(0.0, one**2 + two**2 - 2 * shared * one * two))
+
+
+def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
+    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
+    known = [part for part in parts if part.labelled is not None]
+    if not known:
+        raise ValueError("nothing is labelled")
+    sums = _by_task(parts, known, names)
+    chosen = sums.labelled > 0
+    alone = Ratio(sums.people[chosen], sums.labelled[chosen])
+    labels = interval_of(alone, top=top, level=level).model_copy(update={"method": "labels-only"})
+    own = _influence(sums.people, sums.labelled)
+    added = _influence(sums.judged, sums.whole) - _influence(sums.judge, sums.labelled)
+    variance, spread = float(own @ own), float(added @ added) + (unseen := _unseen(known, top))
+    weight = min(1.0, max(0.0, -float(own @ added) / spread)) if spread > ROUNDING else 0.0
+    only = _Fit(labels, dict(zip(names, own.tolist(), strict=True)), 0.0)
+    if weight == 0 or variance <= ROUNDING:
+        return only
+    moved = own + weight * added
+    gain = variance / (float(moved @ moved) + weight**2 * unseen)
+    shift = _rate(sums.judged, sums.whole) - _rate(sums.judge, sums.labelled)
+    estimate = min(top, max(0.0, alone.value + weight * shift))
+    trials, tasks = worth_of(alone, top=top)
+    found = score_interval(estimate, Worth(trials * gain, tasks), top=top, level=level, n=labels.n)
+    if found.high - found.low > labels.high - labels.low:
+        return only
+    return _Fit(
+        found.model_copy(update={"method": "prediction-powered"}),
+        dict(zip(names, moved.tolist(), strict=True)),
+        weight**2 * unseen,
+    )
+
+
+def _by_task(
+    parts: Sequence[JudgedPart], known: Sequence[JudgedPart], names: dict[str, int]
+) -> _Sums:
+    """What is labelled weighs as much as it stands for: the less likely it was, the more."""
+    every = np.array([names[part.task] for part in parts])
+    some = np.array([names[part.task] for part in known])
+    weights = _weights(known)
+
+    def added(places: npt.NDArray[np.int_], values: Array) -> Array:
+        return np.bincount(places, values, len(names)).astype(np.float64)
+
+    return _Sums(
+        people=added(some, weights * np.array([part.labelled for part in known])),
+        judge=added(some, weights * np.array([part.judged for part in known])),
+        labelled=added(some, weights * np.array([part.whole for part in known])),
+        judged=added(every, np.array([part.judged for part in parts])),
+        whole=added(every, np.array([part.whole for part in parts])),
+    )
+
+
+def _weights(known: Sequence[JudgedPart]) -> Array:
+    """Hájek's: one over the chance; exactly 1 where all chances are the same."""
+    chances = np.array([part.chance for part in known])
+    found: Array = chances.min() / chances
     return found
 
 
-def _influence(values: Array, wholes: Array, rate: Array, whole: Array) -> Array:
+def _unseen(known: Sequence[JudgedPart], top: float) -> float:
+    """The variance of differences that the labels did not show; 0 where they show one."""
+    if any(part.labelled != part.judged for part in known):
+        return 0.0
+    sizes = _weights(known) * np.array([part.whole for part in known])
+    return UNSEEN * top**2 * float(np.mean(sizes**2) / sizes.sum() ** 2)
+
+
+def _rate(values: Array, wholes: Array) -> float:
+    return float(values.sum() / wholes.sum())
+
+
+def _influence(values: Array, wholes: Array) -> Array:
     """How much each task moves a rate; the squares add up to its variance."""
-    moved: Array = (values - rate * wholes) / whole
+    moved: Array = (values - _rate(values, wholes) * wholes) / wholes.sum()
     return moved
-
-
-def _error(sums: Array) -> float:
-    """The standard error: each task left out once (jackknife), labelled ones and others apart."""
-    totals = sums.sum(axis=1)
-    variance = 0.0
-    for chosen in (sums[LABELLED] > 0, sums[LABELLED] == 0):
-        size = int(chosen.sum())
-        left = [
-            float(_estimate(totals - sums[:, place], np.delete(sums, place, axis=1)))
-            for place in np.flatnonzero(chosen)
-        ]
-        if size > 1:
-            variance += (size - 1) * float(np.var(left))
-    return float(np.sqrt(variance))

@@ -44,11 +44,12 @@ POLICY = (
 
 @dataclass(frozen=True)
 class Item:
-    """A leaf with what is shown for it."""
+    """A leaf with what is shown for it, and the probability with which its unit was drawn."""
 
     unit: WorkflowUnit
     leaf: Checkpoint
     evidence: Evidence
+    chance: float
 
     @property
     def place(self) -> Place:
@@ -64,11 +65,13 @@ class Said(NamedTuple):
     problem: str = ""
 
 
-def label_items(units: Sequence[WorkflowUnit], evidence: MadeEvidence) -> list[Item]:
+def label_items(
+    units: Sequence[WorkflowUnit], evidence: MadeEvidence, *, chance: float
+) -> list[Item]:
     """Every leaf of the units; a unit whose evidence cannot be made is left out."""
     made = [(unit, evidence.made(unit)) for unit in units]
     return [
-        Item(unit, leaf, shown)
+        Item(unit, leaf, shown, chance)
         for unit, shown in made
         if shown is not None
         for leaf in unit.task.leaves()
@@ -299,6 +302,7 @@ def _read_label(item: Item, form: Mapping[str, str]) -> Label | Said:
             value=float(value),
             reason=reason,
             evidence=item.evidence.digest,
+            chance=item.chance,
         )
     except ValueError:
         return Said(value, reason, "Choose a score from 0 to 10.")

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
+from gta_bench.metrics.labels import agreed_labels
 from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.redaction import current_redactor
@@ -17,6 +18,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
+from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
@@ -49,8 +51,11 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
     panel = None
     if not missing_packages("scipy"):
         panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
+    people = agreed_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
     return JudgedRun(
-        WorkflowSummary(name, manifest, scores, read_floors(run), panel),
+        WorkflowSummary(
+            name, manifest, scores, read_floors(run), panel, list(verdicts.values()), people
+        ),
         read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units,
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},
