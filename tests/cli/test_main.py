@@ -92,7 +92,7 @@ def test_a_reader_that_stops_ends_the_command_quietly(tmp_path: Path, arguments:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "gta_bench.cli", *arguments.split()]
-    with open(writing, "wb") as pipe:
+    with os.fdopen(writing, "wb") as pipe:
         ran = subprocess.run(
             command, cwd=tmp_path, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
         )
