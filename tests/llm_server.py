@@ -12,8 +12,12 @@ from gta_bench.weights import fetch
 CACHE = Path.home() / ".cache" / "gta-bench" / "weights"
 __all__ = ["MODEL", "llm_server"]
 
-# Where repetition is much penalized, a JSON text goes on in nonsense and does not end.
-PLAIN = "params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.1, 64"
+# Where repetition is much penalized, a JSON text goes on in nonsense and does not end. The
+# likeliest words end soonest, and are the same every time.
+PLAIN = (
+    "params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.1, 64\n"
+    "params.sampling.temp = 0"
+)
 
 
 @contextmanager

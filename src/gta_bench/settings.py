@@ -30,10 +30,19 @@ def _has_scheme(address: object) -> object:
 
 
 Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
+
+
+def _has_letters(value: object) -> object:
+    if value == "":
+        raise PydanticCustomError("empty_stop", "A stop text must not be empty; leave it out")
+    return value
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 # An address that a client can ask; without its scheme, servers' names are often given.
 Url = Annotated[str, BeforeValidator(_has_scheme), Field(pattern=r"^https?://[^\s/]+")]
+StopText = Annotated[str, BeforeValidator(_has_letters), Field(min_length=1)]
 Score = Annotated[float, Field(ge=0, le=10)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
@@ -75,7 +84,7 @@ class ModelSettings(Section):
     presence_penalty: float | None = Field(
         None, ge=-2, le=2, description="Penalty for tokens that the reply already has."
     )
-    stop: list[str] | None = Field(None, description="Texts at which a reply ends.")
+    stop: list[StopText] | None = Field(None, description="Texts at which a reply ends.")
     reasoning_effort: ReasoningEffort | None = Field(
         None, description="How much a model thinks: `none`, `minimal`, `low`, … `max`."
     )

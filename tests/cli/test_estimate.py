@@ -253,6 +253,35 @@ def test_judges_are_estimated_with_their_repeats() -> None:
     assert "tokens of evidence a call" in found["basis"]
 
 
+def test_judging_a_stored_run_is_estimated_before_anything_is_sent_or_written(
+    loopback: None,
+) -> None:
+    write_tasks(Path("data"))
+    score = ("score", "runs/x", "--judge", "judge")
+    with chat_server(reply) as server:
+        server.usage = counted
+        write_settings(server.url)
+        command = ("run", "workflow", "--model", "m", "--data", "data", "--out", "runs/x")
+        assert gta(*command, "--tasks", "0:2").exit_code == 0
+        asked, files = server.asked, sorted(Path("runs/x").rglob("*"))
+        (found,) = lines(gta(*score, "--estimate"))
+        first, second = lines(gta(*score, "--judge", "m", "--cascade", "1", "--estimate"))
+        assert (server.asked, sorted(Path("runs/x").rglob("*"))) == (asked, files)
+        assert gta(*score).exit_code == 0
+        rows = gta_bench.verdicts("runs/x").values()
+        assert (found["units"], found["calls"]) == ("2", str(len(rows)))
+        for part, took in (
+            ("input", sum(row.input_tokens for row in rows)),
+            ("output", sum(row.output_tokens for row in rows)),
+        ):
+            low, high = ends(found[part])
+            assert low <= took <= high
+        assert first == found
+        assert ends(second["calls"])[0] == 0
+        assert "runs/x: nothing to estimate" in gta(*score, "--estimate").stderr
+    assert "--estimate needs" in str(gta("score", "runs/x", "--estimate").exception)
+
+
 def test_longer_replies_than_allowed_are_not_expected() -> None:
     write_settings()
     write_atomic(Path("data/gta_atomic"), {"0": atomic_task()})

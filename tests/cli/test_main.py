@@ -1,5 +1,7 @@
 """The command as a process: its exit codes, its one-line failures, its start."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +84,31 @@ def test_help_starts_in_at_most_three_times_the_import_of_click(tmp_path: Path) 
     ratio = min(whole) / min(click_only)
     print(f"gta --help / import click: {ratio:.2f}")
     assert ratio <= 3
+
+
+@pytest.mark.parametrize("arguments", ["--help", "tools list"])
+def test_a_reader_that_stops_ends_the_command_quietly(tmp_path: Path, arguments: str) -> None:
+    """`gta report RUN | head` ended with exit code 1, as a run that is not complete does."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "gta_bench.cli", *arguments.split()]
+    with os.fdopen(writing, "wb") as pipe:
+        ran = subprocess.run(
+            command, cwd=tmp_path, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_a_broken_pipe_elsewhere_is_told(tmp_path: Path) -> None:
+    program = (
+        "import click, gta_bench.cli as cli\n"
+        "@click.command()\n"
+        "def broken() -> None:\n"
+        "    raise BrokenPipeError(32, 'Broken pipe')\n"
+        "cli.COMMANDS['broken'] = ('__main__:broken', '')\n"
+        "cli.main()"
+    )
+    command = [sys.executable, "-c", program, "broken"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("gta: A program or connection that this command wrote to is gone")

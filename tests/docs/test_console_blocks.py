@@ -142,14 +142,8 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def write_results(folder: Path) -> None:
-    """Finished results of two tasks of GTA-Workflow, as a folder and as a pack."""
-    for name in (
-        "7/final.txt",
-        "7/files/report.md",
-        "7/files/data/a.csv",
-        "14/final.txt",
-        "14/files/b.md",
-    ):
+    """Finished results of one task of GTA-Workflow, as a folder and as a pack."""
+    for name in ("7/final.txt", "7/files/report.md", "7/files/data/a.csv"):
         file = folder / "results" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("Done.", encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from gta_bench.cli.lazy import LazyGroup
+from gta_bench.cli.lazy import LazyGroup, is_reader_gone
 from gta_bench.errors import GtaError
 from gta_bench.redaction import current_redactor
 
@@ -49,6 +49,8 @@ ADVICE = {
     errno.ENOTDIR: ". A folder is wanted and a file stands there; name another place.",
     errno.EMFILE: ". Too many files are open: `ulimit -n 4096`, then again.",
 }
+# What a shell reports of programs that SIGPIPE ended, which Python ignores.
+READER_GONE = 128 + 13
 
 
 def _verbose(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -115,6 +117,10 @@ def main() -> None:
     except OSError as exc:
         where = f"{exc.filename}: " if exc.filename else ""
         _end(f"{where}{exc.strerror or exc}{ADVICE.get(exc.errno or 0, '')}", 3)
+    except SystemExit:  # click's answer to a broken pipe
+        if is_reader_gone():
+            sys.exit(READER_GONE)
+        raise
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,5 +1,7 @@
 """A group whose commands are imported when they are called, and not to list them."""
 
+import select
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -8,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gta_bench.cli.again import keep_arguments
-from gta_bench.errors import near
+from gta_bench.errors import EnvironmentProblem, near
 
 
 class LazyGroup(click.Group):
@@ -30,6 +32,18 @@ class LazyGroup(click.Group):
         context = super().make_context(info_name, args, parent, **extra)
         keep_arguments(context, typed)
         return context
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, which ends without a word wherever a pipe broke: only after `| head`."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as exc:
+            if is_reader_gone():
+                raise
+            raise EnvironmentProblem(
+                "A program or connection that this command wrote to is gone (broken pipe). Give "
+                "the same command again: what is finished is kept."
+            ) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the table's order."""
@@ -66,3 +80,11 @@ class LazyGroup(click.Group):
         """List the commands with the table's help, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.commands_table.items()])
+
+
+def is_reader_gone() -> bool:
+    """Whether nobody reads what is written any more."""
+    outputs = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        outputs.register(stream.fileno(), 0)
+    return any(event & select.POLLERR for _, event in outputs.poll(0))

@@ -72,6 +72,12 @@ from gta_bench.similarity.scoring import scored
     help="Score by all judges together too: their mean, or what most of them say.",
 )
 @judge_options
+@click.option(
+    "--estimate",
+    "only_estimate",
+    is_flag=True,
+    help="Say how many calls, tokens and dollars the judges would take; send and write nothing.",
+)
 @preflight_option
 @backend_options
 @similarity_option
@@ -90,6 +96,7 @@ def score(
     scoring: Scoring,
     judges: tuple[str, ...],
     cascade: float | None,
+    only_estimate: bool,
     preflight: bool,
     workers: int | None,
     cluster: str | None,
@@ -105,6 +112,9 @@ def score(
         **{f"judge.{name}": value for name, value in asking.items()},
     }
     settings = read_settings(config_path(config_file), overrides=overrides).settings
+    if only_estimate:
+        _estimate(run, judges, settings, cascade=cascade, folder=folder)
+        return
     if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
         _adopt_requirements(run, folder)
@@ -143,6 +153,27 @@ def score(
         of = ("n/N", f"{chosen_scores(scores, scoring).n}/{scores.n_units}")
         write_rows([of, *((name, str(value)) for name, value in metrics(scores, scoring).items())])
     context.exit(0 if scores.complete else 1)
+
+
+def _estimate(
+    run: StorePath | None,
+    judges: tuple[str, ...],
+    settings: Settings,
+    *,
+    cascade: float | None,
+    folder: str | None,
+) -> None:
+    """Say what the judges would take."""
+    if run is None or not judges or folder is not None:
+        raise UsageError("--estimate needs the folder of a Workflow run and --judge, not --data.")
+    from gta_bench.tasks.estimate_judging import estimate_stored
+    from gta_bench.tasks.judge_run import plan_judging
+
+    found = estimate_stored(run, plan_judging(judges, settings, cascade=cascade))
+    for one in found:
+        say(str(one))
+    if not found:
+        say(f"{run}: nothing to estimate: every leaf has a score of these judges.")
 
 
 def _refuse_data(folder: str | None) -> None:
