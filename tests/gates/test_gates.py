@@ -34,7 +34,8 @@ PLANTS = {
 GATES = {
     "layers": ["lint-imports"],
     "lint": ["ruff", "check", "--no-cache", "."],
-    "types": ["mypy", "src"],
+    # `make check` looks at all files; here it is enough that the planted one is seen.
+    "types": ["mypy", "src/gta_bench/datasets/stats.py"],
 }
 
 

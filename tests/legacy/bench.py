@@ -41,9 +41,12 @@ WORDS_FOR_PEOPLE = ("/stdout", "/stderr", "/raised", "/page", "/remarks", "/note
 # A score as every version writes it, and any number.
 SCORE = re.compile(r"(?<![\d.$])\d+\.\d\d(?!\d)")
 # Of intervals and tests, which are made in another way since; scores for a dollar are now of the
-# metric that decides.
+# metric that decides, and judges are corrected leaf by leaf.
 INTERVAL = re.compile(r"[-+]?\d+\.\d+ to [-+]?\d+\.\d+|for a dollar.*")
-TESTS = ("low", "high", "method", "test", "p_value", "p_holm", "headline", "per_dollar")
+TESTS = (
+    *("low", "high", "method", "test", "p_value", "p_holm", "headline", "per_dollar"),
+    "corrected",
+)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SETTINGS = """
 [data]

@@ -243,7 +243,7 @@ def corrected_scores(
             corrected = corrected_rate(own, top=row.top)
             yield CorrectedScore(
                 name=row.heading,
-                raw=row.factor * _raw(own),
+                raw=_raw(own, row.factor),
                 corrected=_scaled(corrected, row.factor),
             )
 
@@ -261,13 +261,13 @@ def corrected_differences(
             corrected = corrected_difference(*sides, top=row.top)
             yield CorrectedScore(
                 name=row.heading,
-                raw=row.factor * (_raw(sides[0]) - _raw(sides[1])),
+                raw=_raw(sides[0], row.factor) - _raw(sides[1], row.factor),
                 corrected=_scaled(corrected, row.factor),
             )
 
 
-def _raw(parts: Sequence[JudgedPart]) -> float:
-    return sum(part.judged for part in parts) / sum(part.whole for part in parts)
+def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
+    return factor * sum(part.judged for part in parts) / sum(part.whole for part in parts)
 
 
 def _scaled(found: Interval, factor: float) -> Interval:
