@@ -114,8 +114,13 @@ def metrics(run: Path) -> dict[str, str]:
     }
 
 
-def check_equal(run: Path, inline: Path) -> None:
-    assert counts(run) == counts(inline)
+def check_equal(run: Path, inline: Path, *, begun_again: range = range(1)) -> None:
+    """The same scores; so many attempts were lost with a worker, a node or a driver."""
+    found, wanted = counts(run), counts(inline)
+    lost = found.pop("attempts") - wanted.pop("attempts")
+    assert lost in begun_again
+    assert wanted.pop("retried") <= found.pop("retried") <= lost
+    assert found == wanted
     assert metrics(run) == metrics(inline)
     kept = kept_units(log_folder(run))
     assert len(kept) == 229
@@ -240,7 +245,8 @@ def test_a_lost_worker_node_and_driver_lose_no_unit_and_finish_none_twice(
     assert all(len(samples) == 1 for samples in kept.values())
     bench.server.delay = 0.0
     bench.run("faults", "--cluster", cluster.address)
-    check_equal(run, inline)
+    # At most what 8 connections had in flight, three times.
+    check_equal(run, inline, begun_again=range(1, 25))
     after = uuids(run)
     assert {key: after[key] for key in kept} == kept
     command, progress = (
