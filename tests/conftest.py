@@ -29,8 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Processes get equal parts of the list; one that is done takes work from the end of another's.
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    longest = [item for item in items if item.path.parent.name == "slow"]
-    others = [item for item in items if item.path.parent.name != "slow"]
+    longest = [item for item in items if _takes_minutes(item)]
+    others = [item for item in items if not _takes_minutes(item)]
     number = {path: place for place, path in enumerate(dict.fromkeys(one.path for one in longest))}
     left = len(items)
     for process in range(processes):
@@ -39,6 +39,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         part, others = part + others[:room], others[room:]
         items[len(items) - left : len(items) - left + len(part)] = part
         left -= len(part)
+
+
+def _takes_minutes(item: pytest.Item) -> bool:
+    return item.path.parent.name == "slow" or item.path.name == "test_first_hour.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

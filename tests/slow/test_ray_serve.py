@@ -201,25 +201,25 @@ def test_a_replica_that_is_killed_under_load_fails_no_call(on_ray: OnRay, tmp_pa
     before = on_ray.replicas("steady")
     assert len(before) == 2
 
-    async def client(there: RemoteSource, end: float) -> list[Came]:
-        results = []
-        while time.monotonic() < end:
+    results: list[Came] = []
+
+    async def client(there: RemoteSource, end: float) -> None:
+        # A busy machine needs longer for as many calls.
+        while time.monotonic() < end or len(results) < 24:
             arguments = {"expression": "sum(range(100_000))"}
             results.append(await in_new_workspace(there, tmp_path, "Calculator", arguments))
-        return results
 
-    async def load() -> list[Came]:
+    async def load() -> None:
         there = await on_ray.connect()
         try:
             end = time.monotonic() + 6
             clients = [asyncio.create_task(client(there, end)) for _ in range(8)]
             await asyncio.sleep(2)
             before[0].kill()
-            return [one for results in await asyncio.gather(*clients) for one in results]
+            await asyncio.gather(*clients)
         finally:
             await there.aclose()
 
-    results = asyncio.run(load())
+    asyncio.run(load())
     assert not before[0].is_running()
-    assert len(results) > 8
     assert {one.said for one in results} == {"4999950000"}
