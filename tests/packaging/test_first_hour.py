@@ -37,6 +37,13 @@ TUTORIALS = REPOSITORY / "docs" / "tutorials"
 NAMES = ("first-model.md", "first-harness.md", "finished-results.md")
 # The longest first: it judges most.
 PAGES = (REPOSITORY / "README.md", *(TUTORIALS / name for name in NAMES))
+
+
+def tier(page: Path) -> pytest.MarkDecorator:
+    """README alone takes as long as CI has left for all four."""
+    return pytest.mark.measure if page.stem == "README" else pytest.mark.slow
+
+
 # Blocks that are no commands; one of any other language would be run by nobody.
 OTHERS = ("text", "toml", "python")
 # The servers that a page names: model, judge, product.
@@ -185,8 +192,9 @@ def product_service() -> Iterator[str]:
     process.wait()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=tier(page), id=page.stem) for page in PAGES]
+)
 def test_every_command_of_the_page_works_unprivileged(
     page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str]
 ) -> None:
