@@ -30,6 +30,11 @@ class Interval(Record):
     n: int
     method: IntervalMethod
 
+    def scaled(self, factor: float) -> "Interval":
+        """The same on another scale, such as percent."""
+        ends = {name: factor * getattr(self, name) for name in ("estimate", "low", "high")}
+        return self.model_copy(update=ends)
+
 
 class DifferenceTest(Record):
     """Whether two systems differ: the first minus the second, and how likely that is by chance."""

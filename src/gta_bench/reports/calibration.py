@@ -15,6 +15,7 @@ from gta_bench.records.workflow_scores import (
     TaskScore,
     WorkflowScores,
 )
+from gta_bench.reports.paired_judges import by_task, signed
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
@@ -134,11 +135,8 @@ def _pairs(judge: JudgeScores, settled: Mapping[Place, float]) -> Iterator[_Pair
 
 
 def _ratio(pairs: Sequence[_Pair], values: Sequence[float]) -> Ratio:
-    """Sums by task: the leaves of a task are no independent things."""
-    tasks: dict[str, list[float]] = {}
-    for pair, value in zip(pairs, values, strict=True):
-        tasks.setdefault(pair.task.task, []).append(value)
-    return Ratio([sum(own) for own in tasks.values()], [float(len(own)) for own in tasks.values()])
+    """Sums by task."""
+    return by_task(zip((pair.task.task for pair in pairs), values, strict=True))
 
 
 def _accuracy(pairs: Sequence[_Pair], threshold: float) -> Interval:
@@ -170,7 +168,7 @@ def _spans(*found: Interval | None) -> Iterator[str]:
 
 
 def _signed(one: Interval) -> tuple[str, str]:
-    return f"{one.estimate:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}"
+    return f"{one.estimate:+.2f}", signed(one)
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -244,7 +242,7 @@ def corrected_scores(
             yield CorrectedScore(
                 name=row.heading,
                 raw=_raw(own, row.factor),
-                corrected=_scaled(corrected, row.factor),
+                corrected=corrected.scaled(row.factor),
             )
 
 
@@ -262,17 +260,12 @@ def corrected_differences(
             yield CorrectedScore(
                 name=row.heading,
                 raw=_raw(sides[0], row.factor) - _raw(sides[1], row.factor),
-                corrected=_scaled(corrected, row.factor),
+                corrected=corrected.scaled(row.factor),
             )
 
 
 def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
     return factor * sum(part.judged for part in parts) / sum(part.whole for part in parts)
-
-
-def _scaled(found: Interval, factor: float) -> Interval:
-    ends = {name: factor * getattr(found, name) for name in ("estimate", "low", "high")}
-    return found.model_copy(update=ends)
 
 
 def _passed(part: JudgedPart, threshold: float) -> JudgedPart:

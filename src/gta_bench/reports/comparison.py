@@ -26,7 +26,6 @@ from gta_bench.records.comparison import (
 from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores, UnitScore
-from gta_bench.records.statistics import Interval
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.estimates import judged_parts, judged_units
@@ -244,19 +243,13 @@ def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
         role=one.role,
         first=ratios[0].value * one.scale,
         second=ratios[1].value * one.scale,
-        difference=_scaled(found.interval, one.scale),
+        difference=found.interval.scaled(one.scale),
         p_value=found.p_value,
         p_holm=None,
         effective=found.effective,
         detectable=found.detectable * one.scale,
         most=None if one.top is None else one.top * one.scale,
         envelope=envelope,
-    )
-
-
-def _scaled(interval: Interval, scale: float) -> Interval:
-    return interval.model_copy(
-        update={name: getattr(interval, name) * scale for name in ("estimate", "low", "high")}
     )
 
 
