@@ -37,7 +37,7 @@ COMMANDS = {
     "doctor": ("gta_bench.cli.doctor:doctor", "Say what works here and how to mend what does not."),
 }
 
-RIGHTS = ". Name a place where you may write, or mend its rights."
+RIGHTS = ". Name a place where you may write, or change its rights."
 # What to do about failures of the system, by their number.
 ADVICE = {
     errno.ENOSPC: ". Make room, then give the same command again: what is finished is kept.",
