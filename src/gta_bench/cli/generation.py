@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import click
 
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.errors import UsageError
 from gta_bench.settings import ReasoningEffort
 from gta_bench.tasks.generation import (
@@ -18,33 +19,35 @@ from gta_bench.tasks.models import NO_MODEL, ChosenModel
 
 Command = Callable[..., None]
 
+option = options_of("Model calls")
+
 OPTIONS = (
-    click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature."),
-    click.option(
+    option("--temperature", type=click.FloatRange(0), help="Sampling temperature."),
+    option(
         "--top-p",
         type=click.FloatRange(0, 1, min_open=True),
         help="Sample from the likeliest tokens with this total probability.",
     ),
-    click.option("--top-k", type=click.IntRange(1), help="Sample from this many likeliest tokens."),
-    click.option(
+    option("--top-k", type=click.IntRange(1), help="Sample from this many likeliest tokens."),
+    option(
         "--presence-penalty",
         type=click.FloatRange(-2, 2),
         help="Penalty for tokens that the reply already has.",
     ),
-    click.option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens."),
-    click.option("--seed", type=int, help="Seed of the sampling, where the provider has one."),
-    click.option("--stop", multiple=True, help="A text at which a reply ends; repeatable."),
-    click.option(
+    option("--max-tokens", type=click.IntRange(1), help="Longest reply, in tokens."),
+    option("--seed", type=int, help="Seed of the sampling, where the provider has one."),
+    option("--stop", multiple=True, help="A text at which a reply ends; repeatable."),
+    option(
         "--reasoning-effort",
         type=click.Choice(get_args(ReasoningEffort)),
         help="How much the model thinks.",
     ),
-    click.option(
+    option(
         "--generate-config",
         type=click.Path(exists=True, dir_okay=False),
         help="YAML or JSON file with any options of Inspect's GenerateConfig.",
     ),
-    click.option(
+    option(
         "-M",
         "model_args",
         multiple=True,
@@ -56,9 +59,7 @@ OPTIONS = (
 
 def generation_options(command: Command) -> Command:
     """Give a command the options; `with_generation` takes what they were set to."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return add_options(command, OPTIONS)
 
 
 def with_generation(model: ChosenModel, options: Mapping[str, Any]) -> ChosenModel:

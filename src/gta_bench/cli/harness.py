@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.options import Positive
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
@@ -17,44 +18,46 @@ from gta_bench.records.run import Network
 Command = Callable[..., None]
 DEFAULT = CellLimits()
 
+option = options_of("Harness, instead of an agent of ours")
+
 OPTIONS = (
-    click.option(
+    option(
         "--harness",
         "command",
         help='A command to measure, such as "my-agent {task_file} {workspace}".',
     ),
-    click.option(
+    option(
         "--harness-name",
         "name",
         help="A harness that Inspect drives: claude-code, codex, gemini, kimi-code or opencode.",
     ),
-    click.option(
+    option(
         "--agent-bridge",
         "function",
         help="A Python agent, pkg.mod:function, with its model behind Inspect's agent bridge.",
     ),
-    click.option("--harness-version", "version", help="Its version, for the manifest."),
-    click.option(
+    option("--harness-version", "version", help="Its version, for the manifest."),
+    option(
         "--network",
         type=click.Choice(["tools", "open"]),
         default="tools",
         show_default=True,
         help="What a harness reaches: our tools and its model, or also the outside (recorded).",
     ),
-    click.option(
+    option(
         "--harness-readable",
         "readable",
         multiple=True,
         type=click.Path(exists=True),
         help="A file or folder of this machine that the harness may read.",
     ),
-    click.option(
+    option(
         "--harness-env",
         "variables",
         multiple=True,
         help="An environment variable that the harness gets.",
     ),
-    click.option(
+    option(
         "--harness-seconds",
         "seconds",
         type=Positive(),
@@ -62,13 +65,13 @@ OPTIONS = (
         show_default=True,
         help="Time for one task.",
     ),
-    click.option(
+    option(
         "--harness-cost",
         "max_cost",
         type=Positive(),
         help="Dollars for one task, where the model's price is known.",
     ),
-    click.option(
+    option(
         "--harness-output",
         "output",
         type=click.IntRange(1),
@@ -76,7 +79,7 @@ OPTIONS = (
         show_default=True,
         help="MiB that it may print.",
     ),
-    click.option(
+    option(
         "--harness-disk",
         "disk",
         type=click.IntRange(1),
@@ -84,7 +87,7 @@ OPTIONS = (
         show_default=True,
         help="MiB that it may write.",
     ),
-    click.option(
+    option(
         "--harness-memory",
         "memory",
         type=click.IntRange(1),
@@ -138,9 +141,7 @@ def harness_options(command: Command) -> Command:
         wrapped(*args, harness=harness, **kwargs)
 
     wrapped = command
-    for option in reversed(OPTIONS):
-        with_harness = option(with_harness)
-    return with_harness
+    return add_options(with_harness, OPTIONS)
 
 
 def _chosen(command: str | None, name: str | None, function: str | None) -> tuple[Kind, str] | None:

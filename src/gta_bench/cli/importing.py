@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gta_bench.cli.grouping import add_options
 from gta_bench.cli.options import config_path, data_option
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
@@ -63,9 +64,7 @@ def _system_options(command: Command) -> Command:
         click.option("--harness-version", help="Its version."),
         data_option,
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)
 
 
 def _dataset_option(default: DatasetName) -> Callable[[Command], Command]:

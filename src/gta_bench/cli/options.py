@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.settings import Settings
 
 Command = Callable[..., None]
@@ -35,7 +36,7 @@ def json_option(command: Command) -> Command:
 def data_option(command: Command) -> Command:
     """Where the dataset lies."""
     text = "Folder of the dataset; data.atomic or data.workflow of gta.toml unless given."
-    return click.option("--data", "folder", type=click.Path(), help=text)(command)
+    return options_of("Tasks")("--data", "folder", type=click.Path(), help=text)(command)
 
 
 def similarity_option(command: Command) -> Command:
@@ -44,17 +45,17 @@ def similarity_option(command: Command) -> Command:
         "How free text is compared: all-mpnet-base-v2 (as published; the default where it was "
         "fetched), wordllama, exact-or-half, or a folder with a sentence-transformers model."
     )
-    return click.option("--similarity", help=text)(command)
+    return options_of("Scoring")("--similarity", help=text)(command)
 
 
 def backend_options(command: Command) -> Command:
     """Where the work is done; without either in this process."""
-    workers = click.option(
+    workers = options_of("Run")(
         "--workers",
         type=click.IntRange(1),
         help="Work in so many processes of this machine, or with --cluster on so many cores.",
     )
-    cluster = click.option(
+    cluster = options_of("Run")(
         "--cluster",
         metavar="auto|ADDRESS",
         help="Work on a Ray cluster: the one of this machine, host:port, or ray://host:port.",
@@ -71,7 +72,7 @@ def from_settings(key: str) -> str:
 
 def preflight_option(command: Command) -> Command:
     """Whether everything is tried before anything is written."""
-    return click.option(
+    return options_of("Run")(
         "--no-preflight",
         "preflight",
         is_flag=True,
@@ -127,6 +128,4 @@ def judge_options(command: Command) -> Command:
             help="Ask first for what cannot be there; take no score from who finds it.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)

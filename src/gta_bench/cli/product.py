@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.harnesses.product import Product
 from gta_bench.settings import read_key
 
 Command = Callable[..., None]
 
+option = options_of("Product, instead of a model")
+
 OPTIONS = (
-    click.option("--product", "url", help="Measure the service at this address (http://…)."),
-    click.option("--product-key-env", help="Environment variable with the product's key."),
-    click.option(
+    option("--product", "url", help="Measure the service at this address (http://…)."),
+    option("--product-key-env", help="Environment variable with the product's key."),
+    option(
         "--product-timeout",
         type=click.FloatRange(min=1),
         default=1800,
@@ -43,9 +46,7 @@ def product_options(command: Command) -> Command:
             product = Product(url=url, key=_key(product_key_env), seconds=product_timeout)
         command(*args, product=product, **kwargs)
 
-    for option in reversed(OPTIONS):
-        with_product = option(with_product)
-    return with_product
+    return add_options(with_product, OPTIONS)
 
 
 def _key(variable: str | None) -> str | None:

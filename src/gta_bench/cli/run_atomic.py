@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gta_bench.cli.grouping import RUN_GROUPS, GroupedCommand
+from gta_bench.cli.grouping import GroupedCommand, options_of
 from gta_bench.cli.options import data_option, similarity_option
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
@@ -29,8 +29,8 @@ from gta_bench.tasks.preflight import check_start
 from gta_bench.tasks.system_run import execute
 
 
-@click.command("atomic", cls=GroupedCommand, groups=RUN_GROUPS)
-@click.option(
+@click.command("atomic", cls=GroupedCommand)
+@options_of("Tasks")(
     "--mode",
     type=click.Choice(["step", "end-to-end"]),
     required=True,

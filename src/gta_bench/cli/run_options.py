@@ -8,6 +8,7 @@ import click
 
 from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
 from gta_bench.cli.generation import generation_options, with_generation
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import (
     Positive,
@@ -53,82 +54,83 @@ from gta_bench.tools.offering import own_tools
 Command = Callable[..., None]
 BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
 
+of_system, of_tasks = options_of("System"), options_of("Tasks")
+of_run, of_calls = options_of("Run"), options_of("Model calls")
+
 OPTIONS = (
-    click.option("--model", "models", multiple=True, help="provider/model or a name of gta.toml."),
-    click.option(
+    of_system("--model", "models", multiple=True, help="provider/model or a name of gta.toml."),
+    of_system(
         "--agent",
         default=DEFAULT_AGENT,
         show_default=True,
         help="toolcalling, react, react-upstream, silent or pkg.mod:function; gold for GTA-Atomic.",
     ),
-    click.option("--out", type=PLACE, required=True, help="The run's folder, or s3://…."),
-    click.option("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7)."),
-    click.option("--task", "ids", multiple=True, metavar="ID", help="One task; may be repeated."),
-    click.option("--limit", type=click.IntRange(1), help="The first N tasks of the dataset."),
-    click.option(
+    of_run("--out", type=PLACE, required=True, help="The run's folder, or s3://…."),
+    of_tasks("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7)."),
+    of_tasks("--task", "ids", multiple=True, metavar="ID", help="One task; may be repeated."),
+    of_tasks("--limit", type=click.IntRange(1), help="The first N tasks of the dataset."),
+    of_tasks(
         "--sample",
         type=click.IntRange(1),
         help="A stratified sample of N tasks; a larger one of the same seed contains it.",
     ),
-    click.option("--sample-seed", type=int, help="Seed of the sample; 0 unless given."),
-    click.option(
-        "--epochs", type=click.IntRange(1), default=1, help="Times that every task is run."
-    ),
-    click.option(
+    of_tasks("--sample-seed", type=int, help="Seed of the sample; 0 unless given."),
+    of_tasks("--epochs", type=click.IntRange(1), default=1, help="Times that every task is run."),
+    of_system(
         "--images",
         type=click.Choice(["path", "attached"]),
         default="path",
         show_default=True,
         help="What the model is shown of images; published runs show paths.",
     ),
-    click.option(
+    of_system(
         "--max-turns",
         type=click.IntRange(1),
         default=DEFAULT_TURNS,
         show_default=True,
         help="Replies of the model in a task, and in each round of feedback.",
     ),
-    click.option(
+    of_system(
         "--max-calls",
         type=click.IntRange(1),
         default=DEFAULT_CALLS,
         show_default=True,
         help="Tool calls of one reply that are made; further ones are answered with an error.",
     ),
-    click.option(
+    generation_options,
+    of_calls(
         "--max-connections",
         type=click.IntRange(1),
         show_default=from_settings("budget.max_connections"),
         help="Model calls at once, over all workers.",
     ),
-    click.option(
+    of_run(
         "--max-cost",
         "cost_usd",
         type=Positive(),
         show_default=from_settings("budget.cost_usd"),
         help="USD that the run may spend: then no more units begin.",
     ),
-    click.option(
+    of_run(
         "--max-hours",
         "hours",
         type=Positive(),
         show_default=from_settings("budget.hours"),
         help="Hours after which no more units begin.",
     ),
-    click.option(
+    of_calls(
         "--max-retries",
         type=click.IntRange(0),
         show_default=from_settings("budget.max_retries"),
         help="Retries of a failed model call.",
     ),
-    click.option(
+    of_calls(
         "--timeout",
         type=click.IntRange(1),
         show_default=from_settings("budget.timeout"),
         help="Seconds for one model call.",
     ),
-    generation_options,
-    click.option(
+    of_run(
         "--estimate",
         "only_estimate",
         is_flag=True,
@@ -175,9 +177,7 @@ class PlannedRuns(NamedTuple):
 
 def run_options(command: Command) -> Command:
     """Give a command the shared options; `plan_runs` takes what they were set to."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return add_options(command, OPTIONS)
 
 
 def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:

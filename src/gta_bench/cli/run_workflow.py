@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gta_bench.cli.grouping import RUN_GROUPS, GroupedCommand
+from gta_bench.cli.grouping import GroupedCommand, options_of
 from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import data_option
 from gta_bench.cli.output import say, unit_bar
@@ -37,15 +37,15 @@ from gta_bench.tasks.preflight import check_start
 from gta_bench.tasks.usage_range import UsageRange
 
 
-@click.command("workflow", cls=GroupedCommand, groups=RUN_GROUPS)
+@click.command("workflow", cls=GroupedCommand)
 @run_options
-@click.option(
+@options_of("Scoring")(
     "--judge",
     "judges",
     multiple=True,
     help="Model that judges what was delivered; judge.model of gta.toml unless given.",
 )
-@click.option(
+@options_of("Scoring")(
     "--feedback-rounds",
     "rounds",
     type=click.IntRange(0),
@@ -53,7 +53,7 @@ from gta_bench.tasks.usage_range import UsageRange
     show_default=True,
     help="Times that failing leaves go back to the system, which continues in its workspace.",
 )
-@click.option(
+@options_of("Scoring")(
     "--feedback",
     "level",
     type=click.Choice(["pass-fail", "score", "reason"]),

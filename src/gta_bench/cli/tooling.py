@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.output import say
 from gta_bench.cli.places import PLACE
 from gta_bench.errors import UsageError
@@ -17,27 +18,29 @@ from gta_bench.tape.storage import tape_use
 
 Command = Callable[..., None]
 
+option = options_of("Tools")
+
 OPTIONS = (
-    click.option(
+    option(
         "--tools",
         default=LOCAL,
         show_default=True,
         help="Whose tools are called: local, http://…, mcp+http://… or agentlego+http://…; "
         f"the server's token is read from {TOKEN_VARIABLE}.",
     ),
-    click.option("--tape", type=PLACE, help="Folder of recorded tool calls, or s3://…."),
-    click.option(
+    option("--tape", type=PLACE, help="Folder of recorded tool calls, or s3://…."),
+    option(
         "--tape-mode",
         type=click.Choice(["live", "record", "replay", "replay-else-live"]),
         help="What is done with --tape; replay unless given.",
     ),
-    click.option(
+    option(
         "--control",
         "controls",
         multiple=True,
         help="no-tools, corrupt-replies, faults=RATE or distractors=COUNT.",
     ),
-    click.option(
+    option(
         "--control-seed",
         type=int,
         default=0,
@@ -49,9 +52,7 @@ OPTIONS = (
 
 def tooling_options(command: Command) -> Command:
     """`--tools`, `--tape`, `--control` and what belongs to them."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return add_options(command, OPTIONS)
 
 
 def tell_missing_tools(names: Collection[str], settings: Settings) -> None:
