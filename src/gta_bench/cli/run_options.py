@@ -97,6 +97,11 @@ OPTIONS = (
         show_default=True,
         help="Tool calls of one reply that are made; further ones are answered with an error.",
     ),
+    of_system(
+        "--max-tool-calls",
+        type=click.IntRange(1),
+        help="Tool calls of a task that are made; further ones are answered with an error.",
+    ),
     generation_options,
     of_calls(
         "--max-connections",
@@ -224,6 +229,7 @@ def plan_runs(
     images: Images,
     max_turns: int,
     max_calls: int,
+    max_tool_calls: int | None,
     tools: str,
     tape: StorePath | None,
     tape_mode: TapeMode | Literal["live"] | None,
@@ -276,7 +282,9 @@ def plan_runs(
             tasks=chosen,
             epochs=epochs,
             tools=tools,
-            loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
+            loop=LoopLimits(
+                max_turns=max_turns, max_calls=max_calls, max_tool_calls=max_tool_calls
+            ),
             tape=use,
             controls=controls,
             control_seed=control_seed,
