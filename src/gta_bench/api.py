@@ -162,7 +162,6 @@ def run(
     images: Images = "path",
     max_turns: int = DEFAULT_TURNS,
     max_calls: int = DEFAULT_CALLS,
-    max_tool_calls: int | None = None,
     tape: Folder | None = None,
     judges: Sequence[str | Model] = (),
     generate: Mapping[str, JsonValue] | None = None,
@@ -188,12 +187,9 @@ def run(
         raise UsageError(f"There is no mode {mode!r}: say 'step' or 'end-to-end'.")
     if tasks is not None and not isinstance(tasks, str):
         raise UsageError("`tasks` is a text: a range like '0:10', or ids like '3,5,7'.")
-    counts = (epochs, max_turns, max_calls, max_tool_calls, limit, sample)
+    counts = (epochs, max_turns, max_calls, limit, sample)
     if any(count is not None and count < 1 for count in counts):
-        raise UsageError(
-            "`epochs`, `max_turns`, `max_calls`, `max_tool_calls`, `limit` and `sample` "
-            "are at least 1."
-        )
+        raise UsageError("`epochs`, `max_turns`, `max_calls`, `limit` and `sample` are at least 1.")
     held = settings or read_settings().settings
     folder = Path(out)
     if judges and dataset == "atomic":
@@ -212,7 +208,7 @@ def run(
         system=describe_system(resources, agent, images),
         tasks=choose_tasks(loaded, Selection(tasks, (), limit, sample, sample_seed)),
         epochs=epochs,
-        loop=LoopLimits(max_turns=max_turns, max_calls=max_calls, max_tool_calls=max_tool_calls),
+        loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
         tape=None if tape is None else tape_use(Path(tape), "replay"),
         judges=tuple(_judge_name(one, held) for one in judges),
         similarity=chosen_similarity(held.scoring),

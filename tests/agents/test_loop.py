@@ -176,13 +176,6 @@ def test_calls_beyond_the_limit_are_answered_but_not_made(tmp_path: Path) -> Non
     assert third.error.type == TOO_MANY
 
 
-def test_calls_beyond_those_of_the_task_are_answered_but_not_made(tmp_path: Path) -> None:
-    shop = Shop()
-    replies = [replying(calling("a"), calling("b")), replying(calling("c"), calling("d")), ANSWER]
-    work(tmp_path, replies, limits=LoopLimits(max_tool_calls=3), shop=shop)
-    assert [arguments["where"] for _, arguments in shop.called] == ["a", "b", "c"]
-
-
 def test_the_last_call_of_a_reply_that_was_cut_off_is_not_made(tmp_path: Path) -> None:
     shop = Shop()
     cut = replying(calling("a"), calling("b"), reason="max_tokens")

@@ -35,7 +35,6 @@ async def work_on(
     `before` is a dialogue that goes on; its last message is what the agent is asked now.
     """
     dialogue = before or Dialogue([ChatMessageUser(content=task.request)])
-    made = 0
     for turn in range(1, limits.max_turns + 1):
         decision = await decide(_history(task, dialogue, last=turn == limits.max_turns), tools)
         if decision.stop is not None:
@@ -47,11 +46,7 @@ async def work_on(
             break
         if isinstance(decision.step, MalformedStep):
             dialogue.tell(decision.step.reason)
-        most = limits.max_calls
-        if limits.max_tool_calls is not None:
-            most = min(most, limits.max_tool_calls - made)
-        made += min(most, len(calls))
-        for call, step in zip(calls, _within(decision, most), strict=True):
+        for call, step in zip(calls, _within(decision, limits.max_calls), strict=True):
             # One after the other, in declared order: a call may need what the one before it made.
             refused = step.error is not None
             outcome = step if refused else await make_call(step, source, workspace)

@@ -97,11 +97,6 @@ OPTIONS = (
         show_default=True,
         help="Tool calls of one reply that are made; further ones are answered with an error.",
     ),
-    of_system(
-        "--max-tool-calls",
-        type=click.IntRange(1),
-        help="Tool calls of a task that are made; further ones are answered with an error.",
-    ),
     generation_options,
     of_calls(
         "--max-connections",
@@ -229,7 +224,6 @@ def plan_runs(
     images: Images,
     max_turns: int,
     max_calls: int,
-    max_tool_calls: int | None,
     tools: str,
     tape: StorePath | None,
     tape_mode: TapeMode | Literal["live"] | None,
@@ -282,9 +276,7 @@ def plan_runs(
             tasks=chosen,
             epochs=epochs,
             tools=tools,
-            loop=LoopLimits(
-                max_turns=max_turns, max_calls=max_calls, max_tool_calls=max_tool_calls
-            ),
+            loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
             tape=use,
             controls=controls,
             control_seed=control_seed,

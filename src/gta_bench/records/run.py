@@ -65,13 +65,11 @@ class System(Generation):
 class LoopLimits(Record):
     """What bounds an agent of ours on one task, and in each round of feedback.
 
-    `max_turns` counts replies of the model, `max_calls` the calls of one reply that are made,
-    `max_tool_calls` those of the whole task; None: any number.
+    `max_turns` counts replies of the model, `max_calls` the calls of one reply that are made.
     """
 
     max_turns: int = DEFAULT_TURNS
     max_calls: int = DEFAULT_CALLS
-    max_tool_calls: int | None = None
 
 
 class Limits(Record):
@@ -103,9 +101,7 @@ _REPLACEABLE: Final = frozenset({"judges", "similarity"})
 # Fields in which a run grows: more of them extend it.
 _GROWING: Final = frozenset({"tasks", "epochs"})
 # Fields that the first manifests did not record; None there says nothing.
-_UNRECORDED: Final = frozenset(
-    {"max_turns", "max_calls", "max_tool_calls", "limits", "harness_digest", "wording"}
-)
+_UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest", "wording"})
 
 
 class Difference(NamedTuple):
