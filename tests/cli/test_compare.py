@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,6 @@ def test_tasks_that_got_worse_are_listed_with_both_values(atomic: Path) -> None:
     assert "better in B" not in result.stdout
     back = gta("compare", atomic / "silent", atomic / "gold").stdout
     assert "12 tasks better in B than in A" in back and "worse in B" not in back
-    assert "worse in B" not in gta("compare", atomic / "gold", atomic / "gold").stdout
 
 
 def test_leaves_that_succeed_in_one_run_only_are_listed(workflow: Path) -> None:
@@ -125,6 +125,20 @@ def test_differing_judges_are_refused_with_the_reason(workflow: Path) -> None:
     assert result.exit_code != 0
     assert "the judges differ (upstream and someone else)" in str(result.exception)
     assert getattr(result.exception, "exit_code", None) == 2
+
+
+def test_a_run_is_not_compared_with_itself_or_a_copy(atomic: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(atomic / "gold", copy)
+    for other in (atomic / "gold", copy):
+        result = gta("compare", atomic / "silent", atomic / "gold", other)
+        assert result.exit_code == 0, "only the first is compared with the others"
+        refused = gta("compare", atomic / "gold", other)
+        assert getattr(refused.exception, "exit_code", None) == 2
+        assert str(refused.exception) == (
+            f"{atomic / 'gold'} and {other} cannot be compared: they are the same run, or copies "
+            "of it; name two runs."
+        )
 
 
 def test_the_comparison_as_markdown_tells_what_else_differs(workflow: Path, tmp_path: Path) -> None:
@@ -204,7 +218,8 @@ def test_a_unit_without_a_model_call_costs_nothing_and_one_without_a_price_hides
         for key, unit in run.units.items()
     }
     side = run.model_copy(update={"units": units, "manifest": manifest})
-    [found] = compare([side, side.model_copy(update={"name": "other"})])
+    later = manifest.model_copy(update={"created": manifest.created + timedelta(hours=1)})
+    [found] = compare([side, side.model_copy(update={"manifest": later})])
     assert ("dollars a task" in {one.metric for one in found.took}) is compared
     assert (found.per_dollar[0] is not None) is compared
 

@@ -1,5 +1,6 @@
 """Commands without the packages of an extra: the exact install command, and nothing is written."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -77,3 +78,14 @@ def test_the_published_similarity_is_named_with_the_command_that_fetches_it(
     assert isinstance(result.exception, EnvironmentProblem), result.output
     assert str(result.exception).endswith("are not here: gta tools fetch all-mpnet-base-v2")
     assert not (finished / "new").exists()
+
+
+def test_a_report_without_scipy_has_no_intervals_and_says_so_to_programs_too(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(finished)
+    assert gta("score", "run").exit_code == 0
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    (found,) = json.loads(gta("report", "run", "--format", "json").stdout)
+    assert (found["intervals"], found["repeats"]) == (None, None)
+    assert "intervals of these scores: pip install 'gta-bench[report]'" in found["remarks"]

@@ -175,6 +175,10 @@ def test_report_and_score_work_on_a_stored_run() -> None:
     reports = json.loads(gta("report", "runs/gold", "--format", "json").stdout)
     assert reports[0]["strict"]["inst_acc"] == 100.0
     assert reports[0]["manifest"]["mode"] == "step"
+    first = reports[0]["intervals"][0]
+    assert (first["metric"], first["value"], first["high"]) == ("arg_acc", 100.0, 100.0)
+    assert 0 < first["low"] < 100 and first["n"] == 2
+    assert f"{first['low']:.2f} to 100.00" in table
     scored = gta("score", "runs/gold", "--similarity", "exact-or-half", "--json")
     assert json.loads(scored.stdout)["metrics"]["inst_acc"] == 100.0
     assert "runs/gold  2/2" in gta("score", "runs/gold").stdout

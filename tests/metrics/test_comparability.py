@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from gta_bench.metrics.comparability import (
@@ -43,6 +45,12 @@ def unjudged() -> ComparedRun:
     return ComparedRun(name="run", manifest=manifest(), scores=scores, units={})
 
 
+def later(run: ComparedRun) -> ComparedRun:
+    """The same again, as another run."""
+    held = run.manifest.model_copy(update={"created": run.manifest.created + timedelta(hours=1)})
+    return run.model_copy(update={"manifest": held})
+
+
 def rescored(**changes: object) -> ComparedRun:
     return judged(scores=judged().scores.model_copy(update=changes))
 
@@ -50,7 +58,8 @@ def rescored(**changes: object) -> ComparedRun:
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        (judged(), None),
+        (later(judged()), None),
+        (judged(), "they are the same run, or copies of it; name two runs"),
         (judged("k"), "the judges differ (j and k)"),
         (judged("j [visibility=upstream]"), "the judges differ (j and j [visibility=upstream])"),
         (unjudged(), "no judge has seen run; `gta score run --judge MODEL`"),
@@ -77,7 +86,7 @@ def test_what_forbids_a_comparison(second: ComparedRun, reason: str | None) -> N
 
 
 def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
-    assert refusals(atomic(), atomic()) == []
+    assert refusals(atomic(), later(atomic())) == []
     assert common_judges(atomic(), atomic()) == ()
     assert refusals(atomic(), atomic("other")) == [
         "the similarity models differ (exact and other); run `gta score` on both"
@@ -118,7 +127,7 @@ def test_what_must_be_told(changes: dict[str, object], caution: str | None) -> N
 def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> None:
     """A second judging under new prompts was broken off: equal mixtures are not equal leaves."""
     mixed = judged(judge_prompts={"j": ("p", "q")})
-    assert refusals(mixed, mixed) == ["the prompts of j differ; judge both again"]
+    assert refusals(mixed, later(mixed)) == ["the prompts of j differ; judge both again"]
 
 
 def test_limits_that_look_alike_when_rounded_are_still_told_apart() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from html import unescape
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ from gta_bench.records.steps import (
     ThoughtStep,
 )
 from gta_bench.records.units import AtomicUnit, Usage
+from gta_bench.reports.certainty import (
+    REPEATS,
+    broken_remarks,
+    measured,
+    repeat_remarks,
+    repeated,
+)
 from gta_bench.reports.gains import error_kinds, unit_losses
 from gta_bench.reports.material import AtomicRun, anchor
 from gta_bench.reports.page import report_page
@@ -80,6 +88,36 @@ def test_badges_stand_in_the_row_of_the_headline(atomic_tasks: Tasks) -> None:
         "similarity exact-or-half",
     ]
     assert "caution" not in compat
+
+
+def test_repeats_and_broken_work_are_on_the_page_in_the_words_of_the_terminal(
+    atomic_tasks: Tasks,
+) -> None:
+    tasks = dict(list(atomic_tasks.items())[:4])
+    crash = AnswerStep(content="[LagentAgentError] no connection")
+    again = [one.model_copy(update={"epoch": 2}) for one in gold(tasks, "step")]
+    again[0] = again[0].model_copy(update={"trace": (crash,) * len(again[0].trace or ())})
+    run = material([*gold(tasks, "step"), *again], "step")
+    manifest = run.manifest.with_spec(tasks=tuple(tasks), epochs=2)
+    run = AtomicRun(run.summary._replace(manifest=manifest), run.units)
+    text = unescape(report_page([run]))
+    assert f"<h3>{REPEATS}</h3>" in text
+    found = list(measured([run.summary]))
+    said = [*broken_remarks(found), *repeat_remarks(repeated(found))]
+    assert [one.partition(" (")[0] for one in said] == [
+        "runs/a: 1 task failed by no fault of the system",
+        f"runs/a: from run to run ArgAcc varies by {said[1].split()[8]} points",
+    ]
+    for remark in said:
+        assert text.count(f"<li>{remark}</li>") == 1
+    (table,) = re.findall(f'aria-label="{REPEATS}".*?</table>', text, re.DOTALL)
+    cells = re.findall("<td.*?>(.*?)</td>", table)
+    assert [tuple(cells[place : place + 4]) for place in (0, 7)] == [
+        ("runs/a", "1", "4/4", "87.50"),
+        ("runs/a", "2", "4/4", "100.00"),
+    ]
+    once = unescape(report_page([material(gold(tasks, "step"), "step")]))
+    assert REPEATS not in once and "by no fault" not in once
 
 
 def test_a_wanted_task_is_shown_in_any_case(atomic_tasks: Tasks) -> None:

@@ -5,9 +5,11 @@ from gta_bench.reports.certainty import (
     Measured,
     broken_remarks,
     interval_table,
+    intervals_json,
     repeat_remarks,
     repeat_table,
     repeated,
+    repeats_json,
 )
 from gta_bench.reports.pairing import Key, Part
 
@@ -54,6 +56,31 @@ def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
     assert "50 % of the tasks do not end the same each time" in said
     assert "four times as many tasks" in said
     assert repeated([run({"1": "+", "2": "-"})]) == []
+
+
+def test_programs_get_the_intervals_and_repeats_that_the_tables_show() -> None:
+    one = run({"1": "++", "2": "++", "3": "-", "4": "-?", "5": ""}, epochs=2)
+    [interval] = intervals_json([one])
+    assert isinstance(interval, dict)
+    shown = interval_table([one]).rows[0]
+    assert (interval["judge"], interval["metric"], interval["n"]) == ("j", "root_sr", 4)
+    assert f"{interval['value']:.2f}" == shown[3]
+    assert f"{interval['low']:.2f} to {interval['high']:.2f}" == shown[4]
+    assert interval["bounds"] == {"missing": 3, "low": 40.0, "high": 80.0}
+    rows = repeat_table(repeated([one])).rows
+    for found, row in zip(repeats_json(repeated([one])), rows, strict=True):
+        assert isinstance(found, dict)
+        cells = [str(found["of"]), str(found["k"]), f"{found['tasks']}/{found['all_tasks']}"]
+        for name in ("pass_at_k", "pass_hat_k"):
+            share = found[name]
+            assert isinstance(share, dict) and isinstance(share["bounds"], dict)
+            cells.append(f"{share['estimate']:.2f}")
+            cells += [
+                f"{ends['low']:.2f} to {ends['high']:.2f}" for ends in (share, share["bounds"])
+            ]
+        assert cells == [*row]
+    [whole] = intervals_json([run({"1": "+", "2": "-"})])
+    assert isinstance(whole, dict) and whole["bounds"] is None
 
 
 def test_a_lost_repeat_does_not_hide_its_task() -> None:

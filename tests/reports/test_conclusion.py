@@ -91,7 +91,7 @@ def test_six_tasks_are_too_few_and_so_it_is_said() -> None:
 def test_a_no_says_what_could_have_been_shown() -> None:
     said = conclusion(compared(("+-" * 15, "-+" * 15)))
     assert said.startswith("A and B cannot be told apart in Root SR, j0: 50.0 against 50.0")
-    assert "in four of five cases, and smaller ones less often" in said
+    assert "would be found in four of five such comparisons, a smaller one less often" in said
 
 
 def test_a_lead_among_many_comparisons_could_be_chance() -> None:

@@ -74,6 +74,29 @@ def test_what_it_says_fits_a_sentence(comparing: Patch) -> None:
     assert " 20 times" in said
 
 
+def result(**changes: object) -> SelfTest:
+    found = {"metric": "ArgAcc", "tasks": 132, "rounds": 1000, "planted": 9.0, "found": 0.8}
+    alarms = {"alarms": 0.01, "secondary_alarms": 0.02, "covered": 0.95}
+    return SelfTest.model_validate({**found, **alarms, **changes})
+
+
+@pytest.mark.parametrize("metric", ["alarms", "secondary_alarms"])
+def test_more_than_five_percent_may_be_chance_or_too_often(metric: str) -> None:
+    for share, said in ((0.05, ""), (0.06, "Up to 7.4 % may"), (0.08, "That is too often")):
+        remark = self_test_remark(result(**{metric: share}))
+        assert said in remark
+        assert ("chance" in remark, "rely" in remark) == (share == 0.06, share == 0.08)
+
+
+def test_too_few_tasks_of_the_main_metric_leave_the_secondary_ones() -> None:
+    said = self_test_remark(result(tasks=6, secondary_alarms=0.013))
+    assert said == (
+        "self-test: 6 tasks of ArgAcc are too few for it; with the two systems swapped task by "
+        "task, 1,000 times, a secondary metric told them apart in 1.3 % of the rounds, where 5 % "
+        "are allowed."
+    )
+
+
 def bootstrap_t(first: Ratio, second: Ratio, *, top: float = 1.0) -> Difference:
     """The interval that was used before; its test is whether it excludes 0."""
     random = np.random.default_rng(1)

@@ -62,7 +62,6 @@ CONTROLS = "Solved without a control and with it (strict)"
 MODES: tuple[Mode, ...] = ("step", "end-to-end")
 INTERVALS = "How sure the scores are (strict, over tasks)"
 BUDGET = "Where the uncertainty comes from (parts of the variance)"
-REPEATS = "Repeated runs: the chance that at least one of k succeeds, and that all do"
 FAILURES = "What failed, by its first cause (strict)"
 TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
 
@@ -218,7 +217,13 @@ def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     if missing_packages("scipy"):
         return
     from gta_bench.reports.budget import budget_table, budgets
-    from gta_bench.reports.certainty import interval_table, measured, repeat_table, repeated
+    from gta_bench.reports.certainty import (
+        REPEATS,
+        interval_table,
+        measured,
+        repeat_table,
+        repeated,
+    )
 
     runs = list(measured(summaries))
     table = interval_table(runs)
@@ -302,7 +307,8 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
         "badges": list(_badges(summary)),
-        "remarks": list(_remarks(summary)),
+        "remarks": [*_remarks(summary), *_certainty_remarks([summary])],
+        **_certainty_json(summary),
         "failure_counts": [
             {
                 "of": name,
@@ -326,6 +332,16 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         },
         "control_effect": None if compared is None else _effect_json(compared),
     }
+
+
+def _certainty_json(summary: Summary) -> dict[str, JsonValue]:
+    """What the tables of intervals and repeats show; None where a package is missing for it."""
+    if missing_packages("scipy"):
+        return {"intervals": None, "repeats": None}
+    from gta_bench.reports.certainty import intervals_json, measured, repeated, repeats_json
+
+    runs = list(measured([summary]))
+    return {"intervals": intervals_json(runs), "repeats": repeats_json(repeated(runs))}
 
 
 def _effect_json(compared: Compared) -> dict[str, JsonValue] | None:

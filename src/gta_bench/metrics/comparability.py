@@ -21,6 +21,9 @@ _NO_CAUTION: Final = frozenset(
 
 def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
     """Why the two cannot be compared; empty where they can."""
+    # A copy that was judged again has other scores, and may be compared.
+    if first.model_copy(update={"name": second.name}) == second:
+        return ["they are the same run, or copies of it; name two runs"]
     return list(_refusals(first, second))
 
 

@@ -1,6 +1,6 @@
 """What a statistic says: an estimate with its interval, a test, a rank, what luck explains."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from gta_bench.records.base import Record
 
@@ -64,6 +64,10 @@ class Bounds(Record):
     missing: int
     low: float
     high: float
+
+    def scaled(self, factor: float) -> Self:
+        """The same on another scale, such as percent."""
+        return self.model_copy(update={"low": factor * self.low, "high": factor * self.high})
 
 
 class Envelope(Bounds):

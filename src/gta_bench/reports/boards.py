@@ -8,6 +8,14 @@ from gta_bench.records.run import RunMode
 from gta_bench.records.units import Usage
 from gta_bench.reports.budget import budget_table, budgets
 from gta_bench.reports.cells import DASH, Cell, PageTable, estimated, number_cell, plain
+from gta_bench.reports.certainty import (
+    REPEATS,
+    broken_remarks,
+    measured,
+    repeat_remarks,
+    repeat_table,
+    repeated,
+)
 from gta_bench.reports.charts import Chart, Spent, front, spent_chart
 from gta_bench.reports.estimates import (
     Estimate,
@@ -50,7 +58,7 @@ class Row(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The runs of one mode."""
+    """The runs of one mode; `repeats` are there where tasks were run more than once."""
 
     mode: RunMode
     title: str
@@ -58,6 +66,8 @@ class Board(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     budget: PageTable
+    repeats: PageTable | None
+    remarks: tuple[str, ...]
     spent: PageTable
     charts: tuple[Chart, ...]
     known: bool
@@ -77,10 +87,31 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
             known = any(value is not None for _, run in own for value in _per_task(run))
             parts = budget_table(budgets([run.summary for _, run in own]))
             budget = plain(f"Uncertainty of {TITLES[mode]}", parts, (0, 1, 2))
+            repeats, said = _repeats(own)
             found.append(
-                Board(mode, TITLES[mode], headline, columns, rows, budget, spent, charts, known)
+                Board(
+                    mode=mode,
+                    title=TITLES[mode],
+                    headline=headline,
+                    columns=columns,
+                    rows=rows,
+                    budget=budget,
+                    repeats=repeats,
+                    remarks=said,
+                    spent=spent,
+                    charts=charts,
+                    known=known,
+                )
             )
     return found
+
+
+def _repeats(runs: Sequence[tuple[int, RunMaterial]]) -> tuple[PageTable | None, tuple[str, ...]]:
+    """What repeats show, and the remarks on them and on work that the system did not break."""
+    own = list(measured([run.summary for _, run in runs]))
+    again = repeated(own)
+    page_table = plain(REPEATS, repeat_table(again)) if again else None
+    return page_table, (*broken_remarks(own), *repeat_remarks(again))
 
 
 def _rows(number: int, run: RunMaterial) -> Iterator[Row]:

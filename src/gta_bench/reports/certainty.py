@@ -1,7 +1,9 @@
 """How sure a run's scores are: intervals, what is missing, and what repeats add."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
 
 from gta_bench.errors import counted
 from gta_bench.metrics import table
@@ -15,6 +17,7 @@ from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
 
+REPEATS: Final = "Repeated runs: the chance that at least one of k succeeds, and that all do"
 # Sums of similarities may come out a hair below what they should be.
 FULL = 1 - 1e-9
 # pass@k or pass^k from successes, repeats and k.
@@ -122,6 +125,19 @@ def interval_table(runs: Sequence[Measured]) -> Table:
     )
 
 
+def intervals_json(runs: Sequence[Measured]) -> list[JsonValue]:
+    """The same for programs."""
+    return [
+        {
+            "judge": run.judge or None,
+            **one._replace(bounds=None)._asdict(),
+            "bounds": None if one.bounds is None else one.bounds.model_dump(mode="json"),
+        }
+        for run in runs
+        for one in run.estimates()
+    ]
+
+
 def _missing(one: Estimate) -> str:
     return "0" if one.bounds is None else str(one.bounds.missing)
 
@@ -204,6 +220,30 @@ def _cells(one: Repeated, way: Way, k: int) -> tuple[str, str, str | None]:
         f"{100 * found.low:.2f} to {100 * found.high:.2f}",
         f"{100 * bounds.low:.2f} to {100 * bounds.high:.2f}" if bounds else None,
     )
+
+
+def repeats_json(found: Sequence[Repeated]) -> list[JsonValue]:
+    """The same for programs."""
+    return [
+        {
+            "of": one.of,
+            "k": k,
+            "tasks": sum(tried >= k for tried in one.tried),
+            "all_tasks": one.tasks,
+            "pass_at_k": _share_json(one, pass_at_k, k),
+            "pass_hat_k": _share_json(one, pass_hat_k, k),
+        }
+        for one in found
+        for k in range(1, one.epochs + 1)
+    ]
+
+
+def _share_json(one: Repeated, way: Way, k: int) -> JsonValue:
+    found, bounds = one.shares(way, k)
+    return {
+        **{end: 100 * getattr(found, end) for end in ("estimate", "low", "high")},
+        "bounds": None if bounds is None else bounds.scaled(100).model_dump(mode="json"),
+    }
 
 
 def repeat_remarks(found: Sequence[Repeated]) -> list[str]:

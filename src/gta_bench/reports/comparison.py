@@ -235,9 +235,7 @@ def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
     envelope = None
     if one.top is not None and pair.lacking:
         envelope = envelope_of(pair.first.side, pair.second.side, found, top=one.top)
-        envelope = envelope.model_copy(
-            update={end: getattr(envelope, end) * one.scale for end in ("low", "high")}
-        )
+        envelope = envelope.scaled(one.scale)
     return MetricDifference(
         metric=one.name,
         role=one.role,

@@ -117,8 +117,8 @@ def _could_show(one: MetricDifference) -> str:
     if one.most is not None and one.detectable >= one.most:
         return "so few tasks can hardly show any difference"
     return (
-        f"these tasks show a difference of {one.detectable:.1f} in four of five cases, and smaller "
-        "ones less often"
+        f"a true difference of {one.detectable:.1f} points would be found in four of five such "
+        "comparisons, a smaller one less often"
     )
 
 
@@ -144,25 +144,34 @@ def _tipping(one: MetricDifference) -> str:
 
 def self_test_remark(found: SelfTest) -> str:
     """What the null check showed, in a few sentences."""
-    if found.tasks < FEW_TASKS:
-        return f"self-test: {counted(found.tasks, 'task')} of {found.metric} are too few for it."
     shares = (found.alarms, found.secondary_alarms, found.covered, found.found)
     alarms, others, covered, shown = (f"{100 * share:.1f} %" for share in shares)
+    swapped = f"with the two systems swapped task by task, {found.rounds:,} times"
+    if found.tasks < FEW_TASKS:
+        return (
+            f"self-test: {counted(found.tasks, 'task')} of {found.metric} are too few for it; "
+            f"{swapped}, a secondary metric told them apart in {others} of the rounds, where 5 % "
+            f"are allowed.{_too_often(found.secondary_alarms, found.rounds)}"
+        )
     said = (
-        f"self-test on these {counted(found.tasks, 'task')}: with the two systems swapped task by "
-        f"task, {found.rounds:,} times, {found.metric} told them apart in {alarms} of the rounds, "
-        f"where 5 % are allowed; a secondary metric did in {others}."
+        f"self-test on these {counted(found.tasks, 'task')}: {swapped}, {found.metric} told them "
+        f"apart in {alarms} of the rounds, where 5 % are allowed; a secondary metric did in "
+        f"{others}.{_too_often(max(found.alarms, found.secondary_alarms), found.rounds)}"
     )
-    if max(found.alarms, found.secondary_alarms) > ALPHA + 3.5 * math.sqrt(
-        ALPHA * (1 - ALPHA) / found.rounds
-    ):
-        said += " That is too often: do not rely on it with these data."
     if not found.planted:
         return f"{said} No lead can be planted, as there is nothing to gain."
     return (
         f"{said} With a planted lead of {found.planted:.1f} points the interval held the lead in "
         f"{covered}, where 95 % are promised, and it was found in {shown}."
     )
+
+
+def _too_often(alarms: float, rounds: int) -> str:
+    """Whether false alarms are more than allowed, or could be so by the luck of the rounds."""
+    most = ALPHA + 3.5 * math.sqrt(ALPHA * (1 - ALPHA) / rounds)
+    if alarms > most:
+        return " That is too often: do not rely on it with these data."
+    return f" Up to {100 * most:.1f} % may be chance." if alarms > ALPHA else ""
 
 
 def comparison_table(comparison: Comparison) -> Table:

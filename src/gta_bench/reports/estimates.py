@@ -136,7 +136,4 @@ def _bounds(row: Metric[Any], side: Side) -> Bounds | None:
     """None where nothing is missing."""
     if not side.missing.any():
         return None
-    found = bounds_of(side, top=row.top)
-    return found.model_copy(
-        update={end: row.factor * getattr(found, end) for end in ("low", "high")}
-    )
+    return bounds_of(side, top=row.top).scaled(row.factor)
