@@ -3,9 +3,8 @@
 import json
 import os
 import re
-import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,14 +13,15 @@ from gta_bench.confine.limits import JailKind
 from gta_bench.confine.users import NOBODY, RANGE
 from tests.confine.attacks import Attack, attacks, expected
 from tests.confine.conftest import require
-from tests.confine.corpus import APPLY, SECRET, Outcome, Results, Road
+from tests.confine.corpus import APPLY, SECRET, Results, Road
 from tests.confine.users import ORDINARY, USERS, run_as
+from tests.sharing import shared
 
-Done = subprocess.CompletedProcess[str] | None
 CORPUS = attacks(os.uname().machine)
 
 # Ten ways in: three roads into bubblewrap and two into Landlock, as root and as an ordinary user.
-WAYS: tuple[tuple[JailKind, Road], ...] = (
+Way = tuple[JailKind, Road]
+WAYS: tuple[Way, ...] = (
     ("bubblewrap", "snippet"),
     ("bubblewrap", "program"),
     ("bubblewrap", "cell"),
@@ -40,25 +40,42 @@ CASES = [
 ]
 
 
-@cache
-def running(user: str) -> dict[tuple[JailKind, Road], Future[Done]]:
-    """One program runs the whole corpus on one road as one user; two of them at a time."""
-    pool = ThreadPoolExecutor(2)
-    return {way: pool.submit(run_as, user, ["-m", "tests.confine.corpus", *way]) for way in WAYS}
+class Corpus:
+    """The whole corpus on every road; one program a road and user, two of them at a time."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self._factory, self._pool = factory, ThreadPoolExecutor(2)
+        factory.getbasetemp()  # made here: threads that need it at the same time would fail
+        self._begun: dict[str, dict[Way, Future[Path]]] = {}
+
+    def results(self, user: str, way: Way) -> Results | None:
+        """What came of it; None where no Python can be started as that user."""
+        if user not in self._begun:
+            self._begun[user] = {one: self._pool.submit(self._run, user, one) for one in WAYS}
+        read = json.loads(self._begun[user][way].result().read_text("utf-8"))
+        return cast(Results | None, read)
+
+    def _run(self, user: str, way: Way) -> Path:
+        def write(file: Path) -> None:
+            done = run_as(user, ["-m", "tests.confine.corpus", *way])
+            assert done is None or done.returncode == 0, done.stderr
+            file.write_text("null" if done is None else done.stdout, "utf-8")
+
+        return shared(self._factory, "-".join((user, *way)), write)
 
 
-def results(kind: JailKind, road: Road, user: str) -> Results:
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return Corpus(tmp_path_factory)
+
+
+@pytest.fixture
+def found(kind: JailKind, road: Road, user: str, corpus: Corpus) -> Results:
     require(kind)
-    done = running(user)[kind, road].result()
-    if done is None:
+    read = corpus.results(user, (kind, road))
+    if read is None:
         pytest.skip("no Python that an unprivileged user can start")
-    assert done.returncode == 0, done.stderr
-    return cast(Results, json.loads(done.stdout))
-
-
-def outcome_of(attack: Attack, kind: JailKind, road: Road, user: str) -> Outcome:
-    found = results(kind, road, user)["outcomes"]
-    return next(row for row in found if row["name"] == attack.name)
+    return read
 
 
 def test_the_corpus_has_no_name_twice_and_is_not_small() -> None:
@@ -68,9 +85,9 @@ def test_the_corpus_has_no_name_twice_and_is_not_small() -> None:
 @pytest.mark.parametrize("user", BY_USER)
 @pytest.mark.parametrize(("attack", "kind", "road"), CASES)
 def test_hostile_code_is_stopped_and_reported(
-    attack: Attack, kind: JailKind, road: Road, user: str
+    attack: Attack, kind: JailKind, road: Road, found: Results
 ) -> None:
-    row = outcome_of(attack, kind, road, user)
+    row = next(row for row in found["outcomes"] if row["name"] == attack.name)
     said = f"{row['outcome']}: {row['words']}"
     assert re.match(expected(attack, kind, road), said, re.DOTALL), said
     assert row["jail"] == kind
@@ -80,50 +97,47 @@ def test_hostile_code_is_stopped_and_reported(
 @pytest.mark.parametrize("user", BY_USER)
 @pytest.mark.parametrize(("kind", "road"), WAYS)
 class TestAfterTheWholeCorpus:
-    def test_no_secret_came_out(self, kind: JailKind, road: Road, user: str) -> None:
-        assert SECRET not in json.dumps(results(kind, road, user)["outcomes"])
+    def test_no_secret_came_out(self, found: Results) -> None:
+        assert SECRET not in json.dumps(found["outcomes"])
 
-    def test_the_planted_file_is_untouched(self, kind: JailKind, road: Road, user: str) -> None:
-        assert results(kind, road, user)["secret_intact"]
+    def test_the_planted_file_is_untouched(self, found: Results) -> None:
+        assert found["secret_intact"]
 
-    def test_nothing_of_this_machine_was_found(self, kind: JailKind, road: Road, user: str) -> None:
-        found = results(kind, road, user)["survey"]
+    def test_nothing_of_this_machine_was_found(self, found: Results) -> None:
+        survey = found["survey"]
         nothing: list[str] = []
-        assert found == {
+        assert survey == {
             "sysctls": nothing,
             "files": nothing,
             "sockets": nothing,
             "set_id": nothing,
             "unfiltered": nothing,
-            "user": found["user"],
+            "user": survey["user"],
         }
 
-    def test_nobody_inside_was_root(self, kind: JailKind, road: Road, user: str) -> None:
-        inside = results(kind, road, user)["survey"]["user"]
+    def test_nobody_inside_was_root(self, kind: JailKind, found: Results, user: str) -> None:
+        inside = found["survey"]["user"]
         if user == "unprivileged":
             assert inside == (NOBODY if kind == "bubblewrap" else ORDINARY)
         elif os.geteuid() == 0:
             assert inside in RANGE
 
-    def test_no_file_runs_as_its_owner(self, kind: JailKind, road: Road, user: str) -> None:
-        assert results(kind, road, user)["set_id_left"] == []
+    def test_no_file_runs_as_its_owner(self, found: Results) -> None:
+        assert found["set_id_left"] == []
 
-    def test_no_process_is_left(self, kind: JailKind, road: Road, user: str) -> None:
-        assert results(kind, road, user)["left_behind"] == []
+    def test_no_process_is_left(self, found: Results) -> None:
+        assert found["left_behind"] == []
 
-    def test_no_folder_is_left(self, kind: JailKind, road: Road, user: str) -> None:
-        assert results(kind, road, user)["folders"] == []
+    def test_no_folder_is_left(self, found: Results) -> None:
+        assert found["folders"] == []
 
-    def test_the_next_call_works(self, kind: JailKind, road: Road, user: str) -> None:
-        assert results(kind, road, user)["next_call"] == "42"
+    def test_the_next_call_works(self, found: Results) -> None:
+        assert found["next_call"] == "42"
 
-    def test_nothing_took_longer_than_its_limit(
-        self, kind: JailKind, road: Road, user: str
-    ) -> None:
+    def test_nothing_took_longer_than_its_limit(self, found: Results) -> None:
         # Calls wait for one of four slots, so only the slots' sum can be bounded from outside.
-        found = results(kind, road, user)["outcomes"]
-        assert sum(row["seconds"] > 60 for row in found) == 0
+        assert sum(row["seconds"] > 60 for row in found["outcomes"]) == 0
 
-    def test_it_ran_as_the_user_it_says(self, kind: JailKind, road: Road, user: str) -> None:
+    def test_it_ran_as_the_user_it_says(self, found: Results, user: str) -> None:
         own = ORDINARY if user == "unprivileged" else os.getuid()
-        assert results(kind, road, user)["user"] == own
+        assert found["user"] == own

@@ -29,7 +29,7 @@ NEEDED = (
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_release(tmp_path_factory.mktemp("dist"))
+    return built_release(tmp_path_factory)
 
 
 def test_the_wheel_has_all_that_is_no_code_and_no_tests(built: Path) -> None:

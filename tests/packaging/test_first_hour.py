@@ -1,4 +1,4 @@
-"""Every command of the first tutorials, as a newcomer gives them.
+"""Every command of README and the first tutorials, as a newcomer gives them.
 
 From the built wheel, with only what the page installs, in an empty folder, as an ordinary user, in
 the order of the page. A small real model is the model and the judge. Three things are replaced:
@@ -31,19 +31,12 @@ from tests.llm_server import llm_server
 from tests.needs import needs
 from tests.packaging.releases import built_release
 
-pytestmark = [pytest.mark.usefixtures("loopback"), needs("bwrap")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback"), needs("bwrap")]
 
 TUTORIALS = REPOSITORY / "docs" / "tutorials"
 NAMES = ("first-model.md", "first-harness.md", "finished-results.md")
 # The longest first: it judges most.
 PAGES = (REPOSITORY / "README.md", *(TUTORIALS / name for name in NAMES))
-
-
-def tier(page: Path) -> pytest.MarkDecorator:
-    """README alone takes as long as CI has left for all four."""
-    return pytest.mark.measure if page.stem == "README" else pytest.mark.slow
-
-
 # Blocks that are no commands; one of any other language would be run by nobody.
 OTHERS = ("text", "toml", "python")
 # The servers that a page names: model, judge, product.
@@ -160,7 +153,7 @@ def _python() -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return next(built_release(tmp_path_factory.mktemp("dist")).glob("*.whl"))
+    return next(built_release(tmp_path_factory).glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -192,9 +185,7 @@ def product_service() -> Iterator[str]:
     process.wait()
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=tier(page), id=page.stem) for page in PAGES]
-)
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in PAGES])
 def test_every_command_of_the_page_works_unprivileged(
     page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str]
 ) -> None:
