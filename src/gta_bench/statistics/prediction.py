@@ -8,7 +8,7 @@ as one. docs/measurements.md has what it covers, and how wide it is.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,16 +19,21 @@ from gta_bench.statistics.pooled import (
     ROUNDING,
     Ratio,
     Worth,
+    difference_of,
+    effective_tasks,
     interval_of,
+    quantile_of,
     score_interval,
     worth_of,
 )
 
 Array = npt.NDArray[np.float64]
-# Where judge and labels agree on everything, so many units are taken to differ nevertheless. Chosen
-# by simulation (tests/measure/test_simulations.py): with more, a judge without errors had wider
-# intervals than one with few.
+# Where judge and labels agree on everything, or differ by the same everywhere, so many units are
+# taken to differ nevertheless. Chosen by simulation (tests/measure/test_simulations.py): with more,
+# a judge without errors had wider intervals than one with few.
 UNSEEN: Final = 0.5
+# Errors closer than this are the same: scores are sums and quotients.
+ERRORS_ALIKE: Final = 1e-9
 
 
 class JudgedPart(NamedTuple):
@@ -52,6 +57,18 @@ class _Sums(NamedTuple):
     labelled: Array
     judged: Array
     whole: Array
+
+
+class _Labelled(NamedTuple):
+    """What people and judge pass of a labelled task, and its size."""
+
+    people: float
+    whole: float
+    judge: float
+
+    @property
+    def error(self) -> float:
+        return (self.judge - self.people) / self.whole
 
 
 class _Fit(NamedTuple):
@@ -89,19 +106,32 @@ def corrected_difference(
 
     Each is corrected by its own labels, since a judge may favor one. The intervals of both are
     joined as in Newcombe's method for paired shares (1998, method 10), with the correlation of what
-    the tasks do to either.
+    the tasks do to either. Where the judge adds nothing to either, it is the difference of labels.
+
+    A judge that errs alike on two systems that are alike shows no error of their difference:
+    without an allowance for those not seen the interval would have hardly any width.
     """
     one, two = (_fit(parts, top, level) for parts in (first, second))
+    ours, theirs = (_labelled(parts) for parts in (first, second))
+    methods: set[IntervalMethod] = {one.interval.method, two.interval.method}
+    if methods == {"labels-only"} and ours.keys() == theirs.keys():
+        sides = (
+            Ratio(*zip(*(own[:2] for own in side), strict=True)) for side in _paired(ours, theirs)
+        )
+        alone = difference_of(*sides, top=top, level=level).interval
+        return alone.model_copy(update={"method": "labels-only"})
     together = sum(moved * two.moved.get(task, 0.0) for task, moved in one.moved.items())
     errors = one.error * two.error
     shared = together / errors if errors > ROUNDING else 0.0
     a, b = one.interval, two.interval
     gap = a.estimate - b.estimate
-    methods: set[IntervalMethod] = {a.method, b.method}
+    more = 0.0 if one.unseen or two.unseen else _unseen_apart(ours, theirs, top, level)
+    below = _joined(a.estimate - a.low, b.high - b.estimate, shared)
+    above = _joined(a.high - a.estimate, b.estimate - b.low, shared)
     return Interval(
         estimate=gap,
-        low=gap - _joined(a.estimate - a.low, b.high - b.estimate, shared),
-        high=gap + _joined(a.high - a.estimate, b.estimate - b.low, shared),
+        low=max(-top, gap - math.hypot(below, more)),
+        high=min(top, gap + math.hypot(above, more)),
         level=level,
         n=min(a.n, b.n),
         method="labels-only" if methods == {"labels-only"} else "prediction-powered",
@@ -120,6 +150,34 @@ def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float:
 
 def _joined(one: float, two: float, shared: float) -> float:
     return math.sqrt(max(0.0, one**2 + two**2 - 2 * shared * one * two))
+
+
+def _labelled(parts: Sequence[JudgedPart]) -> dict[str, _Labelled]:
+    """The labelled tasks."""
+    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
+    sums = _by_task(parts, [part for part in parts if part.labelled is not None], names)
+    columns = (sums.people.tolist(), sums.labelled.tolist(), sums.judge.tolist())
+    every = dict(zip(names, map(_Labelled._make, zip(*columns, strict=True)), strict=True))
+    return {task: own for task, own in every.items() if own.whole > 0}
+
+
+def _paired(
+    ours: Mapping[str, _Labelled], theirs: Mapping[str, _Labelled]
+) -> tuple[list[_Labelled], list[_Labelled]]:
+    """Both sides of the tasks that have labels on both, in the same order."""
+    common = [task for task in ours if task in theirs]
+    return [ours[task] for task in common], [theirs[task] for task in common]
+
+
+def _unseen_apart(
+    ours: Mapping[str, _Labelled], theirs: Mapping[str, _Labelled], top: float, level: float
+) -> float:
+    """How far errors that labels did not show can move a difference; 0 where seen ones vary."""
+    apart = [one.error - two.error for one, two in zip(*_paired(ours, theirs), strict=True)]
+    if not apart or max(apart) - min(apart) > ERRORS_ALIKE:
+        return 0.0
+    tasks = min(effective_tasks([own.whole for own in side.values()]) for side in (ours, theirs))
+    return quantile_of(tasks, level) * top * math.sqrt(UNSEEN) / tasks
 
 
 def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
@@ -181,8 +239,9 @@ def _weights(known: Sequence[JudgedPart]) -> Array:
 
 
 def _unseen(known: Sequence[JudgedPart], top: float) -> float:
-    """The variance of differences that the labels did not show; 0 where they show one."""
-    if any(part.labelled != part.judged for part in known):
+    """The variance of differences that the labels did not show; 0 where those they show vary."""
+    errors = [part.judged - part.labelled for part in known if part.labelled is not None]
+    if max(errors) - min(errors) > ERRORS_ALIKE:
         return 0.0
     sizes = _weights(known) * np.array([part.whole for part in known])
     return UNSEEN * top**2 * float(np.mean(sizes**2) / sizes.sum() ** 2)
