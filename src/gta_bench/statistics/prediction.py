@@ -21,7 +21,6 @@ from gta_bench.statistics.pooled import (
     Worth,
     difference_of,
     effective_tasks,
-    interval_of,
     quantile_of,
     score_interval,
     worth_of,
@@ -39,7 +38,8 @@ ERRORS_ALIKE: Final = 1e-9
 class JudgedPart(NamedTuple):
     """One unit: `judged` of `whole` by the judge, `labelled` of `whole` by people if they did.
 
-    `chance` is the probability with which it was drawn for labelling, up to a common factor.
+    `chance` is the probability with which it was drawn for labelling, up to a common factor. What
+    is `sure` needs no people: `labelled` is so by a rule, and says nothing of the judge.
     """
 
     task: str
@@ -47,24 +47,35 @@ class JudgedPart(NamedTuple):
     labelled: float | None
     whole: float = 1.0
     chance: float = 1.0
+    sure: bool = False
+
+    @property
+    def by_people(self) -> bool:
+        """Whether people labelled it."""
+        return self.labelled is not None and not self.sure
 
 
 class _Sums(NamedTuple):
-    """By task: what people and judge pass of what is labelled, its size; the judge's of all."""
+    """By task: what people and judge pass of what is known, its size; the judge's of all.
+
+    `asked` is the size of what people labelled, without what is sure.
+    """
 
     people: Array
     judge: Array
     labelled: Array
+    asked: Array
     judged: Array
     whole: Array
 
 
 class _Labelled(NamedTuple):
-    """What people and judge pass of a labelled task, and its size."""
+    """What people and judge pass of a labelled task, and its size; of that without what is sure."""
 
     people: float
     whole: float
     judge: float
+    asked: float
 
     @property
     def error(self) -> float:
@@ -140,12 +151,12 @@ def corrected_difference(
 
 def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float:
     """What correcting the judge adds to the variance of its rate; 0 where all is labelled."""
-    known = [part for part in parts if part.labelled is not None]
-    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
-    sums = _by_task(parts, known, names)
+    sums = _by_task(parts)
     moved = _influence(sums.people - sums.judge, sums.labelled)
-    open_ = 1 - sum(part.whole for part in known) / sums.whole.sum()
-    return float(open_ * (moved @ moved + _unseen(known, top)))
+    unsure = [part for part in parts if not part.sure]
+    known = sum(part.whole for part in unsure if part.by_people)
+    open_ = 1 - known / sum(part.whole for part in unsure)
+    return float(open_ * (moved @ moved + _unseen(parts, top)))
 
 
 def _joined(one: float, two: float, shared: float) -> float:
@@ -154,10 +165,10 @@ def _joined(one: float, two: float, shared: float) -> float:
 
 def _labelled(parts: Sequence[JudgedPart]) -> dict[str, _Labelled]:
     """The labelled tasks."""
-    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
-    sums = _by_task(parts, [part for part in parts if part.labelled is not None], names)
-    columns = (sums.people.tolist(), sums.labelled.tolist(), sums.judge.tolist())
-    every = dict(zip(names, map(_Labelled._make, zip(*columns, strict=True)), strict=True))
+    sums = _by_task(parts)
+    columns = (sums.people, sums.labelled, sums.judge, sums.asked)
+    rows = map(_Labelled._make, zip(*(column.tolist() for column in columns), strict=True))
+    every = dict(zip(_places(parts), rows, strict=True))
     return {task: own for task, own in every.items() if own.whole > 0}
 
 
@@ -176,22 +187,28 @@ def _unseen_apart(
     apart = [one.error - two.error for one, two in zip(*_paired(ours, theirs), strict=True)]
     if not apart or max(apart) - min(apart) > ERRORS_ALIKE:
         return 0.0
-    tasks = min(effective_tasks([own.whole for own in side.values()]) for side in (ours, theirs))
-    return quantile_of(tasks, level) * top * math.sqrt(UNSEEN) / tasks
+    found = []
+    for side in (ours, theirs):
+        asked = np.array([own.asked for own in side.values() if own.asked])
+        share = float(asked.sum()) / sum(own.whole for own in side.values())
+        tasks = effective_tasks(asked)
+        found.append(quantile_of(tasks, level) * top * share * math.sqrt(UNSEEN) / tasks)
+    return max(found)
 
 
 def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
-    names = {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
-    known = [part for part in parts if part.labelled is not None]
-    if not known:
+    if not any(part.by_people for part in parts):
         raise ValueError("nothing is labelled")
-    sums = _by_task(parts, known, names)
+    names, sums = _places(parts), _by_task(parts)
     chosen = sums.labelled > 0
     alone = Ratio(sums.people[chosen], sums.labelled[chosen])
-    labels = interval_of(alone, top=top, level=level).model_copy(update={"method": "labels-only"})
+    worth, n = _worth(alone, sums.asked[chosen], top), int(np.count_nonzero(sums.asked))
+    labels = score_interval(alone.value, worth, top=top, level=level, n=n).model_copy(
+        update={"method": "labels-only"}
+    )
     own = _influence(sums.people, sums.labelled)
     added = _influence(sums.judged, sums.whole) - _influence(sums.judge, sums.labelled)
-    variance, spread = float(own @ own), float(added @ added) + (unseen := _unseen(known, top))
+    variance, spread = float(own @ own), float(added @ added) + (unseen := _unseen(parts, top))
     weight = min(1.0, max(0.0, -float(own @ added) / spread)) if spread > ROUNDING else 0.0
     only = _Fit(labels, dict(zip(names, own.tolist(), strict=True)), 0.0)
     if weight == 0 or variance <= ROUNDING:
@@ -200,8 +217,8 @@ def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
     gain = variance / (float(moved @ moved) + weight**2 * unseen)
     shift = _rate(sums.judged, sums.whole) - _rate(sums.judge, sums.labelled)
     estimate = min(top, max(0.0, alone.value + weight * shift))
-    trials, tasks = worth_of(alone, top=top)
-    found = score_interval(estimate, Worth(trials * gain, tasks), top=top, level=level, n=labels.n)
+    better = worth._replace(trials=worth.trials * gain)
+    found = score_interval(estimate, better, top=top, level=level, n=n)
     if found.high - found.low > labels.high - labels.low:
         return only
     return _Fit(
@@ -211,13 +228,31 @@ def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
     )
 
 
-def _by_task(
-    parts: Sequence[JudgedPart], known: Sequence[JudgedPart], names: dict[str, int]
-) -> _Sums:
+def _worth(alone: Ratio, asked: Array, top: float) -> Worth:
+    """What the labels are worth: as many tasks as people labelled, however many are sure."""
+    found, sizes = worth_of(alone, top=top), np.asarray(alone.denominators)
+    if np.array_equal(asked, sizes):
+        return found
+    own = effective_tasks(asked)
+    if 0 < alone.value < top:
+        return found._replace(tasks=own)
+    # Nothing varies. What people labelled is a part of all, and the rate the smaller by as much.
+    return Worth(own * float(sizes.sum() / asked.sum()), own)
+
+
+def _places(parts: Sequence[JudgedPart]) -> dict[str, int]:
+    """Every task's place in sums."""
+    return {name: place for place, name in enumerate(dict.fromkeys(part.task for part in parts))}
+
+
+def _by_task(parts: Sequence[JudgedPart]) -> _Sums:
     """What is labelled weighs as much as it stands for: the less likely it was, the more."""
+    names = _places(parts)
+    known = [part for part in parts if part.labelled is not None]
     every = np.array([names[part.task] for part in parts])
     some = np.array([names[part.task] for part in known])
-    weights = _weights(known)
+    weights = _weights(parts)
+    sizes = weights * np.array([part.whole for part in known])
 
     def added(places: npt.NDArray[np.int_], values: Array) -> Array:
         return np.bincount(places, values, len(names)).astype(np.float64)
@@ -225,26 +260,42 @@ def _by_task(
     return _Sums(
         people=added(some, weights * np.array([part.labelled for part in known])),
         judge=added(some, weights * np.array([part.judged for part in known])),
-        labelled=added(some, weights * np.array([part.whole for part in known])),
+        labelled=added(some, sizes),
+        asked=added(some, sizes * np.array([not part.sure for part in known])),
         judged=added(every, np.array([part.judged for part in parts])),
         whole=added(every, np.array([part.whole for part in parts])),
     )
 
 
-def _weights(known: Sequence[JudgedPart]) -> Array:
-    """Hájek's: one over the chance; exactly 1 where all chances are the same."""
+def _weights(parts: Sequence[JudgedPart]) -> Array:
+    """Of what is known. Hájek's: one over the chance; exactly 1 where all chances are the same.
+
+    What is sure weighs 1, and what people labelled as much as all that they could have been asked.
+    """
+    known = [part for part in parts if part.labelled is not None]
+    asked = np.array([part.by_people for part in known])
     chances = np.array([part.chance for part in known])
-    found: Array = chances.min() / chances
+    found: Array = np.where(asked, chances[asked].min() / chances, 1.0)
+    if not asked.all():
+        sizes = np.array([part.whole for part in known])
+        stands = sum(part.whole for part in parts if not part.sure)
+        found[asked] *= stands / float((found * sizes)[asked].sum())
     return found
 
 
-def _unseen(known: Sequence[JudgedPart], top: float) -> float:
+def _unseen(parts: Sequence[JudgedPart], top: float) -> float:
     """The variance of differences that the labels did not show; 0 where those they show vary."""
-    errors = [part.judged - part.labelled for part in known if part.labelled is not None]
+    known = [part for part in parts if part.labelled is not None]
+    asked = np.array([part.by_people for part in known])
+    errors = [
+        part.judged - part.labelled
+        for part in known
+        if part.labelled is not None and part.by_people
+    ]
     if max(errors) - min(errors) > ERRORS_ALIKE:
         return 0.0
-    sizes = _weights(known) * np.array([part.whole for part in known])
-    return UNSEEN * top**2 * float(np.mean(sizes**2) / sizes.sum() ** 2)
+    sizes = _weights(parts) * np.array([part.whole for part in known])
+    return UNSEEN * top**2 * float(np.mean(sizes[asked] ** 2) / sizes.sum() ** 2)
 
 
 def _rate(values: Array, wholes: Array) -> float:
