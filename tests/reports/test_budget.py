@@ -95,6 +95,12 @@ def test_few_labels_without_an_error_leave_a_bias_possible() -> None:
     assert budget.share(budget.bias).endswith("%")
 
 
+def test_one_labelled_task_does_not_tell_a_bias() -> None:
+    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labelled=1)
+    (row,) = budget_table(budgets([found])).rows
+    assert row[-1] == "unknown"
+
+
 def test_a_score_that_does_not_vary_has_no_sources() -> None:
     budget = only(summary(lambda t, e, leaf, r: True, epochs=1, repeats=1))
     assert budget.share(budget.tasks) == "-"

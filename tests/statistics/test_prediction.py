@@ -281,7 +281,10 @@ def test_what_is_sure_says_nothing_of_the_judge() -> None:
     with pytest.raises(ValueError, match="nothing is labelled"):
         corrected_rate([*sure, JudgedPart("o", 1.0, None)])
     one = parts([(1.0, 1.0), (0.0, 0.0)] * 5, [1.0, 0.0] * 20)
-    assert bias_variance([*one, *sure]) < bias_variance(one)
+    all_of_it, alone = bias_variance([*one, *sure]), bias_variance(one)
+    assert all_of_it is not None
+    assert alone is not None
+    assert all_of_it < alone
     assert bias_variance([*one[:10], *sure]) == 0
 
 
@@ -296,3 +299,18 @@ def test_a_difference_knows_what_is_sure() -> None:
     assert found.n == 20
     assert found.low < 5 / 60 < found.high
     assert found.estimate == pytest.approx(5 / 60, abs=0.02)
+
+
+def test_the_bias_of_a_judge_is_open_where_labels_do_not_tell_how_it_varies() -> None:
+    """One task says nothing of others; a judge that is always wrong may be right elsewhere."""
+    others = [1.0, 0.0] * 20
+    assert bias_variance(parts([(1.0, 0.0)], others)) is None
+    two = [JudgedPart("a", 1.0, 0.0, chance=1e-9), JudgedPart("b", 0.0, 0.0)]
+    assert bias_variance([*two, *parts([], others)]) is None
+    always = bias_variance(parts([(1.0, 0.0)] * 5, others))
+    once = bias_variance(parts([(1.0, 0.0)] + [(0.0, 0.0)] * 4, others))
+    assert always is not None
+    assert once is not None
+    assert 0 < always < once
+    # Of few labels the spread is larger than it looks: 1 / (n - 1) and not 1 / n.
+    assert once == pytest.approx(40 / 45 * 0.2 * 0.8 / 4)

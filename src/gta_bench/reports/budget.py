@@ -79,9 +79,7 @@ def _judge(summary: WorkflowSummary, name: str) -> tuple[float | None, float | N
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
     parts = leaf_parts(judge, summary.people, threshold)
-    labelled = any(part.by_people for part in parts)
-    bias = bias_variance(parts) if labelled else None
-    return _noise(summary.verdicts, name, len(parts), threshold), bias
+    return _noise(summary.verdicts, name, len(parts), threshold), bias_variance(parts)
 
 
 def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float) -> float | None:

@@ -33,6 +33,8 @@ Array = npt.NDArray[np.float64]
 UNSEEN: Final = 0.5
 # Errors closer than this are the same: scores are sums and quotients.
 ERRORS_ALIKE: Final = 1e-9
+# Labels that are worth no more tasks than this do not tell how tasks differ.
+ONE_TASK: Final = 1 + 1e-6
 
 
 class JudgedPart(NamedTuple):
@@ -149,14 +151,23 @@ def corrected_difference(
     )
 
 
-def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float:
-    """What correcting the judge adds to the variance of its rate; 0 where all is labelled."""
-    sums = _by_task(parts)
-    moved = _influence(sums.people - sums.judge, sums.labelled)
+def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float | None:
+    """What correcting the judge adds to the variance of its rate; 0 where all is labelled.
+
+    None where labels do not tell: fewer than two tasks have them, or one has all the weight.
+    """
     unsure = [part for part in parts if not part.sure]
+    if not any(part.by_people for part in unsure):
+        return None
     known = sum(part.whole for part in unsure if part.by_people)
-    open_ = 1 - known / sum(part.whole for part in unsure)
-    return float(open_ * (moved @ moved + _unseen(parts, top)))
+    if (open_ := 1 - known / sum(part.whole for part in unsure)) <= 0:
+        return 0.0
+    sums = _by_task(parts)
+    if (tasks := effective_tasks(sums.asked)) <= ONE_TASK:
+        return None
+    moved = _influence(sums.people - sums.judge, sums.labelled)
+    seen = float(moved @ moved) * tasks / (tasks - 1)
+    return open_ * (seen + _unseen(parts, top))
 
 
 def _joined(one: float, two: float, shared: float) -> float:
