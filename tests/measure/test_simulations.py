@@ -16,7 +16,11 @@ import pytest
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import Ratio, interval_of
 from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
-from tests.statistics.simulation import judged_and_labelled, two_judged_and_labelled
+from tests.statistics.simulation import (
+    judged_and_labelled,
+    partly_sure,
+    two_judged_and_labelled,
+)
 
 pytestmark = pytest.mark.measure
 DATASETS = 1000
@@ -139,5 +143,25 @@ def test_corrected_differences_of_systems_that_are_alike_cover(labelled: int) ->
         print(
             f"alike, {labelled} of 132 tasks, share {share}, {better} better, judge {wrong} wrong: "
             f"covers {held:.1%}, {100 * width / DATASETS:.1f} points"
+        )
+        assert held >= 0.93
+
+
+@pytest.mark.parametrize("labelled", [15, 30])
+def test_corrected_rates_cover_where_some_tasks_deliver_nothing(labelled: int) -> None:
+    random = np.random.default_rng([20261119, labelled])
+    judges = ((0.0, 0.0), (0.05, 0.05), (0.3, 0.0), (0.0, 0.3))
+    for delivered, share, errors in product((0.3, 0.5, 0.8), (0.1, 0.5), judges):
+        truth, found = delivered * share, []
+        for _ in range(DATASETS):
+            given = partly_sure(
+                random, delivered=delivered, labelled=labelled, share=share, errors=errors
+            )
+            found.append(corrected_rate(given))
+        held = float(np.mean([one.low <= truth <= one.high for one in found]))
+        off = float(np.mean([one.estimate for one in found])) - truth
+        print(
+            f"{labelled} labelled, {delivered} deliver, {share} good, judge {errors}: "
+            f"covers {held:.1%}, bias {100 * off:+.2f}"
         )
         assert held >= 0.93

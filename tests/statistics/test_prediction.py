@@ -11,7 +11,12 @@ from gta_bench.statistics.prediction import (
     corrected_difference,
     corrected_rate,
 )
-from tests.statistics.simulation import coverage, judged_and_labelled, two_judged_and_labelled
+from tests.statistics.simulation import (
+    coverage,
+    judged_and_labelled,
+    partly_sure,
+    two_judged_and_labelled,
+)
 
 
 def parts(
@@ -232,25 +237,6 @@ def test_a_judge_that_was_always_off_by_the_same_is_not_taken_to_be_so_everywher
     )
 
 
-def partly_sure(
-    random: np.random.Generator, *, delivered: float, labelled: int, share: float, strict: float
-) -> list[JudgedPart]:
-    """The rest delivers nothing, which is known to fail; the judge fails a part of what is good."""
-    there = random.random(132) < delivered
-    good = there & (random.random(132) < share)
-    seen = good & (random.random(132) >= strict)
-    asked = set(random.permutation(np.flatnonzero(there))[:labelled].tolist())
-    return [
-        JudgedPart(
-            str(n),
-            float(seen[n]),
-            float(good[n]) if n in asked or not there[n] else None,
-            sure=not there[n],
-        )
-        for n in range(132)
-    ]
-
-
 def test_what_fails_by_rule_is_not_corrected() -> None:
     """What the judge does to works that are there was once taken to hold for the others too.
 
@@ -258,7 +244,7 @@ def test_what_fails_by_rule_is_not_corrected() -> None:
     """
     random, held, estimates = np.random.default_rng(8), 0, []
     for _ in range(60):
-        given = partly_sure(random, delivered=0.3, labelled=25, share=0.5, strict=0.3)
+        given = partly_sure(random, delivered=0.3, labelled=25, share=0.5, errors=(0.3, 0.0))
         found = corrected_rate(given)
         assert found.n == min(25, sum(not part.sure for part in given))
         held += found.low <= 0.15 <= found.high
