@@ -67,6 +67,33 @@ def two_judged_and_labelled(
     return first, second
 
 
+def partly_sure(
+    random: np.random.Generator,
+    *,
+    delivered: float,
+    labelled: int,
+    share: float,
+    errors: tuple[float, float],
+) -> list[JudgedPart]:
+    """Of 132 tasks a part delivers something, and so much of that is good; the rest fails by rule.
+
+    `errors` are those of the judge: good works failed, bad ones passed.
+    """
+    there = random.random(132) < delivered
+    good = there & (random.random(132) < share)
+    wrong = there & (random.random(132) < np.where(good, *errors))
+    asked = set(random.permutation(np.flatnonzero(there))[:labelled].tolist())
+    return [
+        JudgedPart(
+            str(n),
+            float(good[n] ^ wrong[n]),
+            float(good[n]) if n in asked or not there[n] else None,
+            sure=not there[n],
+        )
+        for n in range(132)
+    ]
+
+
 def _sizes_and_places(
     random: np.random.Generator, tasks: int, leaves: bool
 ) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.float64]]:

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from gta_bench.cli import app as gta
 from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settled_scores
 from gta_bench.records.labels import Label, Labels
-from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, write_labels
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
@@ -285,6 +285,25 @@ def test_a_unit_with_an_open_leaf_corrects_leaf_sr_only_and_disputes_are_told(ru
     (score,) = json.loads(result.stdout)[0]["scores"]
     assert (score["name"], score["corrected"]["estimate"]) == ("Leaf SR", 100)
     assert "1 disputed leaf left out" in result.stderr
+
+
+def test_labels_that_are_all_disputed_are_settled_and_not_judged_again(run: Path) -> None:
+    for rater, value in (("ada", 3), ("bob", 9)):
+        write_labels(run, Labels(rater=rater, labels=(Label(task="1", leaf="cp1-1", value=value),)))
+    append_verdicts(run, [verdict("1", "cp1-1", 8)])
+    result = CliRunner().invoke(gta, ["judge", "calibrate", str(run)])
+    assert "has no label that counts: `gta judge label" in str(result.exception)
+
+
+def test_leaves_that_a_judge_left_unscored_are_told(run: Path) -> None:
+    people(run, 2)
+    scored = [verdict(one.id, "cp1-1", 8) for one in TASKS]
+    key = VerdictKey(task="1", leaf="cp1-2", judge="j")
+    append_verdicts(run, [*scored, VerdictRow(key=key, verdict=Unscored(cause="refused"))])
+    for asked in ([], ["--against", str(run)]):
+        result = CliRunner().invoke(gta, ["judge", "calibrate", str(run), *asked])
+        assert result.exit_code == 0, result.output
+        assert f"j has no score for 8 of 16 leaves of {run}, 2 of them labelled" in result.stderr
 
 
 def test_the_order_is_random_but_the_same(run: Path) -> None:

@@ -36,6 +36,23 @@ class _Labelled(NamedTuple):
             )
         return {name: known[name] for name in names or known}
 
+    def say_unscored(self, judge: str) -> None:
+        """Say of which leaves a judge's scores are not, if they are not of all."""
+        (table,) = (one for one in self.scores.judges if one.judge == judge)
+        places = [
+            ((task.task, task.epoch, leaf.leaf), leaf.value)
+            for task in table.tasks
+            for leaf in task.leaves
+        ]
+        missing = [place for place, value in places if value is None]
+        if missing:
+            lost = sum(place in self.people.settled for place in missing)
+            every = counted(len(places), "leaf", "leaves")
+            say(
+                f"{judge} has no score for {len(missing)} of {every} of {self.name}, {lost} of "
+                "them labelled: its scores, raw and corrected, are those of the others."
+            )
+
 
 @click.command()
 @click.argument("run", type=RUN)
@@ -73,6 +90,8 @@ def calibrate(
     found = [one for one in compared if one is not None]
     if not found:
         raise UsageError(f"No judge of {run} scored a labelled leaf: `gta score {run} --judge M`.")
+    for one in found:
+        first.say_unscored(one.judge)
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
         return
@@ -99,6 +118,8 @@ def _compare(first: _Labelled, second: _Labelled, judges: tuple[str, ...], as_js
         ]
         if scores := tuple(corrected_differences(*parts)):
             found[name] = scores
+            first.say_unscored(name)
+            second.say_unscored(name)
     if not found:
         raise UsageError(
             f"No judge scored labelled leaves of both {first.name} and {second.name} on the same "
@@ -127,6 +148,8 @@ def _read(run: str, settings: Settings) -> _Labelled:
     if disputed:
         leaves = counted(len(disputed), "disputed leaf", "disputed leaves")
         say(f"{leaves} left out; the label page settles them.")
+    if not people.settled:
+        raise UsageError(f"{run} has no label that counts: `gta judge label {run}`.")
     spec = read_manifest(folder).spec
     units = read_units(log_folder(folder), spec.tasks, spec.epochs, WorkflowUnit).units
     return _Labelled(run, scores, people, tuple(units))

@@ -1,7 +1,7 @@
 """Where the uncertainty of a score comes from: tasks, repeats, the judge's noise, and its bias."""
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
+from statistics import fmean, variance
 from typing import NamedTuple
 
 from gta_bench.metrics import table
@@ -79,21 +79,26 @@ def _judge(summary: WorkflowSummary, name: str) -> tuple[float | None, float | N
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
     parts = leaf_parts(judge, summary.people, threshold)
-    labelled = any(part.labelled is not None for part in parts)
-    bias = bias_variance(parts) if labelled else None
-    return _noise(summary.verdicts, name, len(parts), threshold), bias
+    return _noise(summary.verdicts, name, len(parts), threshold), bias_variance(parts)
 
 
 def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float) -> float | None:
-    """From the leaves that the judge scored more than once: how often it passes the same work."""
+    """How often the judge passes the same work, from its repeats; leaves of a unit vary together.
+
+    Leaves without a score in every repeat are in no Leaf SR.
+    """
     _, found = by_leaf(row for row in rows if row.key.judge == judge)
-    variances = []
-    for own in found.values():
-        passes = [succeeds(score, threshold) for score in scores_of(own[judge])]
-        if len(passes) > 1:
-            share = fmean(passes)
-            variances.append(share * (1 - share) / (len(passes) - 1))
-    return fmean(variances) / leaves if variances else None
+    repeats = max((len(own[judge]) for own in found.values()), default=0)
+    passes: dict[tuple[str, int], list[int]] = {}
+    for (task, epoch, _), own in found.items():
+        scores = scores_of(own[judge])
+        if len(scores) == repeats:
+            seen = passes.setdefault((task, epoch), [0] * repeats)
+            for place, score in enumerate(scores):
+                seen[place] += succeeds(score, threshold)
+    if repeats < 2 or not passes:
+        return None
+    return sum(variance(one) for one in passes.values()) / repeats / leaves**2
 
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:

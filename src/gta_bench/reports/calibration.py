@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gta_bench.metrics.labels import People, Place
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
-from gta_bench.metrics.workflow_scores import NO_CATEGORY
+from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED
 from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
@@ -195,11 +195,10 @@ def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[Jud
     """Whether judge and people pass each leaf."""
     found = []
     for task in judge.tasks:
-        chance = _chance(task, people)
         for leaf in task.leaves:
             if leaf.value is not None:
                 label = people.settled.get((task.task, task.epoch, leaf.leaf))
-                found.append(JudgedPart(task.task, leaf.value, label, chance=chance))
+                found.append(_part(task, leaf.value, label, people))
     return [_passed(part, threshold) for part in found]
 
 
@@ -209,12 +208,7 @@ def judged_parts(
     """What judge and people say, for Leaf SR leaf by leaf, for the rest of tasks as a whole."""
     whole = {(unit.task.id, unit.epoch): unit for unit in units}
     roots = [
-        JudgedPart(
-            task.task,
-            task.root,
-            _people_root(whole[task.task, task.epoch], people.settled),
-            chance=_chance(task, people),
-        )
+        _part(task, task.root, _people_root(whole[task.task, task.epoch], people.settled), people)
         for task in judge.tasks
         if task.root is not None
     ]
@@ -223,6 +217,13 @@ def judged_parts(
         LEAF_SR.name: leaf_parts(judge, people, scores.leaf_threshold),
         ROOT_SCORE.name: roots,
     }
+
+
+def _part(task: TaskScore, judged: float, label: float | None, people: People) -> JudgedPart:
+    """What was not delivered fails by rule: nobody is asked, and it says nothing of the judge."""
+    sure = NOT_DELIVERED in task.kinds
+    chance = _chance(task, people)
+    return JudgedPart(task.task, judged, judged if sure else label, chance=chance, sure=sure)
 
 
 def _chance(task: TaskScore, people: People) -> float:
@@ -237,7 +238,7 @@ def corrected_scores(
     """The metrics for which something is labelled."""
     for name, own in parts.items():
         row = JUDGED[name]
-        if any(part.labelled is not None for part in own):
+        if any(part.by_people for part in own):
             corrected = corrected_rate(own, top=row.top)
             yield CorrectedScore(
                 name=row.heading,
@@ -255,7 +256,7 @@ def corrected_differences(
         row, two = JUDGED[name], second[name]
         common = {part.task for part in one} & {part.task for part in two}
         sides = [[part for part in own if part.task in common] for own in (one, two)]
-        if all(any(part.labelled is not None for part in own) for own in sides):
+        if all(any(part.by_people for part in own) for own in sides):
             corrected = corrected_difference(*sides, top=row.top)
             yield CorrectedScore(
                 name=row.heading,

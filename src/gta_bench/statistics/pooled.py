@@ -84,7 +84,7 @@ def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -
     n, value = len(ratio.numerators), ratio.value
     if top is None:
         spread = _spread(_influence(ratio), effective_tasks(ratio.denominators))
-        half = _quantile(spread.tasks, level) * math.sqrt(spread.variance)
+        half = quantile_of(spread.tasks, level) * math.sqrt(spread.variance)
         return _interval(value, value - half, value + half, level=level, n=n, method="student")
     return score_interval(value, worth_of(ratio, top=top), top=top, level=level, n=n)
 
@@ -102,7 +102,7 @@ def worth_of(ratio: Ratio, *, top: float = 1.0) -> Worth:
 
 def score_interval(value: float, worth: Worth, *, top: float, level: float, n: int) -> Interval:
     """Wilson's interval of a value between 0 and `top`."""
-    quantile = _quantile(worth.tasks, level)
+    quantile = quantile_of(worth.tasks, level)
     if math.isinf(quantile):
         return _interval(value, 0.0, top, level=level, n=n, method="wilson")
     low, high = score_bounds(value / top, worth.trials, quantile)
@@ -129,7 +129,7 @@ def difference_of(
         spread = _spread(moved / top, worth)
         tasks = spread.tasks
         trials = _trials(differing - scaled**2, spread, SKEW_OF_TWO)
-    reach = _quantile(tasks, level)
+    reach = quantile_of(tasks, level)
     if math.isinf(reach):
         low, high, p_value = -1.0, 1.0, 1.0
     else:
@@ -152,7 +152,7 @@ def smallest_difference(
 
     1, all that there is, where nothing smaller is.
     """
-    bound = _quantile(tasks, level)
+    bound = quantile_of(tasks, level)
     if math.isinf(bound):
         return 1.0
     if trials < FEW:
@@ -184,10 +184,10 @@ def _power(gap: float, differing: float, trials: int, bound: float) -> float:
 def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) -> Difference:
     """Of amounts without a highest value, such as seconds."""
     error = math.sqrt(spread.variance)
-    half = _quantile(spread.tasks, level) * error
+    half = quantile_of(spread.tasks, level) * error
     statistic = gap / error if error else (math.inf if gap else 0.0)
     known = spread.tasks > 1 + 1e-9
-    reach = _quantile(spread.tasks, level) + float(stdtrit(max(1e-9, spread.tasks - 1), POWER))
+    reach = quantile_of(spread.tasks, level) + float(stdtrit(max(1e-9, spread.tasks - 1), POWER))
     return Difference(
         interval=_interval(gap, gap - half, gap + half, level=level, n=n, method="student"),
         p_value=_p_value(statistic, spread.tasks) if known else 1.0,
@@ -233,7 +233,7 @@ def _trials(nominal: float, spread: _Spread, skew: float) -> float:
     return nominal / variance if variance > ROUNDING and nominal > 0 else spread.tasks
 
 
-def _quantile(tasks: float, level: float) -> float:
+def quantile_of(tasks: float, level: float) -> float:
     """Student's; without limit where there is one task only."""
     return float(stdtrit(tasks - 1, (1 + level) / 2)) if tasks > 1 + 1e-9 else math.inf
 
