@@ -115,8 +115,9 @@ check-dist: ## metadata of the files in dist/, as PyPI checks it
 INSPECT ?= newest
 INSPECT_VENV ?= $(VENV)-inspect
 INSPECT_LOWEST = $(shell sed -nE 's/^ *"inspect_ai>=([0-9.]+),.*/\1/p' pyproject.toml)
-INSPECT_TESTS = tests/agents tests/attacks tests/cli tests/demo tests/exports tests/harnesses \
-  tests/judging tests/rl tests/runs tests/served/test_runs.py tests/tasks tests/test_api.py
+INSPECT_TESTS = tests/agents tests/cli tests/decisions tests/demo tests/exports tests/harnesses \
+  tests/judge_quality tests/judging tests/rl tests/running tests/runs tests/served/test_runs.py \
+  tests/tasks tests/web tests/test_api.py
 
 test-inspect: ## tests that use Inspect, on its newest release or INSPECT=lowest
 	$(MAKE) setup VENV=$(INSPECT_VENV)

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gta_bench.leaderboard.tables import BOARD_METRICS
 from gta_bench.metrics.consistency import count_behind, denominator
 from gta_bench.records.leaderboard import Board, Costs, Entry, Score
-from gta_bench.reports.leaderboard.tables import BOARD_METRICS
 
-TARGET = Path(__file__).parent.parent / "src/gta_bench/reports/leaderboard/published"
+TARGET = Path(__file__).parent.parent / "src/gta_bench/leaderboard/published"
 FILES: dict[Board, str] = {
     "atomic": "leaderboard_atomic.csv",
     "workflow": "leaderboard_workflow.csv",

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from gta_bench.agents.models import NO_MODEL, ChosenModel
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import DEFAULT_TURNS, LoopLimits, RunManifest, RunMode, RunSpec
+from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
 from gta_bench.settings import Settings
-from gta_bench.tasks.models import NO_MODEL, ChosenModel
-from gta_bench.tasks.system_run import Resources, describe_system, plan_run, read_dataset
 
 
 class Planned(NamedTuple):

@@ -17,6 +17,8 @@ from inspect_ai.model import Model
 from pydantic import JsonValue
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, WITHOUT_MODEL
+from gta_bench.agents.generation import add_generation, state_generation
+from gta_bench.agents.models import NO_MODEL, ChosenModel, choose_model
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
@@ -24,6 +26,7 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.datasets.workflow import WORKFLOW_FILE, load_workflow
 from gta_bench.errors import GtaError, UsageError
+from gta_bench.judging.options import judge_options
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
 from gta_bench.records.comparison import Comparison
@@ -43,6 +46,16 @@ from gta_bench.records.scores import Measured, RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.running.judge_run import Judging, judge_run, plan_judging
+from gta_bench.running.preflight import check_start
+from gta_bench.running.shards import Listener
+from gta_bench.running.system_run import (
+    Resources,
+    describe_system,
+    execute,
+    plan_run,
+    read_dataset,
+)
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.measuring import Metric, load_metric
@@ -53,18 +66,6 @@ from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.scoring import scored
 from gta_bench.tape.storage import tape_use
-from gta_bench.tasks.generation import add_generation, state_generation
-from gta_bench.tasks.judge_run import Judging, judge_options, judge_run, plan_judging
-from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
-from gta_bench.tasks.preflight import check_start
-from gta_bench.tasks.shards import Listener
-from gta_bench.tasks.system_run import (
-    Resources,
-    describe_system,
-    execute,
-    plan_run,
-    read_dataset,
-)
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
@@ -277,7 +278,7 @@ def measure(out: Folder, metric: Metric | str) -> Measured:
 def compare(first: Folder, second: Folder, *others: Folder) -> list[Comparison]:
     """The first run against each other one, paired by task (extra `report`)."""
     require_packages("A comparison", "scipy", extra="report")
-    from gta_bench.reports.comparison import compare as compared
+    from gta_bench.decisions.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
 
     return list(compared([read_compared(Path(one)) for one in (first, second, *others)]))
@@ -285,7 +286,7 @@ def compare(first: Folder, second: Folder, *others: Folder) -> list[Comparison]:
 
 def report(file: Folder, *runs: Folder) -> Path:
     """Runs as one HTML page that needs nothing else (extra `report`)."""
-    from gta_bench.tasks.pages import write_page
+    from gta_bench.web.reading import write_page
 
     if not runs:
         raise UsageError("A report needs a run: name the folders of one or more.")

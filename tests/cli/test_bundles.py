@@ -12,7 +12,7 @@ from inspect_ai.log import read_eval_log, write_eval_log
 
 from gta_bench.records.leaderboard import CANARY
 from tests.cli.test_run import gta
-from tests.reports.leaderboard.bundles import (
+from tests.leaderboard.bundles import (
     changed,
     gold_run,
     replaced,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gta_bench.decisions.comparison import compare
+from gta_bench.decisions.comparison_tables import conclusion
 from gta_bench.records.units import Usage
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.comparison import compare
-from gta_bench.reports.comparison_tables import conclusion
 from gta_bench.runs.comparing import read_compared
 from gta_bench.runs.verdicts import VERDICTS, read_verdicts
 from tests.builders import atomic_task, write_atomic

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gta_bench.attacks.nulls import NULLS
 from gta_bench.cli import app
+from gta_bench.judge_quality.attacks.nulls import NULLS
 from gta_bench.runs.directory import FLOOR, read_floors
 from tests.judging.builders import task
 from tests.judging.stored import stored_run

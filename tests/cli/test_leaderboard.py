@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.reports.leaderboard.entries import published
+from gta_bench.leaderboard.entries import published
 
 
 def gta(*arguments: str | Path) -> Result:

@@ -13,17 +13,17 @@ from gta_bench.cli.bundles import make_bundle
 from gta_bench.cli.verifying import Wanted, verify_bundle
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
+from gta_bench.leaderboard import submission
+from gta_bench.leaderboard.submission import Label
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.reports.leaderboard import submission
-from gta_bench.reports.leaderboard.submission import Label
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
 from tests.cli.test_run import gta
-from tests.reports.leaderboard.bundles import (
+from tests.leaderboard.bundles import (
     JUDGE,
     SIMILARITY,
     give_verdicts,

@@ -7,13 +7,13 @@ import zipfile
 import pytest
 from PIL import Image
 
-from gta_bench.attacks import files, office
 from gta_bench.confine.jail import Jail
 from gta_bench.content.archive import read_zip
 from gta_bench.content.images import read_image
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
 from gta_bench.content.unseen import unseen_in_markup, unseen_in_office
+from gta_bench.judge_quality.attacks import files, office
 from tests.content import samples
 
 SECRET = "words that only a machine will ever read"

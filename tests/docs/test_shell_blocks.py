@@ -143,7 +143,7 @@ def _with_stand_ins(words: list[str]) -> Iterator[str]:
     """The command with models that need no key, tasks of the demo, and names for stars."""
     judges = iter(JUDGES)
     if words[:2] == ["judge", "attack"] and "--carrier" not in words:
-        words = [*words, "--carrier", "text"]  # all 33 of them: tests/attacks
+        words = [*words, "--carrier", "text"]  # all 33 of them: tests/judge_quality/attacks
     for before, word in zip(["", *words], words, strict=False):
         if before == "--model":
             yield MODEL

@@ -14,6 +14,7 @@ from inspect_ai.model import (
     set_model_info,
 )
 
+from gta_bench.agents.models import ChosenModel
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.workflow import load_workflow
@@ -21,11 +22,10 @@ from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import RunMode
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import read_units
 from gta_bench.settings import ModelSettings, read_settings
-from gta_bench.tasks.models import ChosenModel
-from gta_bench.tasks.system_run import execute
 from tests.planning import planned
 
 NAME = "mockllm/model"

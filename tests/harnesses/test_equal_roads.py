@@ -17,12 +17,12 @@ from gta_bench.harnesses.in_process import AgentTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.running.judge_run import made_evidence
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.tasks.judge_run import made_evidence
 from tests.chat_server import ChatServer
 from tests.harnesses.mcp_calls import calling_harness
 from tests.judging.builders import honest

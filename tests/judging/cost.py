@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.running.judge_run import judge_run, plan_judging
 from gta_bench.settings import BudgetSettings, JudgeSettings, ModelSettings, Settings
-from gta_bench.tasks.judge_run import judge_run, plan_judging
 from tests.judging.counting_server import CountingServer, Counts
 from tests.judging.upstream_client import UpstreamClient
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.attacks.payloads import ALL, words
+from gta_bench.judge_quality.attacks.payloads import ALL, words
 from gta_bench.judging.addressing import addressed
 
 ORDERS = "speaks to whoever scores the work"

@@ -10,10 +10,10 @@ from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import EvalSampleSummary, read_eval_log
 
 from gta_bench.records.plan import make_plan
+from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
 from gta_bench.runs.logs import log_files
 from gta_bench.runs.plan import shards_folder, write_plan
-from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.planning import planned
 

@@ -13,21 +13,21 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai.model import GenerateConfig, get_model
 
-from gta_bench.attacks.carriers import CARRIERS
-from gta_bench.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.attacks.outcomes import AttackSummary, summarize
-from gta_bench.attacks.payloads import LEAVES
-from gta_bench.attacks.scripted import JUDGES
 from gta_bench.cli import app
+from gta_bench.judge_quality.attack_run import Shield, shields
+from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
+from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
+from gta_bench.judge_quality.attacks.payloads import LEAVES
 from gta_bench.judging.judge import Judge
 from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
+from gta_bench.judging.scripted import JUDGES
 from gta_bench.records.verdicts import Scored, Unscored
+from gta_bench.running.judge_run import judge_run, plan_judging
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.tasks.attack_run import Shield, shields
-from gta_bench.tasks.judge_run import judge_run, plan_judging
 from gta_bench.tools.contract import Equipment
-from tests.attacks.bench import Bench, Verdicts
+from tests.judge_quality.attacks.bench import Bench, Verdicts
 from tests.judging.conftest import equipment
 from tests.llm_server import MODEL, llm_server
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
+from gta_bench.running.judge_run import made_evidence
 from gta_bench.settings import Settings
-from gta_bench.tasks.judge_run import made_evidence
 from gta_bench.tasks.judging import judgeable_units
 from tests.judging.cost import our_cost, upstream_cost
 from tests.judging.counting_server import counting_server

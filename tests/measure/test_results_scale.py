@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from gta_bench.leaderboard.entries import published
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
-from gta_bench.reports.leaderboard.entries import published
 from gta_bench.runs.aggregation import judge_scores
 from gta_bench.runs.results_table import RunExport
 from gta_bench.runs.verdicts import VERDICTS

@@ -7,15 +7,15 @@ from secrets import token_hex
 
 import pytest
 
-from gta_bench.cluster.backend import INLINE, Backend
-from gta_bench.cluster.processes import Processes
-from gta_bench.cluster.ray_tasks import RayTasks
 from gta_bench.records.units import AtomicUnit
+from gta_bench.running.backends.backend import INLINE, Backend
+from gta_bench.running.backends.processes import Processes
+from gta_bench.running.backends.ray_tasks import RayTasks
+from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.plan import read_plan
 from gta_bench.settings import BudgetSettings, Settings
-from gta_bench.tasks.system_run import execute
 from tests.builders import atomic_task, write_atomic
 from tests.measure.shard_work import AGENT, bare_shard
 from tests.planning import Planned, planned

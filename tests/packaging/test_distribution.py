@@ -23,7 +23,7 @@ NEEDED = (
     "gta_bench/demo/data/atomic/image/receipt.png",
     "gta_bench/demo/data/workflow/end.json",
     "gta_bench/judging/prompts/system.md",
-    "gta_bench/reports/templates/report.html",
+    "gta_bench/web/templates/report.html",
 )
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import gta_bench
+from gta_bench.agents.models import choose_model
 from gta_bench.records.run import Mode
 from gta_bench.records.units import AtomicUnit
+from gta_bench.running.feedback import run_rounds
 from gta_bench.settings import BudgetSettings, ModelSettings, ScoringSettings, Settings
-from gta_bench.tasks.feedback import run_rounds
-from gta_bench.tasks.models import choose_model
 from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.planning import planned
 from tests.providers.apis import APIS, google_warnings

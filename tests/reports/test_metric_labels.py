@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import pytest
 
 from gta_bench.cli.judge_floor import HEADING as FLOOR_HEADING
+from gta_bench.judge_quality.cascade import cascade_table
+from gta_bench.judge_quality.paired_judges import drift_table
+from gta_bench.leaderboard.tables import BOARD_METRICS, BOARDS, NESTED
 from gta_bench.metrics.table import METRICS, metric, primary, score_metrics
 from gta_bench.records.judges import CascadeReport, Drift
 from gta_bench.records.run import Mode, RunMode
 from gta_bench.records.statistics import Interval
-from gta_bench.reports.boards import COLUMNS
-from gta_bench.reports.cascade import cascade_table
 from gta_bench.reports.gains import GAINED, gain_text
-from gta_bench.reports.leaderboard.tables import BOARD_METRICS, BOARDS, NESTED
-from gta_bench.reports.paired_judges import drift_table
 from gta_bench.reports.summary import score_table
 from gta_bench.reports.workflow_summary import HEADING
 from gta_bench.tasks.scorers import pooled_answers, pooled_steps
+from gta_bench.web.boards import COLUMNS
 
 LABELS = {row.label for row in METRICS} | {row.heading for row in METRICS}
 NOT_METRICS = {

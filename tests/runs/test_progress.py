@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gta_bench.records.cost import Cost
 from gta_bench.records.progress import Command, ShardProgress
+from gta_bench.running.limits import Limits
 from gta_bench.runs.progress import begin_progress, read_progress, spent_before, write_progress
-from gta_bench.tasks.limits import Limits
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COMMAND = Command(started=NOW, units=10, finished=1, spent_usd=1.0)

@@ -13,15 +13,15 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
 from gta_bench.records.units import Usage
-from gta_bench.reports.material import JudgedRun
-from gta_bench.reports.page import report_page
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.tasks.pages import read_material
+from gta_bench.web.material import JudgedRun
+from gta_bench.web.page import report_page
+from gta_bench.web.reading import read_material
 from tests.browser import browse
 from tests.cli.test_run import gta
+from tests.leaderboard.bundles import gold_run
 from tests.needs import needs
-from tests.reports.leaderboard.bundles import gold_run
-from tests.reports.test_atomic_page import material, silent
+from tests.web.test_atomic_page import material, silent
 
 pytestmark = [pytest.mark.slow, needs("chromium", "npm")]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gta_bench.reports.leaderboard.entries import published
-from gta_bench.reports.leaderboard.site import build_site
+from gta_bench.leaderboard.entries import published
+from gta_bench.web.site import build_site
 from tests.browser import browse
 from tests.needs import needs
 

@@ -101,7 +101,7 @@ def evaluate(logs: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def listening() -> None:
-    import gta_bench.tasks.progress  # noqa: F401 registers the hooks
+    import gta_bench.running.progress  # noqa: F401 registers the hooks
 
     seen.clear()
 

@@ -14,12 +14,12 @@ import pytest
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.leaderboard import submission
 from gta_bench.records.results import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import Scored
-from gta_bench.reports.leaderboard import submission
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts

@@ -11,11 +11,11 @@ from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.running.system_run import execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import files_folder, log_folder
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.samples import UnitStore
-from gta_bench.tasks.system_run import execute
 from gta_bench.tasks.workflow import deliver, workflow
 from tests.builders import PNG, workflow_task, write_workflow
 from tests.planning import Planned

@@ -8,9 +8,12 @@ from typing import Any
 
 from inspect_ai.model import ChatMessage, Model, ModelOutput, get_model
 
+from gta_bench.agents.models import ChosenModel
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.running.feedback import Judged
+from gta_bench.running.system_run import execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
@@ -18,9 +21,6 @@ from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
-from gta_bench.tasks.feedback import Judged
-from gta_bench.tasks.models import ChosenModel
-from gta_bench.tasks.system_run import execute
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
 from tests.planning import Planned, planned
 from tests.tasks.test_atomic_step import native_call, said

@@ -13,13 +13,7 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.metrics.workflow_scores import Thresholds
-from gta_bench.records.deliverables import Deliverable
-from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry
-from gta_bench.records.run import DatasetName
-from gta_bench.records.units import WorkflowUnit
-from gta_bench.redaction import Redactor
-from gta_bench.reports.leaderboard.bundle import (
+from gta_bench.leaderboard.bundle import (
     Refused,
     gather,
     listed,
@@ -27,15 +21,21 @@ from gta_bench.reports.leaderboard.bundle import (
     run_digest,
     sign_bundle,
 )
-from gta_bench.reports.leaderboard.judge_checks import read_judged
-from gta_bench.reports.leaderboard.signing import make_key, read_key
-from gta_bench.reports.leaderboard.submission import Label, ScoredRun, entry_of
-from gta_bench.reports.leaderboard.verification import (
+from gta_bench.leaderboard.judge_checks import read_judged
+from gta_bench.leaderboard.signing import make_key, read_key
+from gta_bench.leaderboard.submission import Label, ScoredRun, entry_of
+from gta_bench.leaderboard.verification import (
     Checked,
     LoadDataset,
     check_bundle,
     check_contents,
 )
+from gta_bench.metrics.workflow_scores import Thresholds
+from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry
+from gta_bench.records.run import DatasetName
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.redaction import Redactor
 from gta_bench.runs.directory import (
     log_folder,
     read_manifest,

@@ -7,10 +7,7 @@ import click
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import RUN
-from gta_bench.errors import UsageError, counted
-from gta_bench.packages import require_packages
-from gta_bench.records.comparison import Comparison
-from gta_bench.reports.comparison_tables import (
+from gta_bench.decisions.comparison_tables import (
     FLIPS_SHOWN,
     comparison_remarks,
     comparison_table,
@@ -18,6 +15,9 @@ from gta_bench.reports.comparison_tables import (
     flip_tables,
     tool_table,
 )
+from gta_bench.errors import UsageError, counted
+from gta_bench.packages import require_packages
+from gta_bench.records.comparison import Comparison
 from gta_bench.reports.tables import markdown
 from gta_bench.runs.store import StorePath
 
@@ -49,13 +49,13 @@ def compare(
         raise UsageError("A comparison needs two runs or more: gta compare RUN RUN.")
     require_packages("gta compare", "scipy", extra="report")
     # Reading logs needs the evaluation engine, and the tests need scipy.
-    from gta_bench.reports.comparison import compare as compared
+    from gta_bench.decisions.comparison import compare as compared
     from gta_bench.runs.comparing import read_compared
 
     first, *others = (read_compared(run) for run in runs)
     found = compared([first, *others])
     if test_itself:
-        from gta_bench.reports.self_test import self_test
+        from gta_bench.decisions.self_test import self_test
 
         found = tuple(
             one.model_copy(update={"self_test": self_test(first, other)})

@@ -50,7 +50,7 @@ def check_command(config_file: str | None) -> None:
         return
     if any(model.generate or model.args for model in loaded.settings.models.values()):
         # Their names are the engine's, which nothing else here needs.
-        from gta_bench.tasks.models import choose_model
+        from gta_bench.agents.models import choose_model
 
         for name in loaded.settings.models:
             choose_model(name, loaded.settings)
@@ -67,7 +67,7 @@ def check_command(config_file: str | None) -> None:
 
 def _unusable_models(settings: Settings) -> dict[str, str]:
     """The models that cannot be asked from here, each with the reason."""
-    from gta_bench.tasks.models import choose_model, open_model
+    from gta_bench.agents.models import choose_model, open_model
 
     found = {}
     named = {f"models.{name}": name for name in settings.models}

@@ -6,16 +6,16 @@ from typing import Any, get_args
 
 import click
 
-from gta_bench.cli.grouping import add_options, options_of
-from gta_bench.errors import UsageError
-from gta_bench.settings import ReasoningEffort
-from gta_bench.tasks.generation import (
+from gta_bench.agents.generation import (
     NAMED,
     add_generation,
     parse_model_args,
     read_generate_config,
 )
-from gta_bench.tasks.models import NO_MODEL, ChosenModel
+from gta_bench.agents.models import NO_MODEL, ChosenModel
+from gta_bench.cli.grouping import add_options, options_of
+from gta_bench.errors import UsageError
+from gta_bench.settings import ReasoningEffort
 
 Command = Callable[..., None]
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
-from gta_bench.attacks.carriers import CARRIERS
-from gta_bench.attacks.corpus import attacks, write_corpus
-from gta_bench.attacks.payloads import ALL
 from gta_bench.cli.options import config_path, json_option, judge_options
 from gta_bench.cli.output import say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
+from gta_bench.judge_quality.attack_run import Shielded
+from gta_bench.judge_quality.attack_run import attack as run_attacks
+from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attacks.corpus import attacks, write_corpus
+from gta_bench.judge_quality.attacks.payloads import ALL
 from gta_bench.packages import require_packages
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.tables import Table, with_interval
+from gta_bench.running.judge_run import plan_judging
 from gta_bench.settings import read_settings
-from gta_bench.tasks.attack_run import Shielded
-from gta_bench.tasks.attack_run import attack as run_attacks
-from gta_bench.tasks.judge_run import plan_judging
 
 HEADING = (
     *("judge", "defences", "works", "succeeded", "% (95 %)", "noise % (95 %)", "unscored"),

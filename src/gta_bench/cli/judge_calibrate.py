@@ -80,8 +80,8 @@ def calibrate(
     if against is not None:
         _compare(first, _read(against, settings), judges, as_json)
         return
-    from gta_bench.reports.calibration import bias_table, corrected_table, figure_table
-    from gta_bench.reports.calibration import calibrate as compare
+    from gta_bench.judge_quality.calibration import bias_table, corrected_table, figure_table
+    from gta_bench.judge_quality.calibration import calibrate as compare
 
     compared = [
         compare(judge, first.people, first.units, first.scores)
@@ -107,7 +107,11 @@ def calibrate(
 
 def _compare(first: _Labelled, second: _Labelled, judges: tuple[str, ...], as_json: bool) -> None:
     """Print what the judges that both runs have say of the difference, and what people would."""
-    from gta_bench.reports.calibration import corrected_differences, corrected_table, judged_parts
+    from gta_bench.judge_quality.calibration import (
+        corrected_differences,
+        corrected_table,
+        judged_parts,
+    )
 
     ones, twos = first.judges(judges), second.judges(judges)
     found = {}

@@ -36,7 +36,7 @@ def bridge(run: str, out: str, count: int | None, seed: int) -> None:
 
     Copy it once for each date: `gta score SET --judge M` asks a judge, `gta judge drift` compares.
     """
-    from gta_bench.tasks.bridge import make_bridge
+    from gta_bench.judge_quality.bridge import make_bridge
 
     leaves = make_bridge(Path(run), Path(out), count=count, seed=seed)
     say(f"{counted(leaves, 'leaf', 'leaves')} in {out}: `gta score {out} --judge MODEL`.")
@@ -85,8 +85,8 @@ def drift(
     of both may share a table; exit 0 where they may, else 1.
     """
     require_packages("gta judge drift", "scipy", extra="report")
-    from gta_bench.reports.paired_judges import MARGIN, drift_table, pair_judges
-    from gta_bench.reports.paired_judges import drift as compare
+    from gta_bench.judge_quality.paired_judges import MARGIN, drift_table, pair_judges
+    from gta_bench.judge_quality.paired_judges import drift as compare
 
     before, after = (read_verdicts(Path(run)) for run in (old, new))
     first = _chosen(before, old, judges[:1])
@@ -154,7 +154,7 @@ def cascade(
     --error, and its figures are out of fold: chosen on nine tenths of the tasks, taken on the rest.
     """
     require_packages("gta judge cascade", "scipy", extra="report")
-    from gta_bench.reports.cascade import (
+    from gta_bench.judge_quality.cascade import (
         BANDS,
         LIMIT,
         cascade_remarks,

@@ -52,11 +52,11 @@ def label(
     settings = read_settings(config_path(config_file)).settings
     needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
     require_packages("gta judge label", *needed, extra="workflow")
+    from gta_bench.running.judge_run import made_evidence
     from gta_bench.serving.limits import Limits
     from gta_bench.serving.listening import bound_socket, make_server
-    from gta_bench.tasks.judge_run import made_evidence
     from gta_bench.tasks.judging import judgeable_units
-    from gta_bench.tasks.labelling import label_items, make_label_app
+    from gta_bench.web.labelling import label_items, make_label_app
 
     every = label_order(judgeable_units(folder).values(), seed=seed)
     units = every[:count]

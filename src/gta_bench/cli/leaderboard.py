@@ -10,11 +10,11 @@ import click
 from gta_bench.cli.options import Command, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
 from gta_bench.errors import counted
+from gta_bench.leaderboard.entries import published, read_entries, without_doubles
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
 from gta_bench.records.verification import Verification
-from gta_bench.reports.leaderboard.entries import published, read_entries, without_doubles
 from gta_bench.settings import read_settings
 
 
@@ -64,7 +64,7 @@ def submit(
     """
     require_packages("gta leaderboard submit", "scipy", "cryptography", extra="report")
     from gta_bench.cli.bundles import make_bundle
-    from gta_bench.reports.leaderboard.submission import Label
+    from gta_bench.leaderboard.submission import Label
 
     settings = read_settings(config_path(config_file)).settings
     make_bundle(runs, out, key, Label(system, group), judge, settings, folder)
@@ -165,7 +165,7 @@ def verify(
 def build(files: tuple[str, ...], out: str) -> None:
     """Make the static site of the published rows, and of the entries in FILES."""
     require_packages("gta leaderboard build", "scipy", extra="report")
-    from gta_bench.reports.leaderboard.site import build_site
+    from gta_bench.web.site import build_site
 
     entries = without_doubles((*published(), *read_entries(map(Path, files))))
     build_site(entries, Path(out))

@@ -8,14 +8,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.cli.places import PLACE, RUN
-from gta_bench.metrics.failures import count_failures
-from gta_bench.metrics.labels import agreed_labels
-from gta_bench.packages import install_command, missing_packages, require_packages
-from gta_bench.records.failures import Failure
-from gta_bench.records.run import Mode
-from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports import workflow_summary
-from gta_bench.reports.controls import (
+from gta_bench.decisions.controls import (
     Compared,
     compare_controls,
     effect_remarks,
@@ -24,8 +17,7 @@ from gta_bench.reports.controls import (
     solved_change,
     task_table,
 )
-from gta_bench.reports.failures import failure_table
-from gta_bench.reports.panel import (
+from gta_bench.judge_quality.panel import (
     UNSTABLE_WORDS,
     WORDS,
     panel_report,
@@ -34,6 +26,14 @@ from gta_bench.reports.panel import (
     unstable_table,
     unstable_title,
 )
+from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.labels import agreed_labels
+from gta_bench.packages import install_command, missing_packages, require_packages
+from gta_bench.records.failures import Failure
+from gta_bench.records.run import Mode
+from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.reports import workflow_summary
+from gta_bench.reports.failures import failure_table
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
@@ -110,7 +110,7 @@ def report(
     if html is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
         from gta_bench.cli.trees import write_trees
-        from gta_bench.tasks.pages import write_page
+        from gta_bench.web.reading import write_page
 
         if html is not None:
             write_page(folders, html)
@@ -216,7 +216,7 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
 def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     if missing_packages("scipy"):
         return
-    from gta_bench.reports.budget import budget_table, budgets
+    from gta_bench.judge_quality.budget import budget_table, budgets
     from gta_bench.reports.certainty import (
         REPEATS,
         interval_table,

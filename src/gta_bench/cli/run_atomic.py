@@ -16,17 +16,17 @@ from gta_bench.cli.run_options import (
     run_settings,
     say_estimate,
 )
-from gta_bench.cluster.backend import Backend
 from gta_bench.records.run import Mode
 from gta_bench.records.units import AtomicUnit
+from gta_bench.running.backends.backend import Backend
+from gta_bench.running.estimate import estimate_run
+from gta_bench.running.preflight import check_start
+from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.model import Similarity
 from gta_bench.similarity.scoring import scored
-from gta_bench.tasks.estimate import estimate_run
-from gta_bench.tasks.preflight import check_start
-from gta_bench.tasks.system_run import execute
 
 
 @click.command("atomic", cls=GroupedCommand)

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
+from gta_bench.agents.models import NO_MODEL
 from gta_bench.cli.generation import generation_options, with_generation
 from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.harness import harness_options
@@ -22,8 +23,6 @@ from gta_bench.cli.places import PLACE
 from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import read_tape_use, tell_missing_tools, tooling_options
-from gta_bench.cluster.backend import Backend
-from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.errors import UsageError
@@ -41,14 +40,15 @@ from gta_bench.records.run import (
     RunSpec,
 )
 from gta_bench.records.tape import TapeMode
+from gta_bench.running.backends.backend import Backend
+from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.estimate import estimate_run
+from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
+from gta_bench.running.usage_range import ENOUGH_UNITS, UsageRange
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import chosen_similarity
-from gta_bench.tasks.estimate import estimate_run
-from gta_bench.tasks.models import NO_MODEL
-from gta_bench.tasks.system_run import Resources, describe_system, plan_run, read_dataset
-from gta_bench.tasks.usage_range import ENOUGH_UNITS, UsageRange
 from gta_bench.tools.offering import own_tools
 
 Command = Callable[..., None]

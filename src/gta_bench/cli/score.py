@@ -18,8 +18,6 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
-from gta_bench.cluster.backend import Backend
-from gta_bench.cluster.choice import open_backend
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.installed import dataset_root
@@ -31,6 +29,8 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
+from gta_bench.running.backends.backend import Backend
+from gta_bench.running.backends.choice import open_backend
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
@@ -166,8 +166,8 @@ def _estimate(
     """Say what the judges would take."""
     if run is None or not judges or folder is not None:
         raise UsageError("--estimate needs the folder of a Workflow run and --judge, not --data.")
-    from gta_bench.tasks.estimate_judging import estimate_stored
-    from gta_bench.tasks.judge_run import plan_judging
+    from gta_bench.running.estimate_judging import estimate_stored
+    from gta_bench.running.judge_run import plan_judging
 
     found = estimate_stored(run, plan_judging(judges, settings, cascade=cascade))
     for one in found:
@@ -236,8 +236,8 @@ def _judge(
 ) -> bool:
     """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
     from gta_bench.cli.judging import judge_with_bar
-    from gta_bench.tasks.judge_run import plan_judging
-    from gta_bench.tasks.preflight import check_judges
+    from gta_bench.running.judge_run import plan_judging
+    from gta_bench.running.preflight import check_judges
 
     judging = plan_judging(judges, settings, cascade=cascade)
     if preflight:

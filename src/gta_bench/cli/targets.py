@@ -3,12 +3,12 @@
 import re
 
 from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
+from gta_bench.agents.models import NO_MODEL, ChosenModel, choose_model
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
-from gta_bench.tasks.models import NO_MODEL, ChosenModel, choose_model
 
 
 def run_targets(

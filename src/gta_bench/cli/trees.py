@@ -6,10 +6,10 @@ import click
 
 from gta_bench.errors import UsageError, few
 from gta_bench.records.run import RunManifest
-from gta_bench.reports.material import JudgedRun
-from gta_bench.reports.task_view import tree_text, view_task
 from gta_bench.runs.store import StorePath
-from gta_bench.tasks.pages import read_material
+from gta_bench.web.material import JudgedRun
+from gta_bench.web.reading import read_material
+from gta_bench.web.task_view import tree_text, view_task
 
 
 def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:

@@ -19,10 +19,13 @@ from typing import Any
 from inspect_ai.model import Model
 
 from gta_bench import api
+from gta_bench.agents.generation import NAMED
 from gta_bench.cli.bundles import loader, thresholds_of
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.delivery import kept_inputs
+from gta_bench.leaderboard.sample_checks import LOOPS
+from gta_bench.leaderboard.verification import check_bundle, score_again
 from gta_bench.records.leaderboard import Entry, Tier
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import RunManifest, RunSpec, System
@@ -31,8 +34,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.verification import Repetition, Verification
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.leaderboard.sample_checks import LOOPS
-from gta_bench.reports.leaderboard.verification import check_bundle, score_again
+from gta_bench.running.judge_run import judge_run, name_judge, open_judges, plan_judging
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (
     LOGS,
@@ -45,8 +47,6 @@ from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings
 from gta_bench.statistics.inflation import Outcomes, find_inflation
-from gta_bench.tasks.generation import NAMED
-from gta_bench.tasks.judge_run import judge_run, name_judge, open_judges, plan_judging
 
 # What a repetition must be able to find: so large a share of outcomes turned into passes.
 REJUDGE_EFFECT, RERUN_EFFECT = 0.1, 0.2

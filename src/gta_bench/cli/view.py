@@ -13,12 +13,12 @@ from gta_bench.cli.output import say
 from gta_bench.cli.trees import check_tasks
 from gta_bench.errors import RunError
 from gta_bench.harnesses.choice import free_port
-from gta_bench.reports.material import anchor
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import log_of
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import can_open_pages
-from gta_bench.tasks.pages import write_page
+from gta_bench.web.material import anchor
+from gta_bench.web.reading import write_page
 
 PAGE = "report.html"
 HOST = "127.0.0.1"

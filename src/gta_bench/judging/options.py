@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from gta_bench.records.base import Record
+from gta_bench.settings import JudgeSettings
 
 Visibility = Literal["full", "upstream"]
 # What keeps a work from talking the judge into a score; each can be switched off to measure it.
@@ -35,6 +36,19 @@ class JudgeOptions(Record):
     batch: bool = False
     control: bool = False
     without: tuple[Defence, ...] = ()
+
+
+def judge_options(settings: JudgeSettings) -> JudgeOptions:
+    """The settings as the judge knows them."""
+    return JudgeOptions(
+        visibility=settings.visibility,
+        leaves_per_call=settings.leaves_per_call,
+        inputs=settings.inputs,
+        pictures=settings.pictures,
+        context_tokens=settings.context_tokens,
+        batch=settings.batch,
+        control=settings.control,
+    )
 
 
 # What cannot move a verdict is not named; what has its default is not either.

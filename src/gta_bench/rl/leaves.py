@@ -8,6 +8,7 @@ from inspect_ai.model import Model
 from gta_bench.errors import GtaError
 from gta_bench.judging.judge import Judge, judge_unit
 from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.run_evidence import RunEvidence
 from gta_bench.metrics.strict.workflow import root_score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
@@ -15,7 +16,6 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.rl.environment import Moment, Reward, Rewards
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings
-from gta_bench.tasks.evidence import RunEvidence
 from gta_bench.tasks.judging import open_judge
 from gta_bench.tasks.workflow import kept_file
 

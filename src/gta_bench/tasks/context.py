@@ -22,6 +22,7 @@ from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.exposure import check_exposure
 from gta_bench.harnesses.product import Product
+from gta_bench.judging.spending import Spending
 from gta_bench.records.cost import Cost
 from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
 from gta_bench.records.tape import TapeMode
@@ -36,11 +37,10 @@ from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_secrets, read_settings
 from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
-from gta_bench.tasks.spending import Spending
 
 if TYPE_CHECKING:
     # A replay needs no tool at all, and evidence imports those that render.
-    from gta_bench.tasks.evidence import EvidenceSource
+    from gta_bench.judging.run_evidence import EvidenceSource
 
 
 class Taping(NamedTuple):

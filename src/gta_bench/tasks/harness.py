@@ -7,6 +7,7 @@ from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.calling import Work
+from gta_bench.agents.models import NO_MODEL
 from gta_bench.agents.replies import clean_text
 from gta_bench.errors import EnvironmentProblem, WorkFailed
 from gta_bench.harnesses.choice import Harness
@@ -23,7 +24,6 @@ from gta_bench.tasks.atomic import open_workspace, shown_work
 from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
 from gta_bench.tasks.attempts import capped
 from gta_bench.tasks.context import artefact_store, current_harness, workspace_folder
-from gta_bench.tasks.models import NO_MODEL
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.sealed import sealed

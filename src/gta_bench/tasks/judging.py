@@ -13,6 +13,8 @@ from gta_bench.errors import GtaError, RunError
 from gta_bench.judging.judge import Judge, Known, judge_unit, without_evidence
 from gta_bench.judging.options import Defence, JudgeOptions, Visibility, judge_name
 from gta_bench.judging.registry import asked_settings
+from gta_bench.judging.run_evidence import EvidenceSource, RunEvidence
+from gta_bench.judging.spending import Spending
 from gta_bench.records.progress import short_cause
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictRow
@@ -26,8 +28,6 @@ from gta_bench.tasks.context import (
     current_settings,
     current_spending,
 )
-from gta_bench.tasks.evidence import EvidenceSource, RunEvidence
-from gta_bench.tasks.spending import Spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"

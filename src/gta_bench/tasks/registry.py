@@ -1,6 +1,6 @@
 """What the entry point `inspect_ai` finds; importing it registers the tasks by name."""
 
-from gta_bench.attacks.scripted import scripted
+from gta_bench.judging.scripted import scripted
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
 from gta_bench.tasks.harness import atomic_harness, workflow_harness

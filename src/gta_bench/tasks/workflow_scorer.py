@@ -9,6 +9,8 @@ from inspect_ai.model import get_model, model_roles
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
+from gta_bench.judging.options import judge_options
+from gta_bench.judging.run_evidence import RunEvidence
 from gta_bench.metrics.strict.workflow import pool
 from gta_bench.metrics.table import JUDGED
 from gta_bench.metrics.workflow_scores import task_score
@@ -19,8 +21,6 @@ from gta_bench.records.workflow_scores import TaskScore
 from gta_bench.runs.samples import read_task, read_unit_data
 from gta_bench.settings import JudgeSettings
 from gta_bench.tasks.context import artefact_store, current_settings, current_spending
-from gta_bench.tasks.evidence import RunEvidence
-from gta_bench.tasks.judge_run import judge_options
 from gta_bench.tasks.judging import ROLE, judged, open_judge
 
 UNIT = "unit"

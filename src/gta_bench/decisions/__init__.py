@@ -1,0 +1,1 @@
+"""Questions about runs and their answers: which of two is better, what a control changes."""

@@ -1,0 +1,1 @@
+"""How good a judge is: labels and calibration, panels, cascades, bridges, floors, attacks."""

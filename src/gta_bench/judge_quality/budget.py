@@ -1,0 +1,119 @@
+"""Where the uncertainty of a score comes from: tasks, repeats, the judge's noise, and its bias."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean, variance
+from typing import NamedTuple
+
+from gta_bench.judge_quality.calibration import leaf_parts
+from gta_bench.metrics import table
+from gta_bench.metrics.panel import by_leaf, scores_of
+from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.reports.certainty import measured
+from gta_bench.reports.pairing import Parts
+from gta_bench.reports.summary import RunSummary
+from gta_bench.reports.tables import Table
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.statistics.prediction import bias_variance
+
+HEADING = ("run", "judge", "metric", "tasks", "repeats", "judge noise", "judge bias")
+
+
+class Budget(NamedTuple):
+    """The variance of a metric by its sources; None where the run does not tell.
+
+    What is not known of repeats and of the judge's noise is part of what tasks explain. The judge's
+    bias is in no interval but the corrected one of `gta judge calibrate`.
+    """
+
+    run: str
+    judge: str
+    metric: str
+    tasks: float
+    repeats: float | None
+    noise: float | None
+    bias: float | None
+
+    def share(self, part: float | None) -> str:
+        """A source in percent of all that are known."""
+        whole = sum(one for one in (self.tasks, self.repeats, self.noise, self.bias) if one)
+        if part is None:
+            return "unknown"
+        return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def budgets(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Budget]:
+    """Of the primary metric; of Leaf SR where a judge scored, whose verdicts are of leaves."""
+    judged = {one.name: one for one in summaries if isinstance(one, WorkflowSummary)}
+    for run in measured(summaries):
+        row = table.LEAF_SR if run.judge else table.primary(run.mode)
+        noise = bias = None
+        if run.judge:
+            noise, bias = _judge(judged[run.run], run.judge)
+        if (found := _spread(run.parts[row.name])) is not None:
+            between, within = found
+            repeats = None if within is None else max(0.0, within - (noise or 0.0))
+            tasks = max(0.0, between - max(within or 0.0, noise or 0.0))
+            yield Budget(run.run, run.judge, row.label, tasks, repeats, noise, bias)
+
+
+def budget_table(found: Sequence[Budget] | Iterator[Budget]) -> Table:
+    """A row for each run and judge."""
+    return Table(
+        HEADING,
+        tuple(
+            (
+                one.run,
+                one.judge or "-",
+                one.metric,
+                *(one.share(part) for part in (one.tasks, one.repeats)),
+                *(one.share(part) if one.judge else "-" for part in (one.noise, one.bias)),
+            )
+            for one in found
+        ),
+    )
+
+
+def _judge(summary: WorkflowSummary, name: str) -> tuple[float | None, float | None]:
+    """The variance of Leaf SR by the judge's noise, and by what is not known of its bias."""
+    threshold = summary.scores.leaf_threshold
+    (judge,) = (one for one in summary.scores.judges if one.judge == name)
+    parts = leaf_parts(judge, summary.people, threshold)
+    return _noise(summary.verdicts, name, len(parts), threshold), bias_variance(parts)
+
+
+def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float) -> float | None:
+    """How often the judge passes the same work, from its repeats; leaves of a unit vary together.
+
+    Leaves without a score in every repeat are in no Leaf SR.
+    """
+    _, found = by_leaf(row for row in rows if row.key.judge == judge)
+    repeats = max((len(own[judge]) for own in found.values()), default=0)
+    passes: dict[tuple[str, int], list[int]] = {}
+    for (task, epoch, _), own in found.items():
+        scores = scores_of(own[judge])
+        if len(scores) == repeats:
+            seen = passes.setdefault((task, epoch), [0] * repeats)
+            for place, score in enumerate(scores):
+                seen[place] += succeeds(score, threshold)
+    if repeats < 2 or not passes:
+        return None
+    return sum(variance(one) for one in passes.values()) / repeats / leaves**2
+
+
+def _spread(parts: Parts) -> tuple[float, float | None] | None:
+    """The variance of a pooled score, and the part of it that is between repeats of a task."""
+    seen = {key: part for key, part in parts.items() if part.seen}
+    whole = sum(part.seen for part in seen.values())
+    moved: dict[str, list[float]] = {}
+    rate = sum(part.value for part in seen.values()) / whole if whole else 0.0
+    for (task, _), part in seen.items():
+        moved.setdefault(task, []).append((part.value - rate * part.seen) / whole)
+    n = len(moved)
+    if n < 2:
+        return None
+    again = [own for own in moved.values() if len(own) > 1]
+    within = sum(
+        len(own) / (len(own) - 1) * sum((one - fmean(own)) ** 2 for one in own) for own in again
+    )
+    return sum(sum(own) ** 2 for own in moved.values()) * n / (n - 1), within if again else None

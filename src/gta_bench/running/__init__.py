@@ -1,0 +1,1 @@
+"""Runs from their description to stored results: plan, preflight, execute, resume, merge, judge."""

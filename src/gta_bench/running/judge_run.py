@@ -1,0 +1,339 @@
+"""Judging a stored run: the evidence of every unit once, then each judge in turn."""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import NamedTuple
+
+from inspect_ai import eval as inspect_eval
+from inspect_ai.model import Model
+
+from gta_bench.agents.generation import generate_config
+from gta_bench.agents.models import ChosenModel, choose_model, open_model
+from gta_bench.content.needs import EVIDENCE_PACKAGES
+from gta_bench.errors import UsageError, WorkFailed
+from gta_bench.judging.judge import Judge, pending_leaves
+from gta_bench.judging.options import JudgeOptions, judge_name, judge_options
+from gta_bench.judging.registry import asked_settings, judge_entry
+from gta_bench.judging.run_evidence import MadeEvidence, RunEvidence
+from gta_bench.judging.spending import Spending, check_price
+from gta_bench.packages import require_packages
+from gta_bench.records.plan import shard_count
+from gta_bench.records.progress import Command
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.running.backends.backend import INLINE, Backend, Work
+from gta_bench.running.cascade import cascade_name, take_over
+from gta_bench.running.evaluation import check_interrupt, part_counter
+from gta_bench.running.limits import Limits
+from gta_bench.running.shards import Listener, Part, places_for, shared, tell_progress, told_with
+from gta_bench.runs.judges import read_judges, record_judge
+from gta_bench.runs.progress import begin_progress, progress_folder
+from gta_bench.runs.store import StorePath, full_words, reaching
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.settings import Settings
+from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
+from gta_bench.tasks.judging import (
+    ROLE,
+    judge_task,
+    judgeable_units,
+    open_judge,
+)
+
+JUDGING = "judging"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Which judges are asked, and how.
+
+    With a `cascade` the second is asked only where the first is so near to the threshold. With
+    `tasks` they are asked about those alone.
+    """
+
+    models: tuple[ChosenModel, ...]
+    options: JudgeOptions
+    repeats: int
+    settings: Settings
+    cascade: float | None = None
+    tasks: tuple[str, ...] | None = None
+
+
+class JudgedBy(NamedTuple):
+    """A judge's name in the run; how many verdicts it lacked, and how many it gave now.
+
+    `stopped` names the limit of the budget at which it was asked no more.
+    """
+
+    judge: str
+    wanted: int
+    scored: int
+    stopped: str | None = None
+
+
+# Opens a bar for a judge.
+Watching = Callable[[str], AbstractContextManager[Listener]]
+
+
+def plan_judging(
+    names: Sequence[str],
+    settings: Settings,
+    *,
+    cascade: float | None = None,
+    tasks: tuple[str, ...] | None = None,
+) -> Judging:
+    """The judges of these names, asked as the settings say."""
+    if cascade is not None and len(names) != 2:
+        raise UsageError("--cascade needs two judges: the cheap one, then the strong one.")
+    require_packages("Judging", *EVIDENCE_PACKAGES, extra="workflow")
+    models = tuple(choose_model(name, settings) for name in names)
+    if len({model.name for model in models}) < len(models):
+        raise UsageError("The same --judge is given twice.")
+    options = judge_options(settings.judge)
+    return Judging(models, options, settings.judge.repeats, settings, cascade, tasks)
+
+
+def name_judge(model: ChosenModel, options: JudgeOptions) -> str:
+    """The name of the judge that a model becomes, without opening the model."""
+    asked = asked_settings(generate_config(model.settings), model.settings.args)
+    return judge_name(model.name, options, asked)
+
+
+def judge_run(
+    run: StorePath,
+    judging: Judging,
+    watching: Watching,
+    backend: Backend = INLINE,
+    *,
+    models: Sequence[Model] | None = None,
+) -> Iterator[JudgedBy]:
+    """Ask every judge for the scores that the run does not have yet.
+
+    `models` are asked instead of opening those that `judging` names; they stay in this process.
+    """
+    units = judgeable_units(run, judging.tasks)
+    opened = models or [open_judge_model(one, judging) for one in judging.models]
+    if backend is not INLINE:
+        _render(run, units, judging.settings, backend)
+    spending = Spending(judging.settings.budget)
+    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    judges = open_judges(judging, opened)
+    for chosen, judge in zip(judging.models, judges, strict=True):
+        if judging.cascade is not None and judge is not judges[0]:
+            threshold = judging.settings.judge.leaf_threshold
+            take_over(run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade)
+        before = _open_leaves(run, units, evidence, judge)
+        if before:
+            asked_units = {name: units[name] for name in before}
+            with watching(judge.name) as listener:
+                _ask(
+                    run, judge, chosen, asked_units, evidence, judging, listener, backend, spending
+                )
+        elif not read_judges(run).of(judge.name):
+            record_judge(run, judge_entry(judge, datetime.now(UTC)))
+        wanted = sum(before.values())
+        left = sum(_open_leaves(run, units, evidence, judge).values())
+        yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
+
+
+def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
+    """The judges in the order in which they are asked; the second of a cascade has its name."""
+    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+    if judging.cascade is None:
+        return judges
+    first, second = judges
+    return [first, replace(second, name=cascade_name(first.name, second.name, judging.cascade))]
+
+
+def _ask(
+    run: StorePath,
+    judge: Judge,
+    chosen: ChosenModel,
+    units: dict[str, WorkflowUnit],
+    evidence: MadeEvidence,
+    judging: Judging,
+    listener: Listener,
+    backend: Backend,
+    spending: Spending,
+) -> None:
+    """Put the units before the judge: here, or in parts elsewhere."""
+    progress = progress_folder(run)
+    command = Command(
+        started=datetime.now(UTC),
+        judge=judge.name,
+        units=len(units),
+        finished=0,
+        backend=backend.name,
+        places=backend.places,
+    )
+    begin_progress(progress, command)
+    record_judge(run, judge_entry(judge, command.started))
+    logs = judging_folder(run, judge.name)
+    parts = [
+        Part(str(number), names, logs, progress, command, Limits())
+        for number, names in enumerate(_dealt(units, backend))
+    ]
+    at_once = places_for(len(parts), judging.settings, backend)
+    work: Work
+    if backend is INLINE:
+        work = partial(
+            _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
+        )
+    else:
+        rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
+        share = replace(judging, settings=shared(rest, at_once))
+        work = partial(_judge_part, run, share, chosen, judge.name)
+    tick = partial(tell_progress, progress, listener)
+    known = read_verdicts(run)
+    with told_with(partial(_safe, run)):
+        backend.run(work, parts, at_once=at_once, tick=tick)
+    if backend is not INLINE:
+        found = read_verdicts(run).items()
+        spending.add([row for key, row in found if known.get(key) != row])
+
+
+def _safe(run: StorePath) -> str:
+    return (
+        f"Every verdict so far is safe in {run}{full_words(run)}; the same command asks for the "
+        "rest."
+    )
+
+
+def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
+    """The units in as many lists as there are places; epochs of a task stay together."""
+    tasks = list(dict.fromkeys(unit.task.id for unit in units.values()))
+    count = 1 if backend is INLINE else shard_count(len(tasks), 1, backend.places)
+    return [
+        tuple(name for name, unit in units.items() if unit.task.id in {*tasks[place::count]})
+        for place in range(count)
+    ]
+
+
+def _render(
+    run: StorePath, units: Mapping[str, WorkflowUnit], settings: Settings, backend: Backend
+) -> None:
+    """Render what is not rendered yet, in parts; whoever asks for evidence then finds it."""
+    parts = _dealt(units, backend)
+    at_once = min(backend.places, len(parts))
+    with told_with(partial(_safe, run)):
+        backend.run(partial(_render_part, run, settings), parts, at_once=at_once, tick=int)
+
+
+def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> None:
+    units = _units_of(run, names)
+    asyncio.run(made_evidence(run, units.values(), settings))
+
+
+def _judge_part(
+    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: Part
+) -> None:
+    """A part of a judge's work in a process of its own."""
+    units = _units_of(run, part.tasks)
+    model = open_judge_model(chosen, judging)
+    judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
+    spending = Spending(judging.settings.budget, part.command.started)
+    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    _judge(run, judge, units, evidence, judging.settings, spending, part)
+
+
+def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
+    tasks = {task for name in names for task in (name, name.rpartition(".")[0])}
+    found = judgeable_units(run, tasks)
+    return {name: found[name] for name in names}
+
+
+def open_judge_model(chosen: ChosenModel, judging: Judging) -> Model:
+    """A judge's model, ready to be asked, whose price is known where it must be."""
+    model = open_model(chosen, judging.settings.budget)
+    check_price(model, judging.settings.budget)
+    if judging.options.batch:
+        # A batch takes hours, and gathers whatever is in flight.
+        model.config.attempt_timeout = None
+        model.config.max_connections = None
+    return model
+
+
+def _open_leaves(
+    run: StorePath, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
+) -> dict[str, int]:
+    """The units with leaves that have no score of the judge, and how many each has."""
+    known = read_verdicts(run)
+    counts = {
+        name: pending_leaves(unit.task, evidence.made(unit), judge, epoch=unit.epoch, known=known)
+        for name, unit in units.items()
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+async def made_evidence(
+    run: StorePath, units: Collection[WorkflowUnit], settings: Settings
+) -> MadeEvidence:
+    """The evidence of all these units, rendered where it was not yet."""
+    source = RunEvidence(run, settings)
+    evidence = MadeEvidence(source)
+    async with source.ready():
+        await evidence.make(units)
+    return evidence
+
+
+def _judge(
+    run: StorePath,
+    judge: Judge,
+    units: dict[str, WorkflowUnit],
+    evidence: MadeEvidence,
+    settings: Settings,
+    spending: Spending,
+    part: Part,
+    *,
+    listener: Listener | None = None,
+) -> None:
+    with (
+        workspaces(run) as files,
+        run_context(
+            RunContext(
+                files=files,
+                settings=settings,
+                spending=spending,
+                watcher=part_counter(part, listener),
+                models=(judge.model,),
+                material=Material(run, units, evidence),
+            )
+        ),
+        reaching(run, writing=True),
+    ):
+        logs = inspect_eval(
+            judge_task(
+                run=str(run),
+                repeats=judge.repeats,
+                name=judge.name,
+                **judge.options.model_dump(),
+            ),
+            model=judge.model,
+            model_roles={ROLE: judge.model},
+            sample_id=list(part.tasks),
+            log_dir=str(part.logs),
+            display="none",
+            log_buffer=1,
+            log_realtime=False,
+            log_images=False,
+            max_samples=len(units) if judge.options.batch else settings.budget.max_connections,
+            ctl_server=False,
+            score_display=False,
+            log_level="error",
+        )
+    check_interrupt(logs)
+    # A judge that fails leaves verdicts without a score: what fails here is the run's own place.
+    samples = [sample for log in logs for sample in log.samples or ()]
+    errors = [sample.error.traceback for sample in samples if sample.error is not None]
+    if errors:
+        raise WorkFailed(f"Judging broke off: {errors[0].splitlines()[-1]}.", exit_code=3)
+
+
+def judging_folder(run: StorePath, judge: str) -> StorePath:
+    """Where the logs of one judge lie; a name of its own even where two clean to the same."""
+    clean = re.sub(r"[^A-Za-z0-9.-]+", "-", judge).strip("-.")
+    return run / JUDGING / f"{clean}-{sha256(judge.encode()).hexdigest()[:8]}"

@@ -1,0 +1,407 @@
+"""Before a run: whether its folder, models, judges, tools and harness work; writes nothing.
+
+A model and a judge are asked once, a harness does its first task elsewhere. What fails is told in
+one line, and the run's folder is as it was.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import shutil
+import tempfile
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+from struct import pack
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from zlib import compress, crc32
+
+from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, Model
+
+from gta_bench.agents.models import ChosenModel, open_model
+from gta_bench.confine.files import remove_tree
+from gta_bench.errors import (
+    INTERRUPTED,
+    EnvironmentProblem,
+    RunError,
+    WorkFailed,
+    fault_status,
+    fault_words,
+    raised_chain,
+)
+from gta_bench.harnesses.faults import REQUEST
+from gta_bench.records.run import OWN_TOOLS, RunManifest
+from gta_bench.records.steps import MalformedStep
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.running.shards import Listener
+from gta_bench.running.system_run import Resources, execute
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.attempts import ATTEMPTS, append_lines
+from gta_bench.runs.directory import (
+    files_folder,
+    find_run,
+    log_folder,
+    open_run,
+    read_manifest,
+    read_workflow_scores,
+)
+from gta_bench.runs.logs import kept_units, read_units
+from gta_bench.runs.merge import write_begun
+from gta_bench.runs.store import StorePath
+from gta_bench.tasks.run_tools import check_tools
+
+if TYPE_CHECKING:
+    # Evidence imports what renders it, and most runs have no judge.
+    from gta_bench.judging.judge import Judge
+    from gta_bench.running.judge_run import Judging
+
+logger = logging.getLogger(__name__)
+
+# With what a command needs to begin, less than ten seconds until a problem is named. A server that
+# took the request may be slow or still starting: that is said, and it gets a minute.
+SECONDS = 6.0
+LONGEST = 60.0
+PAUSE = 1.0
+REPLY_TOKENS = 16
+SKIP = "skip this check with --no-preflight"
+# Providers whose models are scripts of this process.
+SCRIPTED = ("none", "mockllm", "scripted")
+REFUSED, MISSING, BUSY = (401, 403), 404, 429
+UNKNOWN_MODEL = ("valid model", "unknown model", "model not found", "model does not exist")
+NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "credit balance")
+SHOWN = 400
+LEAST_BYTES = 2**20  # on the disk of a run that begins
+
+Start = tuple[StorePath, RunManifest, Resources]
+# Opens a bar for what is done under that name.
+Watching = Callable[[str], AbstractContextManager[Listener]]
+# Says a line to whoever waits.
+Say = Callable[[str], None]
+
+
+class Asked(NamedTuple):
+    """A model that is asked once; `pictures` says whether it will be sent some."""
+
+    role: Literal["Model", "Judge"]
+    chosen: ChosenModel
+    model: Model
+    pictures: bool = False
+
+    def __str__(self) -> str:
+        address = self.model.api.base_url
+        return f"{self.role} {self.chosen.name!r}" + (f" at {address}" if address else "")
+
+    @property
+    def key(self) -> str:
+        """The variable that holds its key."""
+        names = [self.chosen.settings.key_env, *self.model.api.api_key_vars]
+        return next((name for name in names if name), "its key")
+
+
+def check_start(
+    runs: Sequence[Start],
+    judging: "Judging | None" = None,
+    *,
+    ask: bool = True,
+    model: Model | None = None,
+    watching: Watching = lambda _: nullcontext(lambda _: None),
+    say: Say = logger.warning,
+) -> None:
+    """Raise what would keep the runs from starting; a run with nothing left to do asks nobody.
+
+    Without `ask` no model is asked and no harness started; what needs no call is still looked at.
+    `model` is the one that is used instead of those that the runs name.
+    """
+    left = [one for one in runs if not _is_finished(*one[:2])]
+    asked: list[Asked] = []
+    for out, manifest, resources in left:
+        check_place(out)
+        if model is None:
+            opened = open_model(resources.model, resources.settings.budget)
+            asked.append(Asked("Model", resources.model, opened))
+        tools = manifest.spec.tools
+        if tools != OWN_TOOLS:
+            asyncio.run(check_tools(tools))
+    if judging is not None:
+        asked += _open_judges(judging, [out for out, *_ in runs])
+    if ask:
+        asyncio.run(_ask_all(asked, say))
+        _try_harnesses(left, watching)
+
+
+def check_judges(judging: "Judging", run: StorePath, say: Say) -> None:
+    """Ask each judge once that has not scored all of the run yet."""
+    asyncio.run(_ask_all(_open_judges(judging, [run]), say))
+
+
+def check_place(out: StorePath) -> None:
+    """Raise what would keep a run from being written there, as the system would say it."""
+    if not isinstance(out, Path):
+        return
+    place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    if not place.is_dir():
+        raise _system_error(errno.ENOTDIR, place)
+    try:
+        with tempfile.TemporaryFile(dir=place):  # has no name, so nobody sees it
+            pass
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, str(out)) from exc
+    disk = shutil.disk_usage(place)
+    if disk.total and disk.free < LEAST_BYTES:
+        raise _system_error(errno.ENOSPC, place)
+
+
+def _system_error(number: int, place: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(place))
+
+
+def _is_finished(out: StorePath, manifest: RunManifest) -> bool:
+    """Whether all units that the command wants are there; the run may have others."""
+    if find_run(out, manifest) is None:
+        return False
+    kept, spec = kept_units(log_folder(out)), manifest.spec
+    wanted = ((task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1))
+    return all(key in kept and kept[key].finished for key in wanted)
+
+
+def _open_judges(judging: "Judging", runs: Sequence[StorePath]) -> list[Asked]:
+    """The judges that some of the runs still need."""
+    from gta_bench.running.judge_run import open_judge_model, open_judges
+
+    opened = [open_judge_model(chosen, judging) for chosen in judging.models]
+    judges = open_judges(judging, opened)
+    return [
+        Asked("Judge", chosen, judge.model, judging.options.pictures)
+        for chosen, judge in zip(judging.models, judges, strict=True)
+        if not all(_is_judged(run, judge) for run in runs)
+    ]
+
+
+def _is_judged(run: StorePath, judge: "Judge") -> bool:
+    """Whether the scores that the run has say so."""
+    try:
+        units = read_manifest(run).spec.units
+        table = read_workflow_scores(run).table(judge.name)
+    except RunError:
+        return False
+    return table is not None and table.repeats >= judge.repeats and table.strict.n == units
+
+
+async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
+    """Ask all at once; the first one in order that gives no answer is named."""
+    different = [
+        one
+        for number, one in enumerate(asked)
+        if one.chosen.name.partition("/")[0] not in SCRIPTED
+        and (one.role, one.chosen) not in [(other.role, other.chosen) for other in asked[:number]]
+    ]
+    for refusal in await asyncio.gather(*(_refusal(one, say) for one in different)):
+        if refusal is not None:
+            raise EnvironmentProblem(refusal)
+
+
+async def _refusal(asked: Asked, say: Say) -> str | None:
+    """Why the model cannot be used; None where it answers."""
+    slow = f"{asked} gave no answer within {SECONDS:g} s; waiting up to {LONGEST:g} s ({SKIP})."
+    notice = asyncio.get_running_loop().call_later(SECONDS, say, slow)
+    try:
+        async with asyncio.timeout(LONGEST):
+            return await _tried(asked)
+    except TimeoutError:
+        return (
+            f"{asked} gave no answer within {LONGEST:g} s. Wait until the server is ready, correct "
+            f"`base_url` of [models] in gta.toml, or {SKIP}."
+        )
+    finally:
+        notice.cancel()
+        await asked.model.api.aclose()
+
+
+async def _tried(asked: Asked) -> str | None:
+    raised = await _call(asked, picture=asked.pictures)
+    if raised is None:
+        return None
+    status = fault_status(raised)
+    refused = asked.pictures and status not in (None, *REFUSED, MISSING, BUSY)
+    if refused and await _call(asked, picture=False) is None:
+        return (
+            f"{asked} refuses pictures ({_words(raised)}). Judge by text alone: "
+            "`pictures = false` under [judge] in gta.toml, or `gta score --no-pictures`."
+        )
+    if status is not None and status >= 500:
+        await asyncio.sleep(PAUSE)
+        raised = await _call(asked, picture=False)
+    return None if raised is None else _explain(asked, raised)
+
+
+async def _call(asked: Asked, *, picture: bool) -> Exception | None:
+    """What a single short request raises; every provider has exceptions of its own."""
+    most = asked.model.config.max_tokens
+    config = GenerateConfig(max_retries=0, max_tokens=min(most or REPLY_TOKENS, REPLY_TOKENS))
+    parts = [ContentText(text=REQUEST), *([ContentImage(image=_picture())] if picture else [])]
+    try:
+        await asked.model.generate([ChatMessageUser(content=parts)], config=config)
+    except Exception as exc:
+        logger.debug("the first request failed", exc_info=True)
+        return exc
+    return None
+
+
+def _explain(asked: Asked, raised: Exception) -> str | None:
+    """What is wrong and what to do; None where waiting helps, as a run does."""
+    status, words = fault_status(raised), _words(raised)
+    address = asked.model.api.base_url
+    if status == BUSY and any(said in words.lower() for said in NO_CREDIT):
+        return f"{asked} has no credit left ({words}). Raise its limit, or use another key."
+    if status == BUSY or (status == 400 and "max_tokens" in words):
+        return None
+    if status in REFUSED:
+        return f"{asked} refuses the key (status {status}). Set the right one: export {asked.key}=…"
+    if _is_unknown_model(status, words.lower()):
+        known = f"; `curl {address}/models` lists those it has" if address else ""
+        return f"{asked} does not take that model ({words}). Check its name{known}."
+    if status in (MISSING, 405):
+        return (
+            f"{asked}: nothing is served under that path (status {status}). Correct `base_url` of "
+            "[models] in gta.toml; for most servers it ends in /v1."
+        )
+    if status is not None:
+        return f"{asked} refuses a short request: {words}. Fix what it names, or {SKIP}."
+    if any("wrong version number" in str(exc).lower() for exc in raised_chain(raised)):
+        return f"{asked} does not speak https. Write http:// in `base_url` of [models] in gta.toml."
+    if any(_is_connection(exc) for exc in raised_chain(raised)):
+        return (
+            f"{asked} cannot be reached ({_reason(raised)}). Start the server, or correct "
+            "`base_url` of [models] in gta.toml."
+        )
+    return (
+        f"{asked} gave no reply that can be read ({words}). Correct `base_url` of [models] in "
+        f"gta.toml, or {SKIP}."
+    )
+
+
+def _is_unknown_model(status: int | None, words: str) -> bool:
+    """Servers say it with 404 or 400, and both have other meanings, too."""
+    if status == MISSING:
+        return "model" in words
+    return status in (400, 422) and any(said in words for said in UNKNOWN_MODEL)
+
+
+def _is_connection(exc: BaseException) -> bool:
+    return isinstance(exc, OSError) or "Connect" in type(exc).__name__
+
+
+def _reason(raised: Exception) -> str:
+    """The system's own word for it, where there is one."""
+    chain = list(raised_chain(raised))
+    refused = any(isinstance(exc, ConnectionRefusedError) for exc in chain)
+    return "connection refused" if refused else _words(chain[-1])
+
+
+def _words(raised: BaseException) -> str:
+    return fault_words(raised).strip().rstrip(".")
+
+
+def _picture() -> str:
+    """A grey square, large enough for every model that sees."""
+    side = 64
+    rows = (b"\0" + b"\x80" * side) * side
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data))
+
+    header = pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+    data += chunk(b"IDAT", compress(rows)) + chunk(b"IEND", b"")
+    return f"data:image/png;base64,{b64encode(data).decode()}"
+
+
+def _try_harnesses(runs: Sequence[Start], watching: Watching) -> None:
+    """Let each harness do the first task of a run that has none yet; what it did is the run's."""
+    with ExitStack() as stack:
+        tried = [
+            (stack.enter_context(_first_task(out, manifest, resources, watching)), out, manifest)
+            for out, manifest, resources in runs
+            if resources.harness is not None and not kept_units(log_folder(out))
+        ]
+        for trial, out, manifest in tried:
+            open_run(out, manifest)
+            _adopt(trial, out)
+
+
+@contextmanager
+def _first_task(
+    out: StorePath, manifest: RunManifest, resources: Resources, watching: Watching
+) -> Iterator[Path]:
+    """A run of the first task alone, elsewhere; raises where the harness never started."""
+    folder = Path(tempfile.mkdtemp(prefix="gta-first-"))
+    first = manifest.with_spec(tasks=manifest.spec.tasks[:1])
+    try:
+        with watching(f"{out}, first task") as listener:
+            execute(first, resources, folder / "run", listener)
+        _check_work(folder / "run", first)
+        yield folder / "run"
+    except WorkFailed as exc:
+        if exc.exit_code != INTERRUPTED:
+            raise
+        raise WorkFailed("Interrupted; nothing was written.", exit_code=INTERRUPTED) from exc
+    finally:
+        remove_tree(folder)
+
+
+def _check_work(run: Path, manifest: RunManifest) -> None:
+    """Raise where nothing shows that the harness ever began."""
+    spec = manifest.spec
+    logs = log_folder(run)
+    units: Sequence[AtomicUnit | WorkflowUnit]
+    if spec.dataset == "workflow":
+        units = read_units(logs, spec.tasks, spec.epochs, WorkflowUnit).units
+    else:
+        units = read_units(logs, spec.tasks, spec.epochs, AtomicUnit).units
+    harness, task = spec.system.harness, spec.tasks[0]
+    if all(unit.failure is not None for unit in units):
+        said = units[0].failure if units else "it left no log"
+        raise EnvironmentProblem(
+            f"Harness {harness!r} could not do its first task {task!r}: {said}"
+        )
+    if not any(_has_begun(unit) for unit in units):
+        raise EnvironmentProblem(
+            f"Harness {harness!r} did nothing on its first task {task!r}: no answer, no file, no "
+            f"tool call. {_last_words(units[0])} Fix the command, or {SKIP}."
+        )
+
+
+def _has_begun(unit: AtomicUnit | WorkflowUnit) -> bool:
+    """Whether it left a trace of work, or was stopped by a limit while it worked."""
+    stopped = any(
+        isinstance(step, MalformedStep) and "was stopped:" in step.reason
+        for step in unit.trace or ()
+    )
+    worked = unit.answer or unit.deliverables or unit.calls or unit.usage.model_calls
+    return unit.failure is not None or stopped or bool(worked)
+
+
+def _last_words(unit: AtomicUnit | WorkflowUnit) -> str:
+    """How it ended, and the end of what it printed, in one line."""
+    ends = [step for step in unit.trace or () if isinstance(step, MalformedStep)]
+    if not ends:
+        return "It ended with status 0 and printed nothing."
+    printed = " / ".join(line.strip() for line in ends[-1].content.splitlines() if line.strip())
+    return f"{ends[-1].reason} It printed: {printed[-SHOWN:] or 'nothing'}."
+
+
+def _adopt(trial: Path, out: StorePath) -> None:
+    """Bring the units of a run of one part into one that has none; it is continued from there."""
+    kept = {key: one.log for key, one in kept_units(log_folder(trial)).items() if one.finished}
+    name = Path(next(iter(kept.values()))).name
+    store = ArtefactStore(out / ARTEFACTS)
+    for file in (trial / ARTEFACTS).glob("*/*"):
+        store.keep(file.read_bytes())
+    if isinstance(out, Path):
+        # What a harness left that is no file cannot be copied, and counts for nothing.
+        with suppress(shutil.Error):
+            shutil.copytree(files_folder(trial), files_folder(out), symlinks=True)
+    append_lines(out, (trial / ATTEMPTS).read_bytes())
+    write_begun(kept, log_folder(out) / name)

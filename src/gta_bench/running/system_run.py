@@ -1,0 +1,401 @@
+"""A run of one system on one dataset: its manifest, and the evaluation of what is not done yet."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai.model import Model
+
+from gta_bench.agents import published
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.generation import generate_config
+from gta_bench.agents.models import NO_MODEL, ChosenModel, open_model
+from gta_bench.agents.prefix import prefix_for
+from gta_bench.confine.network import require_way
+from gta_bench.content.needs import EVIDENCE_PACKAGES
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.errors import RunError
+from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.product import Product
+from gta_bench.packages import require_packages
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE
+from gta_bench.records.run import (
+    OWN_TOOLS,
+    DatasetName,
+    Generation,
+    Images,
+    Limits,
+    RunManifest,
+    RunSpec,
+    System,
+    state_run,
+)
+from gta_bench.redaction import protect
+from gta_bench.running.backends.backend import INLINE, Backend, Work
+from gta_bench.running.evaluation import (
+    agent_digests,
+    evaluate,
+    harness_digests,
+    package_versions,
+    tool_digests,
+)
+from gta_bench.running.shards import Listener, Part, run_units
+from gta_bench.runs.artefacts import ARTEFACTS
+from gta_bench.runs.directory import log_folder, open_run, read_manifest
+from gta_bench.runs.logs import data_of_logs
+from gta_bench.runs.store import StorePath
+from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
+from gta_bench.settings import Settings
+from gta_bench.similarity.catalog import load_similarity
+from gta_bench.tape.controls import parse_controls
+from gta_bench.tasks.context import Earlier, RunContext, workspaces
+from gta_bench.tasks.tooling import note_recording, open_tooling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What a run uses of this machine: where its parts lie, and how they are reached.
+
+    None of it says what is measured, so none of it is in the manifest: a run that is continued
+    elsewhere is the same run.
+    """
+
+    data: Path
+    settings: Settings
+    model: ChosenModel = NO_MODEL
+    tape: StorePath | None = None
+    harness: Harness | None = None
+    product: Product | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the system is somebody else's, and not a model with an agent of ours."""
+        return self.harness is not None or self.product is not None
+
+
+def read_dataset(name: DatasetName, root: Path) -> Dataset:
+    """The dataset in that folder."""
+    return load_atomic(root) if name == "atomic" else load_workflow(root)
+
+
+def describe_system(resources: Resources, agent: str, images: Images) -> System:
+    """The system as the manifest names it; a product is asked for its name."""
+    if resources.product is not None:
+        # A replay needs no tool at all, so runs of our agents import nothing of foreign systems.
+        from gta_bench.tasks.product import product_system
+
+        return product_system(resources.product)
+    model, harness = resources.model, resources.harness
+    return System(
+        model=model.name,
+        agent=agent if harness is None else "harness",
+        harness=None if harness is None else harness.shown_target,
+        harness_version=None if harness is None else harness.version,
+        harness_digest=None if harness is None else _files_digest(harness),
+        images=images,
+        **{name: getattr(model.settings, name) for name in Generation.model_fields},
+    )
+
+
+def _files_digest(harness: Harness) -> str | None:
+    from gta_bench.harnesses.files import files_digest
+
+    return files_digest(harness)
+
+
+def plan_run(
+    spec: RunSpec, resources: Resources, dataset: Dataset, *, out: StorePath | None = None
+) -> RunManifest:
+    """The manifest of a run that has not begun; refuses what cannot be run, or could be cheated."""
+    for foreign in (resources.harness, resources.product):
+        protect({} if foreign is None else foreign.secrets)
+    _check_packages(spec, resources.harness)
+    shown = _shown(resources, out)
+    if not resources.is_foreign:
+        _check_agent(spec)
+    parse_controls(spec.controls)
+    if resources.model.settings.args:
+        # Arguments that the provider does not take are told before anything is written.
+        open_model(resources.model, resources.settings.budget)
+    spec = _applicable(spec, resources)
+    return RunManifest(
+        created=datetime.now(UTC),
+        spec=spec,
+        dataset_digest=dataset_digest(dataset),
+        dataset_tasks=len(dataset.tasks),
+        prompts=_prompts(spec, resources),
+        packages=package_versions() | _drivers(resources.harness),
+        notes=_notes(spec, resources),
+        shown=shown,
+    )
+
+
+def _shown(resources: Resources, out: StorePath | None) -> tuple[str, ...]:
+    """What a harness sees of this machine; raises where that, or what the jail shows, is gold."""
+    from gta_bench.harnesses.exposure import check_exposure, shown_paths
+
+    folder = out if isinstance(out, Path) else None
+    check_exposure(resources.harness, resources.settings, resources.data, out=folder)
+    return () if resources.harness is None else shown_paths(resources.harness)
+
+
+def execute(
+    planned: RunManifest,
+    resources: Resources,
+    out: StorePath,
+    listener: Listener,
+    *,
+    model: Model | None = None,
+    earlier: Earlier | None = None,
+    backend: Backend = INLINE,
+) -> None:
+    """Run what is not finished yet of what was planned; a run that has less of it is extended.
+
+    `model` is asked instead of opening the one that the run names; it stays in this process.
+    """
+    _check_backend(resources, backend)
+    _check_data(out, str(resources.data))
+    manifest = open_run(out, planned)
+    # Another similarity is another scoring, so the logs keep the first one.
+    if planned.spec.dataset == "atomic":
+        load_similarity(manifest.spec.similarity)
+    spec = planned.spec.model_copy(update={"similarity": manifest.spec.similarity})
+
+    def work(settings: Settings) -> Work:
+        own = replace(resources, settings=settings)
+        if backend is INLINE:
+            return partial(_evaluate, spec, own, out, earlier, model=model, listener=listener)
+        return partial(_evaluate, spec, own, out, earlier)
+
+    run_units(work, manifest, spec, out, resources.settings, listener, backend)
+    note_recording(resources.tape, out, manifest)
+
+
+def _check_data(out: StorePath, data: str) -> None:
+    """Refuse another path before the run is extended by what could then not be run."""
+    before = data_of_logs(log_folder(out))
+    if before not in (None, data):
+        raise RunError(
+            f"{out} was run with the data in {before} and cannot go on with those in {data}; give "
+            f"--data {before}, or name another --out."
+        )
+
+
+def _evaluate(
+    spec: RunSpec,
+    resources: Resources,
+    out: StorePath,
+    earlier: Earlier | None,
+    part: Part,
+    *,
+    model: Model | None = None,
+    listener: Listener | None = None,
+) -> None:
+    """Evaluate a part of the run in this process."""
+    _forget_dataset(spec)
+    task = _task(spec, str(resources.data), resources)
+    asked = model or open_model(resources.model, resources.settings.budget)
+    stated = state_run(spec, read_manifest(out).dataset_digest)
+    with _context(spec, resources, out, earlier) as context:
+        evaluate(
+            task,
+            part,
+            context,
+            epochs=spec.epochs,
+            model=asked,
+            listener=listener,
+            stated=stated,
+        )
+
+
+def _forget_dataset(spec: RunSpec) -> None:
+    """Read the dataset again: its files may have changed since the last run in this process."""
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import loaded_workflow
+
+        loaded_workflow.cache_clear()
+    else:
+        from gta_bench.tasks.atomic_step import loaded_dataset
+
+        loaded_dataset.cache_clear()
+
+
+@contextmanager
+def _context(
+    spec: RunSpec, resources: Resources, out: StorePath, earlier: Earlier | None
+) -> Iterator[RunContext]:
+    corrupted = spec.dataset == "atomic" and spec.controls
+    references = load_atomic(resources.data).tasks.values() if corrupted else ()
+    with open_tooling(spec, resources.tape, references) as tooling, workspaces(out) as files:
+        yield RunContext(
+            files=files,
+            settings=resources.settings,
+            spec=spec,
+            run=out,
+            tooling=tooling,
+            artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
+            earlier=earlier,
+            product=resources.product,
+            harness=resources.harness,
+        )
+
+
+def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
+    """The Inspect task; a run imports nothing that only other kinds of runs need."""
+    if spec.dataset == "workflow":
+        return _workflow_task(spec, data, resources)
+    if resources.product is not None:
+        from gta_bench.tasks.product import atomic_product
+
+        return atomic_product(data=data, similarity=spec.similarity)
+    if resources.harness is not None and spec.mode == "step":
+        from gta_bench.tasks.step_harness import atomic_step_harness
+
+        return atomic_step_harness(data=data, similarity=spec.similarity)
+    if resources.harness is not None:
+        from gta_bench.tasks.harness import atomic_harness
+
+        return atomic_harness(data=data, similarity=spec.similarity)
+    named: dict[str, Any] = {
+        "data": data,
+        "agent": spec.system.agent,
+        "images": spec.system.images,
+        "similarity": spec.similarity,
+    }
+    if spec.mode == "step":
+        from gta_bench.tasks.atomic_step import atomic_step
+
+        return atomic_step(**named)
+    from gta_bench.tasks.atomic import atomic
+
+    return atomic(**named, max_turns=_max_turns(spec))
+
+
+def _workflow_task(spec: RunSpec, data: str, resources: Resources) -> Task:
+    if resources.product is not None:
+        from gta_bench.tasks.product import workflow_product
+
+        return workflow_product(data=data)
+    if resources.harness is not None:
+        from gta_bench.tasks.harness import workflow_harness
+
+        return workflow_harness(data=data)
+    from gta_bench.tasks.workflow import workflow
+
+    return workflow(
+        data=data,
+        agent=spec.system.agent,
+        images=spec.system.images,
+        max_turns=_max_turns(spec),
+    )
+
+
+def _max_turns(spec: RunSpec) -> int:
+    """By its arguments the engine recognizes a task that it continues; solvers read the spec."""
+    assert spec.loop is not None
+    return spec.loop.max_turns
+
+
+def _check_agent(spec: RunSpec) -> None:
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import check_agent
+
+        check_agent(spec.system.agent)
+    load_agent(spec.system.agent)
+
+
+def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
+    """Name what is missing for the run, its judging and its scores, before anything is paid for."""
+    if harness is not None and harness.kind == "command":
+        require_packages("--harness", *SERVER_PACKAGES, extra="serve")
+    server = parse_tools(spec.tools)
+    if server is not None and server.protocol == "mcp":
+        require_packages("--tools mcp+http", *SERVER_PACKAGES, extra="serve")
+    if spec.judges:
+        require_packages("Judging", *EVIDENCE_PACKAGES, extra="workflow")
+    if spec.dataset == "atomic":
+        load_similarity(spec.similarity)
+
+
+def _check_backend(resources: Resources, backend: Backend) -> None:
+    """Fail now, in one line, where this machine or workers could not do the work."""
+    if backend is INLINE:
+        harness = resources.harness
+        if harness is not None and harness.kind != "bridged" and harness.network == "open":
+            asyncio.run(require_way())
+        return
+    open_model(resources.model, resources.settings.budget)
+
+
+def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
+    """The spec with what its system brings, and without what means nothing to it."""
+    own: dict[str, Any] = {"limits": _limits(resources)}
+    if resources.harness is not None:
+        own["network"] = resources.harness.network
+    if resources.product is not None:
+        own["tools"] = OWN_TOOLS
+    if resources.is_foreign or spec.mode == "step":
+        own["loop"] = None
+    if not resources.is_foreign and spec.system.agent == published.AGENT:
+        own |= _wording(spec, resources.settings)
+    return spec.model_copy(update=own)
+
+
+def _wording(spec: RunSpec, settings: Settings) -> dict[str, Any]:
+    """Whose words the published protocol is spoken in, and the sampling that comes with them."""
+    if published.find_published(Path(settings.data.prompts)) is None:
+        return {"wording": "own"}
+    system = spec.system
+    unset = {
+        name: value for name, value in published.SAMPLING.items() if getattr(system, name) is None
+    }
+    return {"wording": "published", "system": system.model_copy(update=unset)}
+
+
+def _limits(resources: Resources) -> Limits | None:
+    if resources.product is not None:
+        return Limits(seconds=resources.product.seconds)
+    return None if resources.harness is None else resources.harness.bounds
+
+
+def _prompts(spec: RunSpec, resources: Resources) -> dict[str, str]:
+    own = agent_digests() if resources.harness is None else harness_digests()
+    if spec.wording == "published":
+        folder = Path(resources.settings.data.prompts)
+        own |= published.read_published(folder).digests()
+    return own if spec.mode == "step" else own | tool_digests()
+
+
+def _drivers(harness: Harness | None) -> dict[str, str]:
+    """What drives a harness that Inspect knows."""
+    if harness is None or harness.kind != "named":
+        return {}
+    from gta_bench.harnesses.named import DRIVER, driver_version
+
+    return {DRIVER: driver_version()}
+
+
+def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
+    if resources.harness is not None:
+        return resources.harness.notes
+    if spec.mode == "step" and spec.system.agent == DEFAULT_AGENT:
+        model = resources.model
+        prefix = prefix_for(model.name, generate_config(model.settings))
+        return () if prefix is None else (prefix.note,)
+    if spec.wording == "own":
+        return (
+            "react-upstream spoke in our own words and with the provider's own sampling. For the "
+            f"published ones: {published.how_to_get()}.",
+        )
+    if spec.mode == "end-to-end" and spec.system.agent in NEED_REFERENCES:
+        return (f"{PLACEHOLDER_IMAGE} stands for the newest image output of the task.",)
+    return ()

@@ -1,0 +1,63 @@
+"""What pages and trees are made from, read from the folders of runs."""
+
+from collections.abc import Collection, Sequence
+
+from gta_bench.judge_quality.panel import panel_report
+from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
+from gta_bench.metrics.labels import agreed_labels
+from gta_bench.packages import missing_packages, require_packages
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.redaction import current_redactor
+from gta_bench.reports.summary import RunSummary
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.runs.directory import (
+    log_folder,
+    read_floors,
+    read_manifest,
+    read_scores,
+    read_workflow_scores,
+)
+from gta_bench.runs.labels import read_adjudication, read_labels
+from gta_bench.runs.logs import read_units
+from gta_bench.runs.store import StorePath
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
+
+
+def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
+    """The runs as one HTML file."""
+    require_packages("An HTML page", "scipy", extra="report")
+    from gta_bench.web.page import report_page
+
+    names = [run.resolve().name for run in runs]
+    unique = len(set(names)) == len(names)
+    materials = [
+        read_material(run, name if unique else str(run))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    page = report_page(materials, wanted=wanted)
+    file.write_text(current_redactor().text(page), encoding="utf-8")
+
+
+def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
+    """Everything of a run that a page shows, under its path or another name."""
+    name = name or str(run)
+    manifest = read_manifest(run)
+    if manifest.spec.mode != "workflow":
+        found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
+        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
+    store = EvidenceStore(run / EVIDENCE)
+    scores, verdicts = read_workflow_scores(run), read_verdicts(run)
+    panel = None
+    if not missing_packages("scipy"):
+        panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
+    people = agreed_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
+    return JudgedRun(
+        WorkflowSummary(
+            name, manifest, scores, read_floors(run), panel, list(verdicts.values()), people
+        ),
+        read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units,
+        verdicts,
+        evidence={shown.digest: shown for shown in store.files()},
+        picture=store.picture,
+    )

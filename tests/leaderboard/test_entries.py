@@ -1,0 +1,113 @@
+import csv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from gta_bench.errors import UsageError
+from gta_bench.leaderboard.entries import published, read_entries, without_doubles
+from gta_bench.metrics.consistency import check_entry
+from gta_bench.records.leaderboard import Board, Entry
+
+CSV: dict[Board, str] = {
+    "atomic": "leaderboard_atomic.csv",
+    "workflow": "leaderboard_workflow.csv",
+    "workflow-30": "leaderboard_harness.csv",
+}
+
+
+@pytest.mark.parametrize("board", CSV)
+def test_every_published_row_is_shipped_as_it_was_printed(data_dir: Path, board: Board) -> None:
+    with (data_dir / "leaderboards" / CSV[board]).open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    entries = [entry for entry in published() if entry.board == board]
+    assert len(entries) == len(rows)
+    for entry, row in zip(entries, rows, strict=True):
+        assert entry.release == row["leaderboard"]
+        assert entry.source == row["source"]
+        assert (entry.model or "unknown") == row["model"]
+        assert entry.group == (row.get("group") or row["comparison"])
+        assert entry.status == "published"
+        for metric, score in entry.scores.items():
+            assert score.value == float(row[metric])
+        printed = {
+            name for name in row if name.endswith(("_acc", "_acc_i", "_f1", "_sr", "_score"))
+        }
+        assert set(entry.scores) == printed
+        if board == "workflow-30":
+            assert entry.harness == row["harness"]
+            assert entry.costs.usd == float(row["total_cost_usd"])
+            assert entry.costs.minutes == float(row["total_time_min"])
+            per_dollar = entry.scores["root_score"].value / entry.costs.usd
+            assert per_dollar == pytest.approx(float(row["score_per_cost"]), abs=5e-4)
+
+
+def test_there_are_65_published_rows_with_ids_of_their_own() -> None:
+    entries = published()
+    assert len(entries) == 65
+    assert without_doubles(entries) == entries
+
+
+def test_the_counts_behind_the_workflow_table_are_the_known_ones() -> None:
+    rows = [entry for entry in published() if entry.board == "workflow"]
+    assert [row.scores["root_sr"].k for row in rows] == [
+        19,
+        15,
+        13,
+        12,
+        14,
+        14,
+        12,
+        11,
+        1,
+        1,
+        1,
+        0,
+        0,
+    ]
+    assert [row.scores["leaf_sr"].k for row in rows][:4] == [329, 304, 291, 303]
+
+
+def test_five_rows_and_three_facts_do_not_add_up() -> None:
+    findings = [finding for entry in published() for finding in check_entry(entry)]
+    assert sorted(finding.entry for finding in findings) == [
+        "2024-07/atomic/claude3-opus",
+        "2024-07/atomic/mistral-large",
+        "2024-07/atomic/yi-34b-chat",
+        "2026-04/atomic/claude-3-opus",
+        "2026-04/atomic/mistral-large",
+    ]
+    assert len({finding.message for finding in findings}) == 3
+
+
+def test_a_file_holds_one_entry_or_a_list(tmp_path: Path) -> None:
+    first, second = published()[:2]
+    one, several = tmp_path / "one.json", tmp_path / "several.json"
+    one.write_text(first.model_dump_json(), encoding="utf-8")
+    several.write_text(f"\n[{second.model_dump_json()}]", encoding="utf-8")
+    assert read_entries([one, several]) == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("{", "the file"), ('[{"id": "A B"}]', "0.id"), ('{"format": 2}', "format")],
+)
+def test_what_is_no_entry_is_refused_with_its_place(tmp_path: Path, text: str, place: str) -> None:
+    file = tmp_path / "entry.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"entry\.json is no leaderboard entry: {place}: "):
+        read_entries([file])
+
+
+def test_two_entries_with_one_id_are_refused() -> None:
+    entry: Entry = published()[0]
+    with pytest.raises(UsageError, match="2024-07/atomic/gpt-4-1106-preview"):
+        without_doubles([entry, entry])
+
+
+def test_a_bundle_in_place_of_an_entry_is_told_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "mine.zip"
+    with ZipFile(file, "w") as archive:
+        archive.writestr("entry.json", "{}")
+    with pytest.raises(UsageError, match=r"mine\.zip is a bundle\. Check it by"):
+        read_entries([file])

@@ -1,0 +1,118 @@
+import pytest
+
+from gta_bench.errors import UsageError
+from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.history import careers
+from gta_bench.leaderboard.tables import COMPARED, Table, interval, tables
+from gta_bench.records.leaderboard import Entry, Score
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Table, ...]:
+    return tables(published())
+
+
+def test_there_is_a_table_for_each_board_and_release_newest_first(made: tuple[Table, ...]) -> None:
+    assert [(table.board, table.release, len(table.rows)) for table in made] == [
+        ("workflow", "2026-04", 13),
+        ("workflow-30", "2026-04", 4),
+        ("atomic", "2026-04", 8),
+        ("atomic", "2026-02", 13),
+        ("atomic", "2025-03", 11),
+        ("atomic", "2024-07", 16),
+    ]
+
+
+def test_the_top_eight_workflow_models_are_one_group(made: tuple[Table, ...]) -> None:
+    first = made[0].group(1)
+    assert [row.entry.system for row in first] == [
+        "Gemini-2.5-Pro",
+        "GPT-5",
+        "Llama-4-Scout",
+        "Qwen3-235B-A22B",
+        "Grok-4",
+        "Claude-Sonnet-4.5",
+        "Deepseek-V3.2",
+        "Kimi-K2",
+    ]
+    assert len(made[0].rows) == 13
+
+
+def test_three_harnesses_cannot_be_told_apart_and_lagent_can(made: tuple[Table, ...]) -> None:
+    assert [row.standing.group for row in made[1].rows] == [1, 1, 1, 2]
+
+
+def test_every_pair_is_compared_once_the_better_one_first(made: tuple[Table, ...]) -> None:
+    compared = made[0].comparisons
+    assert len(compared) == 78
+    assert all(one.difference.estimate >= 0 and one.adjusted >= one.p_value for one in compared)
+    gemini_kimi = compared[6]
+    assert (gemini_kimi.first.system, gemini_kimi.second.system) == ("Gemini-2.5-Pro", "Kimi-K2")
+    assert gemini_kimi.difference.low < 0 < gemini_kimi.difference.high
+
+
+def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() -> None:
+    model = next(one for one in published() if one.board == "workflow")
+    (table,) = tables(
+        [
+            model.model_copy(
+                update={
+                    "id": f"2027-01/workflow/{number}",
+                    "system": f"{number:03}",
+                    "scores": {"root_sr": Score(value=100.0 - number)},
+                }
+            )
+            for number in range(COMPARED + 20)
+        ]
+    )
+    assert len(table.comparisons) == COMPARED * (COMPARED - 1) // 2
+    assert table.pairs == 60 * 59 // 2
+    assert [row.entry.system for row in table.compared] == [f"{n:03}" for n in range(COMPARED)]
+    assert table.rows[-1].standing.group > 1
+
+
+def entry(**scores: Score) -> Entry:
+    return published()[-1].model_copy(update={"scores": scores})
+
+
+def test_counts_and_means_have_intervals_and_sums_of_judged_points_have_none() -> None:
+    known = entry(root_sr=Score(value=50, k=15, n=30), root_score=Score(value=5))
+    assert interval(known, "root_score") is None
+    found = interval(known, "root_sr")
+    assert found is not None
+    assert (found.n, round(found.low, 3)) == (30, 0.332)
+    atomic = published()[0]
+    mean = interval(atomic, "ans_acc")
+    assert mean is not None
+    assert (mean.n, round(mean.estimate, 4)) == (172, 0.4659)
+    assert interval(atomic, "p_f1") is None
+
+
+@pytest.mark.parametrize("scores", [{}, {"root_sr": Score(value=101)}])
+def test_an_entry_without_its_boards_headline_is_refused(scores: dict[str, Score]) -> None:
+    with pytest.raises(UsageError, match="has no Root SR between 0 and 100"):
+        tables([entry(**scores)])
+
+
+def test_a_table_of_one_needs_no_comparison() -> None:
+    (table,) = tables([published()[0]])
+    assert table.comparisons == ()
+    assert table.rows[0].standing.group == 1
+
+
+def test_a_score_that_only_some_entries_have_is_a_gap_in_the_others() -> None:
+    full = published()[0]
+    scores = {name: score for name, score in full.scores.items() if name != "p_f1"}
+    other = full.model_copy(update={"id": "other", "scores": scores})
+    rows = tables([full, other])[0].rows
+    place = tables([full, other])[0].metrics.index("p_f1")
+    assert [row.cells[place] is None for row in rows].count(True) == 1
+
+
+def test_history_finds_systems_under_both_spellings(made: tuple[Table, ...]) -> None:
+    found = careers([table for table in made if table.board == "atomic"])
+    by_name = {career.system: [release for release, _ in career.rows] for career in found}
+    assert by_name["GPT-4o"] == ["2024-07", "2025-03", "2026-04"]
+    assert by_name["Claude-3-Opus"] == ["2024-07", "2026-04"]
+    assert len(by_name) == 9
+    assert all(career.unchanged for career in found)

@@ -1,0 +1,112 @@
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gta_bench.errors import EnvironmentProblem, GtaError
+from gta_bench.running.backends.backend import INLINE
+from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.backends.processes import Processes
+from tests.conftest import REPOSITORY
+from tests.running.backends import works
+
+
+@pytest.fixture
+def two() -> Iterator[Processes]:
+    backend = Processes(2)
+    yield backend
+    backend.close()
+
+
+def items(folder: Path, *names: str) -> list[tuple[str, str]]:
+    return [(str(folder), name) for name in names]
+
+
+def test_the_backend_is_this_process_unless_more_are_asked_for() -> None:
+    with open_backend(None, None) as backend:
+        assert backend is INLINE
+    with open_backend(3, None) as backend:
+        assert (backend.name, backend.places) == ("processes", 3)
+
+
+def test_all_items_are_worked_on_in_as_many_processes_as_may_run(
+    two: Processes, tmp_path: Path
+) -> None:
+    ticks: list[int] = []
+    two.run(works.note, items(tmp_path, *"abcdef"), at_once=2, tick=lambda: ticks.append(1))
+    by = {file.read_text(encoding="utf-8") for file in tmp_path.iterdir()}
+    assert len(list(tmp_path.iterdir())) == 6
+    assert 1 <= len(by) <= 2
+    assert str(os.getpid()) not in by
+    assert ticks
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "code"),
+    [
+        ("bad", r"^This part is bad\.$", 2),
+        ("full", r"^/somewhere: No space left on device\. Make room on the disk\.$", 3),
+    ],
+)
+def test_a_failure_is_told_as_it_would_be_here_and_ends_the_rest(
+    two: Processes, tmp_path: Path, name: str, message: str, code: int
+) -> None:
+    with pytest.raises(GtaError, match=message) as caught:
+        two.run(works.fail, items(tmp_path, name, "b"), at_once=1, tick=int)
+    assert caught.value.exit_code == code
+    assert not (tmp_path / "b").exists()
+
+
+def test_work_whose_process_was_killed_is_begun_again(two: Processes, tmp_path: Path) -> None:
+    two.run(works.die_once, items(tmp_path, "a", "b"), at_once=2, tick=int)
+    assert {"a", "b"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_processes_that_are_killed_again_and_again_end_the_work(
+    two: Processes, tmp_path: Path
+) -> None:
+    with pytest.raises(EnvironmentProblem, match="fewer --workers"):
+        two.run(works.die, items(tmp_path, "a"), at_once=1, tick=int)
+
+
+def test_an_interrupt_ends_every_process(two: Processes, tmp_path: Path) -> None:
+    def interrupt() -> None:
+        if (tmp_path / "a").exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        two.run(works.note_slowly, items(tmp_path, "a"), at_once=1, tick=interrupt)
+    worker = int((tmp_path / "a").read_text(encoding="utf-8"))
+    assert not Path(f"/proc/{worker}").exists()
+
+
+PROGRAM = """
+from gta_bench.running.backends.processes import Processes
+from tests.running.backends import works
+if __name__ == "__main__":
+    Processes(1).run(works.note_slowly, [({folder!r}, "a")], at_once=1, tick=int)
+"""
+
+
+def test_a_process_ends_with_the_driver_that_was_killed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(folder=str(tmp_path)), encoding="utf-8")
+    path = f"{REPOSITORY / 'src'}:{REPOSITORY}"
+    driver = subprocess.Popen(
+        [sys.executable, str(program)], env={**os.environ, "PYTHONPATH": path}
+    )
+    end = time.monotonic() + 120
+    while not (tmp_path / "a").exists() or not (tmp_path / "a").read_text(encoding="utf-8"):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    worker = Path("/proc") / (tmp_path / "a").read_text(encoding="utf-8")
+    assert worker.exists()
+    driver.kill()
+    driver.wait()
+    while worker.exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
