@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from gta_bench.confine.workspace import Workspace
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.errors import ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import CATALOG
 from gta_bench.tools.equipment import equipped

@@ -29,9 +29,9 @@ from gta_bench.errors import GtaError, UsageError
 from gta_bench.judging.options import judge_options
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.comparison import Comparison
 from gta_bench.records.progress import RunProgress
-from gta_bench.records.results import ToolResult
 from gta_bench.records.run import (
     DEFAULT_CALLS,
     DEFAULT_TURNS,
@@ -58,10 +58,9 @@ from gta_bench.running.system_run import (
 )
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
-from gta_bench.runs.measuring import Metric, load_metric
-from gta_bench.runs.measuring import measure as measured
+from gta_bench.runs.scoring import Metric, load_metric, score_workflow_run
+from gta_bench.runs.scoring import measure as measured
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.scoring import scored
@@ -279,7 +278,7 @@ def compare(first: Folder, second: Folder, *others: Folder) -> list[Comparison]:
     """The first run against each other one, paired by task (extra `report`)."""
     require_packages("A comparison", "scipy", extra="report")
     from gta_bench.decisions.comparison import compare as compared
-    from gta_bench.runs.comparing import read_compared
+    from gta_bench.runs.scoring import read_compared
 
     return list(compared([read_compared(Path(one)) for one in (first, second, *others)]))
 

@@ -18,8 +18,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from gta_bench.agents.contract import AgentFactory, Decision, Setup
 from gta_bench.agents.history import History, step_histories
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.tools import Parameter, ToolSpec
 
 # Inspect's retry set-up uses a spelling that its own dependency now warns about.

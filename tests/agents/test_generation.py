@@ -17,8 +17,8 @@ from gta_bench.agents.generation import (
 )
 from gta_bench.agents.models import ChosenModel, choose_model, open_model
 from gta_bench.errors import UsageError
+from gta_bench.judging.judge import judge_entry
 from gta_bench.judging.options import JudgeOptions
-from gta_bench.judging.registry import judge_entry
 from gta_bench.records.judges import JudgeEntry
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from gta_bench.tasks.judging import open_judge

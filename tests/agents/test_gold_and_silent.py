@@ -1,9 +1,8 @@
 import pytest
 
+from gta_bench.agents.bounds import gold, silent
 from gta_bench.agents.contract import Setup
-from gta_bench.agents.gold import gold
 from gta_bench.agents.history import History, step_histories
-from gta_bench.agents.silent import silent
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import CallTurn, UserTurn

@@ -9,8 +9,8 @@ from gta_bench.agents.contract import Setup
 from gta_bench.agents.history import History
 from gta_bench.agents.messages import attached_images
 from gta_bench.errors import UsageError
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.files import Attachment
 from tests.agents.builders import HISTORIES, Listening, decide, inspect_warnings
 
 pytestmark = inspect_warnings

@@ -24,8 +24,8 @@ from gta_bench.agents.toolcalling import read_output, toolcalling_messages
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, UserTurn
-from gta_bench.records.results import ToolResult
 from gta_bench.records.run import LoopLimits
 from gta_bench.records.steps import (
     AnswerStep,

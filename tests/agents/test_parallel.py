@@ -20,8 +20,8 @@ from gta_bench.errors import ToolError
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import AnswerTurn
-from gta_bench.records.results import ToolResult
 from gta_bench.records.run import LoopLimits
 from gta_bench.records.scores import RunScores
 from gta_bench.records.steps import ReplyPart

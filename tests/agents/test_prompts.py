@@ -5,10 +5,10 @@ from importlib.resources import files
 import pytest
 
 from gta_bench.agents import prompts
-from gta_bench.agents.files import files_text
+from gta_bench.agents.history import files_text
 from gta_bench.agents.prompts import digests, render
 from gta_bench.agents.react_text import system_prompt, upstream_system_prompt
-from gta_bench.records.attachment import Attachment
+from gta_bench.records.files import Attachment
 from gta_bench.records.tools import Parameter, ToolSpec
 from tests.agents.builders import MENU, TOOLS
 from tests.agents.conftest import CheckGolden

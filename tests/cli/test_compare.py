@@ -12,7 +12,7 @@ from gta_bench.decisions.comparison_tables import conclusion
 from gta_bench.records.units import Usage
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.runs.comparing import read_compared
+from gta_bench.runs.scoring import read_compared
 from gta_bench.runs.verdicts import VERDICTS, read_verdicts
 from tests.builders import atomic_task, write_atomic
 from tests.cli.test_run import gta

@@ -12,8 +12,7 @@ from gta_bench.cli import app
 from gta_bench.errors import GtaError
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.directory import read_manifest
-from gta_bench.runs.judges import JUDGES, read_judges
-from gta_bench.runs.verdicts import append_verdicts, has_verdicts
+from gta_bench.runs.verdicts import JUDGES, append_verdicts, has_verdicts, read_judges
 from tests.chat_server import ChatServer, chat_server
 from tests.judging.builders import asked, honest, names, task, verdict
 from tests.judging.stored import settings_file, stored_run

@@ -19,7 +19,7 @@ from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.workflow_scoring import score_workflow_run
+from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.settings import Settings
 from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
 from tests.cli.test_run import gta

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.content.ffprobe import parse_probe, parse_times
-from gta_bench.content.frames import Choice, even_choice
+from gta_bench.content.media import Choice, even_choice
 from gta_bench.errors import ToolError
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind
-from gta_bench.content import frames as frame_choice
+from gta_bench.content import media as frame_choice
 from gta_bench.content.media import (
     AudioContent,
     Frame,

@@ -12,8 +12,7 @@ import pytest
 from gta_bench.datasets import pins
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
-from gta_bench.datasets.download import Progress
-from gta_bench.datasets.fetch import Fetched, SourceName, fetch, fetch_prompts
+from gta_bench.datasets.fetch import Fetched, Progress, SourceName, fetch, fetch_prompts
 from gta_bench.datasets.prompts import digest, read_prompts
 from gta_bench.datasets.receipt import RECEIPT, read_receipt
 from gta_bench.datasets.workflow import load_workflow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gta_bench.datasets.unpack import unpack
+from gta_bench.datasets.fetch import unpack
 from gta_bench.errors import FetchError
 
 PARTS = st.sampled_from(["a", "b", "..", ".", "", "C:", "\\", "x.txt", "con", "~", "a\\..\\b"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gta_bench.cli import app
-from gta_bench.cli.places import Run
+from gta_bench.cli.options import Run
 
 ENDS = re.compile(r"[;&|<>()]+|2>")
 ASSIGNED = re.compile(r"\w+=.*")

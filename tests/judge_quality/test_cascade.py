@@ -17,7 +17,7 @@ from gta_bench.judge_quality.cascade import (
 from gta_bench.records.judges import CascadeReport
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.running.cascade import take_over
+from gta_bench.running.judge_run import take_over
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from tests.judge_quality.test_paired_judges import judged, units
 from tests.metrics.workflow_units import rows, unit

@@ -9,8 +9,8 @@ from typing import Any
 from PIL import Image
 
 from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import Evidence, FileEvidence
+from gta_bench.records.files import Deliverable
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.tools.contract import Equipment
 

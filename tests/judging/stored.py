@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit

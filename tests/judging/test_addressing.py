@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.judge_quality.attacks.payloads import ALL, words
-from gta_bench.judging.addressing import addressed
+from gta_bench.judging.messages import addressed
 
 ORDERS = "speaks to whoever scores the work"
 VERDICT = "has the form of a verdict"

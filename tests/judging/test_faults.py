@@ -4,7 +4,7 @@ import pytest
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.util import LimitExceededError
 
-from gta_bench.judging.faults import ask_model, fault_cause
+from gta_bench.judging.judge import ask_model, fault_cause
 
 
 class Status(Exception):

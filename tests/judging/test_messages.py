@@ -6,8 +6,7 @@ import pytest
 from inspect_ai.model import ContentImage, ContentText
 
 from gta_bench.judging import prompts
-from gta_bench.judging.budget import cut_text, shares, text_tokens
-from gta_bench.judging.fitting import MOST_PICTURES
+from gta_bench.judging.fitting import MOST_PICTURES, cut_text, shares, text_tokens
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.judging.options import JudgeOptions, judge_name
 from gta_bench.judging.visibility import visible

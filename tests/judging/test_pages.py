@@ -9,8 +9,7 @@ from gta_bench.content.browser import Strip, WebPage
 from gta_bench.content.identify import identify
 from gta_bench.content.links import html_references
 from gta_bench.content.xlsx import Cell, Sheet
-from gta_bench.judging.showing.draft import Draft, Subject
-from gta_bench.judging.showing.limits import EvidenceLimits
+from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Subject
 from gta_bench.judging.showing.sheets import _add_sheet
 from gta_bench.judging.showing.texts import _add_page, _add_refused, _without_data
 from gta_bench.runs.artefacts import ArtefactStore

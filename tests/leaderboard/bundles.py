@@ -19,7 +19,7 @@ from gta_bench.judging import prompts
 from gta_bench.leaderboard.bundle import listed, run_digest
 from gta_bench.leaderboard.signing import sign
 from gta_bench.metrics.reference import reference_trace
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.leaderboard import BundleManifest
 from gta_bench.records.run import RunManifest, RunMode, System
@@ -28,9 +28,8 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.directory import open_run, write_scores
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.judges import record_judge
-from gta_bench.runs.verdicts import append_verdicts
-from gta_bench.runs.workflow_scoring import score_workflow_run
+from gta_bench.runs.scoring import score_workflow_run
+from gta_bench.runs.verdicts import append_verdicts, record_judge
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.similarity.scoring import scored

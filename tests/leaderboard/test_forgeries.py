@@ -20,7 +20,7 @@ from gta_bench.errors import GtaError
 from gta_bench.judging import prompts
 from gta_bench.records.judges import JudgeRegistry
 from gta_bench.records.leaderboard import BundleCheck
-from gta_bench.runs.judges import read_judges
+from gta_bench.runs.verdicts import read_judges
 from tests.leaderboard.bundles import (
     JUDGE,
     changed,

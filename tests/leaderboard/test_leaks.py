@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.leaderboard.leaks import unit_findings
+from gta_bench.leaderboard.checks import unit_findings
 from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.steps import AnswerStep, ReplyPart, ReplyStep
 from gta_bench.records.units import AtomicUnit

@@ -2,8 +2,7 @@ import pytest
 
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard.entries import published
-from gta_bench.leaderboard.history import careers
-from gta_bench.leaderboard.tables import COMPARED, Table, interval, tables
+from gta_bench.leaderboard.tables import COMPARED, Table, careers, interval, tables
 from gta_bench.records.leaderboard import Entry, Score
 
 

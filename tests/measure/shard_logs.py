@@ -13,7 +13,7 @@ from gta_bench.records.plan import make_plan
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
 from gta_bench.runs.logs import log_files
-from gta_bench.runs.plan import shards_folder, write_plan
+from gta_bench.runs.merge import shards_folder, write_plan
 from tests.builders import atomic_task, write_atomic
 from tests.planning import planned
 

@@ -27,7 +27,7 @@ from gta_bench.records.plan import make_plan
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import kept_units, log_files, read_units
 from gta_bench.runs.merge import merge_shards
-from gta_bench.runs.plan import merged_log, read_plan, shards_folder
+from gta_bench.runs.merge import merged_log, read_plan, shards_folder
 from gta_bench.similarity.catalog import load_similarity
 
 run, steps, last = Path(sys.argv[1]), {}, time.process_time()

@@ -14,7 +14,7 @@ from gta_bench.running.backends.ray_tasks import RayTasks
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import read_units
-from gta_bench.runs.plan import read_plan
+from gta_bench.runs.merge import read_plan
 from gta_bench.settings import BudgetSettings, Settings
 from tests.builders import atomic_task, write_atomic
 from tests.measure.shard_work import AGENT, bare_shard

@@ -16,7 +16,7 @@ SCRIPT = """
 import json, resource, sys, time
 from pathlib import Path
 from gta_bench.records.tape import TapeCall
-from gta_bench.tape.nearest import nearest_call
+from gta_bench.tape.source import nearest_call
 from gta_bench.tape.storage import Tape, tape_digest
 
 folder, size = Path(sys.argv[1]), int(sys.argv[2])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.pooling import percent, running_sum, total
+from gta_bench.metrics.counts import percent, running_sum, total
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import bounded, exact, exact_or_half
 from gta_bench.records.atomic import AtomicTask

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from gta_bench.metrics.disturbance import disturbance
+from gta_bench.metrics.run_scores import disturbance
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.controls import Disturbance
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, ReplyStep

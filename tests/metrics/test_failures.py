@@ -11,8 +11,8 @@ from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.failures import Failure, FailureCause
+from gta_bench.records.files import Deliverable
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores, StrictStepCounts
 from gta_bench.records.steps import (

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
-from gta_bench.metrics.strict.code import compare_code
+from gta_bench.metrics.strict.arguments import compare_code, same_arguments, score_arguments
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
 
 

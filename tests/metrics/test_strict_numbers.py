@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from gta_bench.metrics.strict.numbers import as_quantity, quantities
+from gta_bench.metrics.strict.whitelist import as_quantity, quantities
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.metrics.strict import workflow
 from gta_bench.metrics.table import METRICS, Metric
 from gta_bench.records.base import Record
-from gta_bench.records.floor import Floor
+from gta_bench.records.judges import Floor
 from gta_bench.records.leaderboard import Board, MetricName
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import (

@@ -4,7 +4,7 @@ from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.workflow_scores import NO_FILE, NOT_JUDGED, score_workflow
 from gta_bench.records.calls import CallRecord, CallStatus
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores
 from tests.metrics.workflow_units import SEVEN, rows, unit

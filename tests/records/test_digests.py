@@ -11,7 +11,6 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import (
     TaskDigests,
     canonical_json,
@@ -20,6 +19,7 @@ from gta_bench.records.digests import (
     digest_known,
     digest_workflow,
 )
+from gta_bench.records.files import Deliverable
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from tests.builders import PNG, write_atomic

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta
 from gta_bench.records.steps import AnswerStep, CallStep, StepError

@@ -12,9 +12,9 @@ from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.running.feedback import Judged, look_back, run_rounds
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import files_folder, read_manifest, round_folder
+from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
-from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 from tests.tasks.test_atomic_step import said
 from tests.tasks.workflow_runs import (

@@ -13,7 +13,7 @@ from gta_bench.running.backends.backend import INLINE, Backend
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
-from gta_bench.runs.plan import SHARDS
+from gta_bench.runs.merge import SHARDS
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import Behaviour, ChatServer, chat_server

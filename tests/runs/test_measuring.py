@@ -5,7 +5,7 @@ import pytest
 from gta_bench.errors import UsageError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.units import AtomicUnit
-from gta_bench.runs.measuring import load_metric, measure
+from gta_bench.runs.scoring import load_metric, measure
 
 
 def unit(name: str, failure: str | None = None) -> AtomicUnit:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli import main
 from gta_bench.confine.workspace import Workspace
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.tools.toolbox import Toolbox
 
 FLUSHED = 1.0  # seconds in which the replies of finished calls reach their clients

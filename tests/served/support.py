@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.serving.app import make_app

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.choice import ToolServer
 from gta_bench.serving.connecting import connect

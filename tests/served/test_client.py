@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.serving.exchange import Exchange
 from tests.file_server import serving
 from tests.served.support import (

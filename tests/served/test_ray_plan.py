@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli import app
 from gta_bench.errors import ConfigError, ToolError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.serving.ray_plan import Scaling, read_plan
 from gta_bench.serving.ray_replica import Returned, ToolReplica
 from gta_bench.settings import Settings, keep_ray_here, quiet_ray, use_haproxy

@@ -13,14 +13,13 @@ from pydantic import JsonValue
 from gta_bench.agents.calling import Work
 from gta_bench.confine.workspace import Workspace
 from gta_bench.harnesses.contract import RecordedTools
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec
 from gta_bench.redaction import Redactor
 from gta_bench.serving.tokens import new_token
 from gta_bench.serving.unit import CONNECTIONS, serve_unit
-from gta_bench.tape.controls import CorruptReplies, Dice, Faults
-from gta_bench.tape.corruption import OtherReplies
+from gta_bench.tape.controls import CorruptReplies, Dice, Faults, OtherReplies
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.source import ToolSource

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
+from gta_bench.records.files import Deliverable
 from gta_bench.records.units import Usage
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.web.material import JudgedRun

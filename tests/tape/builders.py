@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tape import CallLine, DoneReply, TapeCall, TapeMode
 from gta_bench.records.tools import Parameter, ToolSpec

@@ -10,8 +10,14 @@ from gta_bench.errors import InjectedFault, ToolError, UsageError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec
-from gta_bench.tape.controls import Control, Controls, parse_controls
-from gta_bench.tape.corruption import NOTHING, OtherReplies, corrupted
+from gta_bench.tape.controls import (
+    NOTHING,
+    Control,
+    Controls,
+    OtherReplies,
+    corrupted,
+    parse_controls,
+)
 from tests.agents.builders import TASK
 from tests.tape.builders import Scripted, call, space
 

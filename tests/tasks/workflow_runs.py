@@ -17,9 +17,9 @@ from gta_bench.running.system_run import execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
+from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
 from tests.planning import Planned, planned

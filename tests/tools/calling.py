@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool

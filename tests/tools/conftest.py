@@ -11,7 +11,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import FetchError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox

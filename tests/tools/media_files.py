@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.tools.toolbox import Toolbox
 
 STEREO = "aevalsrc=0.5*sin(2*PI*440*t)|0.5*sin(2*PI*660*t):s=44100:d={seconds}"

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.tools.placeholders import PlaceholderImages
 from tests.builders import PNG

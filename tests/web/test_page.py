@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence, Picture
+from gta_bench.records.files import Deliverable
 from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit

@@ -1,5 +1,5 @@
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.web.task_view import TaskView, score_text, tree_text, view_task

@@ -10,9 +10,8 @@ from pydantic import JsonValue
 from gta_bench.agents.history import HistoryTurn, reply_text
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import InjectedFault, NotOnTape, ToolError, ToolUnavailable
-from gta_bench.records.calls import CallRecord
+from gta_bench.records.calls import CallRecord, ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, ToolCall
-from gta_bench.records.results import ToolResult
 from gta_bench.records.steps import CallStep, PredictedStep, ReplyStep, StepError, Trace
 from gta_bench.tools.catalog import own_category
 from gta_bench.tools.source import ToolSource

@@ -10,8 +10,8 @@ CATALOG = {
     "toolcalling": "gta_bench.agents.toolcalling:toolcalling",
     "react": "gta_bench.agents.react:react",
     "react-upstream": "gta_bench.agents.react:react_upstream",
-    "gold": "gta_bench.agents.gold:gold",
-    "silent": "gta_bench.agents.silent:silent",
+    "gold": "gta_bench.agents.bounds:gold",
+    "silent": "gta_bench.agents.bounds:silent",
 }
 DEFAULT_AGENT = "toolcalling"
 WITHOUT_MODEL = frozenset({"gold", "silent"})

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from gta_bench.agents.history import History
 from gta_bench.agents.published import PublishedTexts
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import Step
+from gta_bench.records.files import Attachment
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import StopKind

@@ -5,12 +5,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from gta_bench.agents.prompts import render
+from gta_bench.agents.published import PublishedTexts
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Turn, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import FILE_TYPES
+
+
+def files_text(
+    attachments: Sequence[Attachment], published: PublishedTexts | None = None
+) -> str | None:
+    """The message that tells the agent its files; None where a task has none."""
+    if not attachments:
+        return None
+    paths = ", ".join(f"`{item.path}`" for item in attachments)
+    return render("files.md", paths=paths) if published is None else f"{published.files}{paths}"
+
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage

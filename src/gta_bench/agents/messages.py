@@ -19,8 +19,7 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import materialize_media
 
 from gta_bench.agents.contract import Setup
-from gta_bench.agents.files import files_text
-from gta_bench.agents.history import History
+from gta_bench.agents.history import History, files_text
 from gta_bench.agents.provider import is_template_error, odd_server, watch_provider
 from gta_bench.agents.stops import broken_reply, is_broken
 from gta_bench.errors import (
@@ -30,7 +29,7 @@ from gta_bench.errors import (
     fault_status,
     fault_words,
 )
-from gta_bench.records.attachment import Attachment
+from gta_bench.records.files import Attachment
 
 # Statuses by which a provider refuses what is in a request.
 _REFUSED = (400, 413, 422)

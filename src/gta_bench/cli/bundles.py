@@ -21,7 +21,7 @@ from gta_bench.leaderboard.bundle import (
     run_digest,
     sign_bundle,
 )
-from gta_bench.leaderboard.judge_checks import read_judged
+from gta_bench.leaderboard.checks import read_judged
 from gta_bench.leaderboard.signing import make_key, read_key
 from gta_bench.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
@@ -31,7 +31,7 @@ from gta_bench.leaderboard.verification import (
     check_contents,
 )
 from gta_bench.metrics.workflow_scores import Thresholds
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry
 from gta_bench.records.run import DatasetName
 from gta_bench.records.units import WorkflowUnit

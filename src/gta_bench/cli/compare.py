@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from gta_bench.cli.options import json_option
+from gta_bench.cli.options import RUN, json_option
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.cli.places import RUN
 from gta_bench.decisions.comparison_tables import (
     FLIPS_SHOWN,
     comparison_remarks,
@@ -50,7 +49,7 @@ def compare(
     require_packages("gta compare", "scipy", extra="report")
     # Reading logs needs the evaluation engine, and the tests need scipy.
     from gta_bench.decisions.comparison import compare as compared
-    from gta_bench.runs.comparing import read_compared
+    from gta_bench.runs.scoring import read_compared
 
     first, *others = (read_compared(run) for run in runs)
     found = compared([first, *others])

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from gta_bench.cli.options import config_path, data_option
+from gta_bench.cli.options import RUN, config_path, data_option
 from gta_bench.cli.output import say
-from gta_bench.cli.places import RUN
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.selection import select_tasks

@@ -140,7 +140,7 @@ def _compare(first: _Labelled, second: _Labelled, judges: tuple[str, ...], as_js
 
 def _read(run: str, settings: Settings) -> _Labelled:
     from gta_bench.runs.logs import read_units
-    from gta_bench.runs.workflow_scoring import score_workflow_run
+    from gta_bench.runs.scoring import score_workflow_run
 
     folder = Path(run)
     raters, words = read_labels(folder), read_adjudication(folder)

@@ -13,8 +13,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.reports.tables import Table, with_interval
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.judges import read_judges
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.settings import read_settings
 
 DAY = "%Y-%m-%d"
@@ -36,7 +35,7 @@ def bridge(run: str, out: str, count: int | None, seed: int) -> None:
 
     Copy it once for each date: `gta score SET --judge M` asks a judge, `gta judge drift` compares.
     """
-    from gta_bench.judge_quality.bridge import make_bridge
+    from gta_bench.judge_quality.paired_judges import make_bridge
 
     leaves = make_bridge(Path(run), Path(out), count=count, seed=seed)
     say(f"{counted(leaves, 'leaf', 'leaves')} in {out}: `gta score {out} --judge MODEL`.")

@@ -6,7 +6,7 @@ from gta_bench.cli.again import same_command
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.errors import counted
 from gta_bench.records.verdicts import Cause, Unscored
-from gta_bench.reports.words import line
+from gta_bench.reports.tables import line
 from gta_bench.running.backends.backend import INLINE, Backend
 from gta_bench.running.judge_run import JudgedBy, Judging, judge_run
 from gta_bench.runs.store import StorePath

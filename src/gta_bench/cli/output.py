@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from gta_bench.cli.again import same_command
-from gta_bench.datasets.download import Progress as ReportProgress
+from gta_bench.datasets.fetch import Progress as ReportProgress
 from gta_bench.records.finding import Severity
 from gta_bench.records.progress import RunProgress
 from gta_bench.redaction import current_redactor

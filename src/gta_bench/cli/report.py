@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
+from gta_bench.cli.options import PLACE, RUN
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.cli.places import PLACE, RUN
 from gta_bench.decisions.controls import (
     Compared,
     compare_controls,

@@ -4,9 +4,8 @@ from typing import Literal
 
 import click
 
-from gta_bench.cli.options import config_path
+from gta_bench.cli.options import PLACE, RUN, config_path
 from gta_bench.cli.output import say
-from gta_bench.cli.places import PLACE, RUN
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
 from gta_bench.runs.store import StorePath

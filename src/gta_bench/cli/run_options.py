@@ -1,17 +1,19 @@
 """The options that `gta run` has for both datasets, and the runs that they describe."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import click
 
-from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
-from gta_bench.agents.models import NO_MODEL
+from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT, WITHOUT_MODEL, load_agent
+from gta_bench.agents.models import NO_MODEL, ChosenModel, choose_model
 from gta_bench.cli.generation import generation_options, with_generation
 from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.harness import harness_options
 from gta_bench.cli.options import (
+    PLACE,
     Positive,
     backend_options,
     config_path,
@@ -19,9 +21,7 @@ from gta_bench.cli.options import (
     preflight_option,
 )
 from gta_bench.cli.output import say
-from gta_bench.cli.places import PLACE
 from gta_bench.cli.product import product_options, refuse_with_product
-from gta_bench.cli.targets import run_targets
 from gta_bench.cli.tooling import read_tape_use, tell_missing_tools, tooling_options
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.selection import Selection, choose_tasks
@@ -42,14 +42,45 @@ from gta_bench.records.run import (
 from gta_bench.records.tape import TapeMode
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.backends.choice import open_backend
-from gta_bench.running.estimate import estimate_run
+from gta_bench.running.estimate import ENOUGH_UNITS, UsageRange, estimate_run
 from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
-from gta_bench.running.usage_range import ENOUGH_UNITS, UsageRange
+from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_settings
 from gta_bench.similarity.catalog import chosen_similarity
 from gta_bench.tools.offering import own_tools
+
+
+def run_targets(
+    out: StorePath,
+    models: tuple[str, ...],
+    agent: str,
+    settings: Settings,
+    harness: Harness | None = None,
+) -> list[tuple[StorePath, ChosenModel]]:
+    """A run for each model: in `out` itself, or in a folder of its own where there are several."""
+    if harness is not None and harness.kind == "command" and not models:
+        return [(out, NO_MODEL)]
+    if harness is None:
+        load_agent(agent)  # an unknown one is told first
+    if harness is None and agent in WITHOUT_MODEL:
+        if models:
+            raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
+        return [(out, NO_MODEL)]
+    if not models:
+        needs = f"Agent {agent!r}" if harness is None else f"Harness {harness.target!r}"
+        raise UsageError(f"{needs} needs a model: --model provider/model.")
+    chosen = [choose_model(name, settings) for name in models]
+    if len(chosen) == 1:
+        return [(out, chosen[0])]
+    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
+    if len(set(names)) < len(names):
+        raise UsageError("The same --model is given twice.")
+    if (out / MANIFEST).is_file():
+        raise UsageError(f"{out} is a run; several models need a folder of runs: another --out.")
+    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
+
 
 Command = Callable[..., None]
 BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")

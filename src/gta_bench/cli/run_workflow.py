@@ -25,15 +25,13 @@ from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.product import Product
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
-from gta_bench.running.estimate import estimate_run
-from gta_bench.running.estimate_judging import estimate_judging
+from gta_bench.running.estimate import UsageRange, estimate_judging, estimate_run
 from gta_bench.running.feedback import Judged, Judging, run_rounds
 from gta_bench.running.judge_run import Judging as Asked
 from gta_bench.running.judge_run import plan_judging
 from gta_bench.running.preflight import check_start
-from gta_bench.running.usage_range import UsageRange
+from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.settings import Settings
 
 

@@ -7,6 +7,7 @@ import click
 from pydantic import JsonValue
 
 from gta_bench.cli.options import (
+    RUN,
     backend_options,
     config_path,
     data_option,
@@ -16,7 +17,6 @@ from gta_bench.cli.options import (
     similarity_option,
 )
 from gta_bench.cli.output import say, write_json, write_rows
-from gta_bench.cli.places import RUN
 from gta_bench.cli.report import write_reports
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
@@ -166,7 +166,7 @@ def _estimate(
     """Say what the judges would take."""
     if run is None or not judges or folder is not None:
         raise UsageError("--estimate needs the folder of a Workflow run and --judge, not --data.")
-    from gta_bench.running.estimate_judging import estimate_stored
+    from gta_bench.running.estimate import estimate_stored
     from gta_bench.running.judge_run import plan_judging
 
     found = estimate_stored(run, plan_judging(judges, settings, cascade=cascade))
@@ -215,7 +215,7 @@ def _adopt_requirements(run: StorePath, folder: str | None) -> None:
 def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:
     """Score a Workflow run by the verdicts that it has; whether all of it has a score."""
     # Reading logs needs the evaluation engine, scoring a prediction file does not.
-    from gta_bench.runs.workflow_scoring import score_workflow_run
+    from gta_bench.runs.scoring import score_workflow_run
 
     judged = score_workflow_run(run, settings)
     if as_json:

@@ -159,7 +159,7 @@ def _shown(host: str) -> str:
 
 
 async def _stdio(settings: Settings, names: tuple[str, ...], workspace: str | None) -> None:
-    from gta_bench.serving.stdio import serve_stdio
+    from gta_bench.serving.mcp_face import serve_stdio
 
     async with equipped(settings) as equipment:
         toolbox = Toolbox(equipment, names or None)

@@ -7,8 +7,8 @@ from typing import Literal
 import click
 
 from gta_bench.cli.grouping import add_options, options_of
+from gta_bench.cli.options import PLACE
 from gta_bench.cli.output import say
-from gta_bench.cli.places import PLACE
 from gta_bench.errors import UsageError
 from gta_bench.records.tape import TapeMode, TapeUse
 from gta_bench.runs.store import StorePath

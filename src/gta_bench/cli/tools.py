@@ -14,7 +14,7 @@ from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError, counted
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.settings import Settings, read_settings
 from gta_bench.tools.catalog import load_tool, tool_names

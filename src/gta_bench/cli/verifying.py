@@ -24,7 +24,7 @@ from gta_bench.cli.bundles import loader, thresholds_of
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.delivery import kept_inputs
-from gta_bench.leaderboard.sample_checks import LOOPS
+from gta_bench.leaderboard.checks import LOOPS
 from gta_bench.leaderboard.verification import check_bundle, score_again
 from gta_bench.records.leaderboard import Entry, Tier
 from gta_bench.records.progress import RunProgress

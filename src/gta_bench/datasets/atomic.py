@@ -29,8 +29,8 @@ from gta_bench.records.atomic import (
     FreeTextAnswer,
     WhitelistAnswer,
 )
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, Turn, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.finding import Finding
 from gta_bench.records.tools import FILE_TYPES
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 from gta_bench.datasets.files import check_source, parse, read_json
 from gta_bench.datasets.released import ReleasedFile, ReleasedTool, unknown_keys
 from gta_bench.errors import DatasetError
-from gta_bench.records.attachment import Attachment
+from gta_bench.records.files import Attachment
 from gta_bench.records.finding import Finding
 from gta_bench.records.tools import Parameter, ToolSpec
 

@@ -1,16 +1,18 @@
 """Bringing the published datasets here: named sources, pinned digests, all or nothing."""
 
 import shutil
-from collections.abc import Mapping
+import stat
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from gta_bench.datasets.download import TIMEOUT, ProgressFor, download
 from gta_bench.datasets.files import sha256
 from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES, DatasetName
 from gta_bench.datasets.prompts import (
@@ -23,8 +25,121 @@ from gta_bench.datasets.prompts import (
     write_prompts,
 )
 from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
-from gta_bench.datasets.unpack import unpack
 from gta_bench.errors import FetchError, counted
+
+MAX_MEMBERS = 20_000
+MAX_BYTES = 8 << 30
+MAX_RATIO = 200
+SMALL_ENOUGH = 1 << 20
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip archive into a new folder, or refuse it as a whole."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = [info for info in opened.infolist() if not info.is_dir()]
+            _check_members(members, archive.name)
+            for info in members:
+                target = folder / info.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with opened.open(info) as source, target.open("xb") as out:
+                    shutil.copyfileobj(source, out)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as exc:
+        raise FetchError(f"{archive.name}: cannot be unpacked: {exc}.") from exc
+
+
+def _check_members(members: list[zipfile.ZipInfo], archive: str) -> None:
+    if len(members) > MAX_MEMBERS or sum(info.file_size for info in members) > MAX_BYTES:
+        raise FetchError(f"{archive}: refused: it would unpack to more than a dataset can hold.")
+    seen: set[str] = set()
+    for info in members:
+        problem = _member_problem(info, seen)
+        if problem is not None:
+            raise FetchError(f"{archive}: refused: member {info.filename!r} {problem}.")
+        seen.add(info.filename.casefold())
+
+
+def _member_problem(info: zipfile.ZipInfo, seen: set[str]) -> str | None:
+    path = PurePosixPath(info.filename)
+    mode = info.external_attr >> 16
+    odd = not path.name or path.is_absolute() or ".." in path.parts
+    if odd or "\\" in info.filename or ":" in info.filename:
+        return "points outside the folder"
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        return "is not a plain file"
+    if info.filename.casefold() in seen:
+        return "stands twice"
+    if info.file_size > SMALL_ENOUGH and info.file_size > MAX_RATIO * max(info.compress_size, 1):
+        return "is packed too tightly to be data"
+    return None
+
+
+ATTEMPTS = 5
+TIMEOUT = httpx.Timeout(30.0)
+FORBIDDEN_TO_RESUME = httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE
+
+
+class Progress(Protocol):
+    """Told how far a download is, in bytes; the total is None where the server does not say."""
+
+    def __call__(self, done: int, total: int | None) -> None: ...
+
+
+ProgressFor = Callable[[str], AbstractContextManager[Progress]]
+
+
+def download(client: httpx.Client, url: str, target: Path, progress: Progress) -> None:
+    """Fetch `url` to `target`; a part left by an interrupted download is continued."""
+    part = target.with_name(f"{target.name}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, ATTEMPTS + 1):  # pragma: no branch (the last one ends or raises)
+        try:
+            _continue(client, url, part, progress)
+            break
+        except httpx.HTTPStatusError as exc:
+            status = exc.response.status_code
+            if status < 500 or attempt == ATTEMPTS:
+                raise FetchError(f"{url}: the server answered {status}.") from exc
+        except httpx.TransportError as exc:
+            if attempt == ATTEMPTS:
+                raise FetchError(
+                    f"{url}: {exc or type(exc).__name__}. The same command continues the download."
+                ) from exc
+    part.replace(target)
+    _tag_file(part).unlink(missing_ok=True)
+
+
+def _continue(client: httpx.Client, url: str, part: Path, progress: Progress) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    with client.stream("GET", url, headers=_range_headers(part, have)) as response:
+        if response.status_code == FORBIDDEN_TO_RESUME:
+            part.unlink()
+            raise httpx.RemoteProtocolError("the kept part does not fit the file")
+        response.raise_for_status()
+        resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
+        done = have if resumed else 0
+        length = response.headers.get("content-length")
+        total = done + int(length) if length is not None else None
+        _tag_file(part).write_text(response.headers.get("etag", ""), encoding="utf-8")
+        with part.open("ab" if resumed else "wb") as stream:
+            for chunk in response.iter_raw():
+                stream.write(chunk)
+                done += len(chunk)
+                progress(done, total)
+
+
+def _range_headers(part: Path, have: int) -> dict[str, str]:
+    """Ask for the rest, but only of the very file that the part belongs to."""
+    plain = {"accept-encoding": "identity"}
+    tag = _tag_file(part).read_text(encoding="utf-8") if _tag_file(part).exists() else ""
+    if not have or not tag or tag.startswith("W/"):
+        return plain
+    return {**plain, "range": f"bytes={have}-", "if-range": tag}
+
+
+def _tag_file(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")
+
 
 SourceName = Literal["github", "huggingface"]
 GITHUB_ARCHIVES: Mapping[DatasetName, str] = {

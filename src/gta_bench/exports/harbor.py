@@ -21,8 +21,8 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
 from gta_bench.exports.templates import TEMPLATES
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.catalog import own_packages, tool_names
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gta_bench.confine.files import NotRegularError, open_folder, open_regular, read_bounded
 from gta_bench.confine.names import is_plain, numbered, shown
 from gta_bench.confine.workspace import Quota
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.artefacts import ArtefactStore
 

@@ -7,12 +7,12 @@ from pydantic import JsonValue
 
 from gta_bench.agents.arguments import checked_call
 from gta_bench.agents.calling import Work, call_tool
-from gta_bench.agents.files import files_text
+from gta_bench.agents.history import files_text
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import Trace
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask

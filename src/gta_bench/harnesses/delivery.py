@@ -11,7 +11,7 @@ from gta_bench.errors import counted
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta, Tokens
 from gta_bench.records.run import RunManifest

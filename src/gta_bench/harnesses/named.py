@@ -23,8 +23,8 @@ from gta_bench.harnesses.cell_plan import HOME, WORKSPACE, Plan
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.contract import Assignment, Outcome
 from gta_bench.packages import require_packages
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import ReplyTurn
-from gta_bench.records.results import ToolResult
 from gta_bench.records.tools import ToolSpec
 
 

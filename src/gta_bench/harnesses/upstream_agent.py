@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, Turn, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.steps import CallStep, PredictedStep
 
 

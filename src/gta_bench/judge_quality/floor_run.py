@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from gta_bench.judge_quality.attacks.nulls import NULLS, write_null
 from gta_bench.metrics.table import JUDGED
-from gta_bench.records.floor import Floor, Floors
+from gta_bench.records.judges import Floor, Floors
 from gta_bench.running.judge_run import Judging, Watching, judge_run
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import null_folder, read_floors, read_manifest, write_floors
+from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.workflow_scoring import score_workflow_run
 from gta_bench.tasks.judging import judgeable_units
 
 

@@ -3,32 +3,63 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
 from gta_bench.confine.names import is_plain
+from gta_bench.content.browser import browser_program
 from gta_bench.content.identify import Identity, identify
 from gta_bench.content.kinds import KIND_OF_SUFFIX
+from gta_bench.content.libreoffice import office_program
 from gta_bench.content.links import (
     css_references,
     html_references,
     markdown_references,
     resolve,
 )
+from gta_bench.content.needs import program_version, versions
 from gta_bench.content.text import read_text
 from gta_bench.errors import EvidenceFailed, ToolError, counted
 from gta_bench.judging.evidence_store import EvidenceStore, evidence_key
 from gta_bench.judging.known_good import failures_here
 from gta_bench.judging.printing import Document, Print, document, prints
-from gta_bench.judging.renderer import renderer
 from gta_bench.judging.showing.catalog import SHOW, show_file
-from gta_bench.judging.showing.draft import Draft, Failure, Subject, clean, quoted
-from gta_bench.judging.showing.limits import EvidenceLimits
+from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Failure, Subject, clean, quoted
 from gta_bench.judging.visibility import upstream_visibility
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import Evidence, FileEvidence
+from gta_bench.records.files import Deliverable
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.tools.contract import Equipment
+from gta_bench.tools.contract import Equipment, Unavailable
+from gta_bench.tools.media import ffmpeg
+from gta_bench.tools.media.speech import local_recognizer
+
+# Raised by every change of our own code that shows a file otherwise.
+VERSION: Final = 4
+PACKAGES: Final = ("pypandoc-binary", "pypdf", "pypdfium2", "python-pptx", "openpyxl", "pillow")
+
+
+async def renderer(equipment: Equipment) -> str:
+    """Everything that pictures and text of a file depend on, beside the file."""
+    office, browser = await asyncio.to_thread(_programs)
+    recognizer = local_recognizer(equipment)
+    sound = ffmpeg.installed()
+    parts = [
+        f"evidence {VERSION}",
+        f"jail {equipment.jail.kind if equipment.jail else 'missing'}",
+        f"LibreOffice {office}",
+        f"Chromium {browser}",
+        sound.backend if sound else "ffmpeg missing",
+        "no transcripts" if isinstance(recognizer, Unavailable) else recognizer.backend,
+        versions(*PACKAGES),
+    ]
+    return "; ".join(parts)
+
+
+@cache
+def _programs() -> tuple[str, str]:
+    return program_version(office_program()), program_version(browser_program())
+
 
 __all__ = ["EvidenceLimits", "EvidenceStore", "make_evidence", "upstream_visibility"]
 

@@ -1,21 +1,72 @@
 """The leaf judge: a verdict for every leaf of a unit that has none yet."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
 
-from inspect_ai.model import ContentText, GenerateConfig, Model, ModelOutput, ModelUsage
-from inspect_ai.util import collect
+from inspect_ai.model import (
+    ChatMessage,
+    ContentText,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ModelUsage,
+)
+from inspect_ai.util import LimitExceededError, collect
+from pydantic import JsonValue
 
+from gta_bench.errors import fault_status, fault_words, raised_chain
 from gta_bench.judging import prompts
-from gta_bench.judging.faults import ask_model
 from gta_bench.judging.marks import CONTROL, MOST_CONTROL
 from gta_bench.judging.messages import PictureSource, UnitPrompt
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.judging.reply import read_published, read_reply, reply_schema
 from gta_bench.judging.visibility import visible
+from gta_bench.records.base import is_json
 from gta_bench.records.evidence import Evidence
+from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
+
+logger = logging.getLogger(__name__)
+
+
+async def ask_model(
+    model: Model, messages: list[ChatMessage], config: GenerateConfig
+) -> ModelOutput | Unscored:
+    """The model's output, or why there is none after the engine's own retries.
+
+    Every provider has exceptions of its own, so all of them count. A limit on the whole evaluation
+    is no fault of the call and ends the sample.
+    """
+    try:
+        return await model.generate(messages, config=config)
+    except LimitExceededError:
+        raise
+    except Exception as exc:
+        logger.debug("the judge's call failed", exc_info=True)
+        where = model.api.base_url or model.name
+        return Unscored(cause=fault_cause(exc), detail=f"{fault_words(exc)} ({where})")
+
+
+def fault_cause(raised: BaseException) -> Cause:
+    """The kind of fault, by the status, name and words of an exception and of what caused it."""
+    chain = list(raised_chain(raised))
+    words = str(chain[0]).lower()
+    names = " ".join(type(exc).__name__ for exc in chain)
+    status = fault_status(raised)
+    if "context" in words and any(word in words for word in ("exceed", "length", "too long")):
+        return "context_too_long"
+    if status == 429:
+        return "rate_limited"
+    if status in (408, 504) or "Timeout" in names:
+        return "timeout"
+    if status is not None or "Connect" in names:
+        return "http_error"
+    return "model_error"
+
 
 Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
@@ -328,3 +379,43 @@ def _part(usage: ModelUsage, place: int, count: int) -> dict[str, int | float | 
 
 def _share(whole: int, place: int, count: int) -> int:
     return whole // count + (place < whole % count)
+
+
+# What bounds a judge, and what every call sets anew, moves no verdict.
+_BOUNDS: Final = frozenset(
+    {
+        *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+        *("adaptive_connections", "max_tokens", "response_schema", "batch", "cache"),
+        *("extra_headers", "cache_prompt"),
+    }
+)
+
+
+def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """The options and arguments of a judge's model that can move a verdict, in a fixed order."""
+    given = config.model_dump(mode="json", exclude_none=True, exclude={*_BOUNDS})
+    first: dict[str, JsonValue] = {
+        name: given.pop(name) for name in ("temperature", "seed") if name in given
+    }
+    plain = {name: value for name, value in args.items() if is_json(value)}
+    return {**first, **dict(sorted(given.items())), **dict(sorted(plain.items()))}
+
+
+def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
+    """The judge with a digest of all that can move its verdicts."""
+    asked = asked_settings(judge.model.config, judge.model.model_args)
+    entry = JudgeEntry.model_validate(
+        {
+            "name": judge.name,
+            "digest": "",
+            "model": str(judge.model),
+            "options": judge.options.model_dump(mode="json", exclude={"batch"}),
+            "temperature": asked.pop("temperature", None),
+            "seed": asked.pop("seed", None),
+            "generation": asked,
+            "prompts": prompts.digest(),
+            "first": at,
+            "last": at,
+        }
+    )
+    return entry.model_copy(update={"digest": entry.compute_digest()})

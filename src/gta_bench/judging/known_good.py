@@ -13,8 +13,7 @@ from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS, Kind, Reader
 from gta_bench.errors import ToolUnavailable
 from gta_bench.judging.printing import document, prints
 from gta_bench.judging.showing.catalog import show_file
-from gta_bench.judging.showing.draft import Draft, Failure, Subject
-from gta_bench.judging.showing.limits import EvidenceLimits
+from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Failure, Subject
 from gta_bench.tools.contract import Equipment
 
 WORD: Final = "Marigold"  # stands in every sample that has text

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from gta_bench.confine.archives import MIB, ArchiveLimits, check_archive
 from gta_bench.errors import ToolError
 from gta_bench.leaderboard.signing import has_small_order, holds, sign
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import (
     BundleCheck,
     BundleFile,
@@ -29,9 +29,8 @@ from gta_bench.records.leaderboard import (
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import LOGS, MANIFEST, SCORES, log_folder
-from gta_bench.runs.judges import JUDGES
 from gta_bench.runs.logs import copy_logs
-from gta_bench.runs.verdicts import VERDICTS
+from gta_bench.runs.verdicts import JUDGES, VERDICTS
 
 ENTRY: Final = "entry.json"
 BUNDLE: Final = "bundle.json"

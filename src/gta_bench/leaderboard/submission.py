@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar, get_args
 
 from gta_bench.errors import UsageError, counted
-from gta_bench.leaderboard.judge_checks import JudgedBy
+from gta_bench.leaderboard.checks import JudgedBy
 from gta_bench.leaderboard.tables import BOARD_METRICS, BOARDS
-from gta_bench.metrics.counts import add_counts
-from gta_bench.metrics.pooling import total
+from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.metrics.table import (
     JUDGED,
@@ -19,7 +18,7 @@ from gta_bench.metrics.table import (
 )
 from gta_bench.metrics.table import label as label_of
 from gta_bench.records.cost import paid_cost, sum_costs
-from gta_bench.records.floor import Floors
+from gta_bench.records.judges import Floors
 from gta_bench.records.leaderboard import Board, Costs, Entry, Mark, MetricName, Score
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts

@@ -3,6 +3,7 @@
 Published rows have no results by task, so their comparisons are unpaired, which is the wider way.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
@@ -210,3 +211,31 @@ def _successes(score: Score, n: int) -> float:
 
 def _key(entry: Entry) -> tuple[Board, str]:
     return entry.board, entry.release
+
+
+class Career(NamedTuple):
+    """One system in the releases of a board, oldest first."""
+
+    system: str
+    rows: tuple[tuple[str, Row], ...]
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether all releases state the very same scores."""
+        return all(row.entry.scores == self.rows[0][1].entry.scores for _, row in self.rows)
+
+
+def careers(tables: Sequence[Table]) -> list[Career]:
+    """Systems that are in more than one release of the same board, by their newest score."""
+    found: dict[str, list[tuple[str, Row]]] = {}
+    for table in sorted(tables, key=lambda table: table.release):
+        for row in table.rows:
+            found.setdefault(_name(row.entry.system), []).append((table.release, row))
+    kept = [Career(rows[-1][1].entry.system, tuple(rows)) for rows in found.values()]
+    several = [career for career in kept if len(career.rows) > 1]
+    return sorted(several, key=lambda career: -career.rows[-1][1].headline.value)
+
+
+def _name(system: str) -> str:
+    """`claude3-opus` and `Claude-3-Opus` are one system."""
+    return re.sub(r"[^a-z0-9]", "", system.lower())

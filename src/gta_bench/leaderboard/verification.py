@@ -8,10 +8,14 @@ from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import GtaError, UsageError
 from gta_bench.leaderboard.bundle import OpenBundle, Refused, open_bundle
-from gta_bench.leaderboard.judge_checks import judge_findings, read_judged
-from gta_bench.leaderboard.leaks import unit_findings
-from gta_bench.leaderboard.log_checks import log_findings
-from gta_bench.leaderboard.sample_checks import attempt_findings, sample_findings
+from gta_bench.leaderboard.checks import (
+    attempt_findings,
+    judge_findings,
+    log_findings,
+    read_judged,
+    sample_findings,
+    unit_findings,
+)
 from gta_bench.leaderboard.signing import fingerprint
 from gta_bench.leaderboard.submission import Label, ScoredRun, entry_of
 from gta_bench.metrics.run_scores import score_run
@@ -28,9 +32,8 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.judges import read_judges
 from gta_bench.runs.logs import read_said, read_units, whole_samples
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.similarity.catalog import MODELS, load_similarity
 
 # Similarities are sums of floats, which another machine may add up a little differently.

@@ -1,12 +1,33 @@
 """Counts that metrics are shares of: those of one unit, or the sum over many units."""
 
+import math
+import operator
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 from gta_bench.metrics.categories import CATEGORIES
-from gta_bench.metrics.pooling import total
 from gta_bench.records.base import Record
 from gta_bench.records.scores import CategoryCounts
+
+
+def total(values: Iterable[float]) -> float:
+    """The exact sum, rounded once: the order of the tasks cannot change it."""
+    return math.fsum(values)
+
+
+def running_sum(values: Iterable[float]) -> float:
+    """The sum rounded at every step, as published digits were made.
+
+    The built-in one does so up to Python 3.11 only: later ones compensate for the rounding.
+    """
+    return reduce(operator.add, values, 0.0)
+
+
+def percent(part: float, whole: float) -> float | None:
+    """`part` of `whole` in percent; None where there is nothing to measure."""
+    return part / whole * 100 if whole else None
+
 
 Counts = TypeVar("Counts", bound=Record)
 

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
-from gta_bench.metrics.disturbance import disturbance
+from gta_bench.metrics.counts import total
 from gta_bench.metrics.failures import unit_failures
-from gta_bench.metrics.pooling import total
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import Similarity
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
+from gta_bench.records.controls import Disturbance
 from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.progress import sum_stops
 from gta_bench.records.run import Mode
@@ -30,7 +31,44 @@ from gta_bench.records.scores import (
     UnitScore,
     UnscoredUnit,
 )
+from gta_bench.records.steps import CallStep, ReplyStep, Trace
 from gta_bench.records.units import AtomicUnit, StopKind, Usage, WorkflowUnit
+
+
+def disturbance(unit: AtomicUnit) -> Disturbance:
+    """Counted from the unit's call records; the trace says which of them are equal calls."""
+    calls = unit.calls
+    return Disturbance(
+        replayed=sum(call.taped == "replayed" for call in calls),
+        missing=sum(call.taped == "missing" for call in calls),
+        corrupted=sum(call.control == "corrupted" for call in calls),
+        faults=sum(call.control == "fault" for call in calls),
+        recovered=_recovered(calls, _executed(unit.trace or ())),
+        distracted=sum(call.tool not in unit.task.offered for call in calls),
+    )
+
+
+def _executed(trace: Trace) -> list[CallStep]:
+    """The calls that reached a tool source: a reply follows them, if only an empty one."""
+    return [
+        step
+        for step, after in pairwise(trace)
+        if isinstance(step, CallStep) and isinstance(after, ReplyStep)
+    ]
+
+
+def _recovered(calls: tuple[CallRecord, ...], steps: list[CallStep]) -> int:
+    """Faults after which an equal call came through."""
+    pairs = list(zip(calls, steps, strict=False))
+    return sum(
+        any(
+            later.status == "done" and (again.name, again.arguments) == (step.name, step.arguments)
+            for later, again in pairs[index + 1 :]
+        )
+        for index, (call, step) in enumerate(pairs)
+        if call.control == "fault"
+    )
+
 
 # Raised whenever a change moves scores; written into every score file.
 SCORING_VERSION = 3

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from gta_bench.metrics.compat.formulas import f1_percent
+from gta_bench.metrics.compat.whitelist import f1_percent
 from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.records.cost import recorded_cost
 from gta_bench.records.leaderboard import Board

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
 from gta_bench.metrics.compat import workflow as compat
-from gta_bench.metrics.counts import JudgedCounts
+from gta_bench.metrics.counts import JudgedCounts, total
 from gta_bench.metrics.failures import leaf_failures
-from gta_bench.metrics.pooling import total
 from gta_bench.metrics.run_scores import (
     NOT_RUN,
     SCORING_VERSION,

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, Step, Turn, UserTurn
+from gta_bench.records.files import Attachment
 from gta_bench.records.tools import ToolSpec
 
 # The released references use one file name for every image that a tool produced.

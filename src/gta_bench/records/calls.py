@@ -1,8 +1,9 @@
-"""What became of each tool call of a run."""
+"""Tool calls of a run: what each gave back, what ran to make it, and what became of it."""
 
 from typing import Literal
 
 from gta_bench.records.base import Record
+from gta_bench.records.steps import ReplyPart
 
 Taped = Literal["replayed", "missing"]
 Disturbed = Literal["corrupted", "fault"]
@@ -31,3 +32,29 @@ class CallRecord(Record):
     taped: Taped | None = None
     control: Disturbed | None = None
     category: str | None = None
+
+
+class ToolResult(Record):
+    """The parts that the agent sees, and which tool, backend and jail made them.
+
+    `backend` names what really ran (`pydantic-monty 1.4.0`, `endpoint gpt-5-mini`), so that a
+    result of a small offline model is never taken for one of a large one. `taped` and `control`
+    say what stood between the tool and the agent.
+    """
+
+    parts: tuple[ReplyPart, ...]
+    tool: str
+    tool_version: str
+    backend: str
+    jail: str | None = None
+    seconds: float = 0.0
+    taped: Taped | None = None
+    control: Disturbed | None = None
+
+    @property
+    def text(self) -> str:
+        """The parts as one text: files as `[image](path)`, one part a line."""
+        return "\n".join(
+            part.content if part.type == "text" else f"[{part.type}]({part.content})"
+            for part in self.parts
+        )

@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue
 
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.base import Record
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Turn
+from gta_bench.records.files import Deliverable
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 

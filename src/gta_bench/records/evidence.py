@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from gta_bench.records.base import Record
-from gta_bench.records.deliverables import Digest
+from gta_bench.records.files import Digest
 
 # Above this, providers scale pictures down themselves, after charging for the bytes.
 LONGEST_SIDE = 1568

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from gta_bench.records.base import Record
-from gta_bench.records.deliverables import Deliverable, Digest
+from gta_bench.records.files import Deliverable, Digest
 from gta_bench.records.run import DatasetName
 
 Board = Literal["atomic", "workflow", "workflow-30"]

@@ -5,8 +5,8 @@ from typing import Generic, Literal, TypeVar
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests
+from gta_bench.records.files import Deliverable
 from gta_bench.records.steps import AnswerStep, Trace
 from gta_bench.records.workflow import WorkflowTask
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gta_bench.records.attachment import Attachment
 from gta_bench.records.base import Record
+from gta_bench.records.files import Attachment
 
 
 class Checkpoint(Record):

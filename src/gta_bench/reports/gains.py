@@ -13,7 +13,7 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import atomic_parts
-from gta_bench.reports.words import line
+from gta_bench.reports.tables import line
 
 # The metrics whose points a run could gain: all that both scorings have, step by step.
 GAINED: Final[Mapping[str, tuple[str, ...]]] = {

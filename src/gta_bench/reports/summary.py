@@ -10,7 +10,7 @@ from gta_bench.records.run import Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
 from gta_bench.records.units import Usage
 from gta_bench.reports.badges import run_badges, score_badges
-from gta_bench.reports.stops import attempt_remarks, stop_remarks
+from gta_bench.reports.failures import attempt_remarks, stop_remarks
 from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]

@@ -5,6 +5,20 @@ from typing import NamedTuple
 
 from gta_bench.records.statistics import Interval
 
+LONGEST = 160
+
+
+def line(text: str, most: int = LONGEST) -> str:
+    """The text in one line, or its beginning."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[:most]}…"
+
+
+def short(text: str, most: int) -> str:
+    """The text as it is, or its beginning with how much follows."""
+    left = len(text) - most
+    return text if left <= 0 else f"{text[:most]}… ({left:,} more characters)"
+
 
 class Table(NamedTuple):
     """A heading row and its rows, all text."""

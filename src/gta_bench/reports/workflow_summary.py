@@ -8,12 +8,12 @@ from gta_bench.metrics.labels import People
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
 from gta_bench.records.cost import paid_cost, sum_costs
-from gta_bench.records.floor import Floor, Floors
+from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.badges import judge_badges, run_badges
-from gta_bench.reports.stops import attempt_remarks, stop_remarks
+from gta_bench.reports.failures import attempt_remarks, stop_remarks
 from gta_bench.reports.summary import completing, stated_remarks, system_name, usage_text
 from gta_bench.reports.tables import Table, dollars, shown
 

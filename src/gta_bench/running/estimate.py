@@ -4,6 +4,7 @@ Prompts are built and counted; nothing is sent and nothing is written.
 """
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,30 +15,246 @@ from gta_bench.agents.contract import Decide, Setup
 from gta_bench.agents.history import History, dataset_files, step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.datasets.workflow import load_workflow
+from gta_bench.judging import prompts
+from gta_bench.judging.messages import UnitPrompt
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import RunManifest, RunMode, RunSpec
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
+from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
+from gta_bench.running.judge_run import Judging, cascade_name, name_judge
 from gta_bench.running.system_run import Resources, read_dataset
-from gta_bench.running.usage_range import (
-    ENOUGH_UNITS,
-    Amount,
-    Guess,
-    UsageRange,
-    scale_measured,
-    sum_amounts,
-)
 from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
 from gta_bench.runs.log_layout import Key
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
+from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import ModelSettings
 from gta_bench.tasks.atomic_step import offered_tools
+from gta_bench.tasks.judging import judgeable_units
 from gta_bench.tasks.show import step_text
 from gta_bench.tools.offering import own_tools
+
+# From so many finished units on, what they took says more than any guess.
+ENOUGH_UNITS: Final = 5
+# A range is no narrower than this share of its middle to either side, and no wider than its half.
+_NARROWEST, _WIDEST = 0.05, 0.5
+
+
+class Amount(NamedTuple):
+    """What a unit takes of a model."""
+
+    calls: float = 0.0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+
+    def scaled(self, factor: float) -> "Amount":
+        """So many times as much."""
+        return Amount(*(part * factor for part in self))
+
+
+class Guess(NamedTuple):
+    """What a unit takes at least and at most, as far as its prompts tell."""
+
+    low: Amount
+    high: Amount
+
+
+class UsageRange(NamedTuple):
+    """What `units` units of a run take of one model, and what that is known from."""
+
+    who: str
+    units: int
+    low: Amount
+    high: Amount
+    basis: str
+    settings: ModelSettings
+
+    @property
+    def middle(self) -> Amount:
+        """Halfway between low and high."""
+        return Amount(*((a + b) / 2 for a, b in zip(self.low, self.high, strict=True)))
+
+    def __str__(self) -> str:
+        """One line for people."""
+        low, high = self.low, self.high
+        return (
+            f"{self.who}: {self.units} {'unit' if self.units == 1 else 'units'} left, "
+            f"{_range(low.calls, high.calls)} calls, "
+            f"{_range(low.input_tokens, high.input_tokens)} input and "
+            f"{_range(low.output_tokens, high.output_tokens)} output tokens, {self._cost()} "
+            f"({self.basis})."
+        )
+
+    def _cost(self) -> str:
+        prices = self.settings.input_price, self.settings.output_price
+        if prices[0] is None or prices[1] is None:
+            return "cost unknown without input_price and output_price of the model in gta.toml"
+        low, high = (
+            (one.input_tokens * prices[0] + one.output_tokens * prices[1]) / 1e6
+            for one in (self.low, self.high)
+        )
+        ends = sorted({f"${low:.2f}", f"${high:.2f}"}, key=lambda text: float(text[1:]))
+        return " to ".join(ends)
+
+
+def sum_amounts(amounts: Iterable[Amount]) -> Amount:
+    """All of them together."""
+    found = [Amount(), *amounts]
+    return Amount(*map(math.fsum, zip(*found, strict=True)))
+
+
+def scale_measured(
+    finished: Sequence[tuple[Amount, Amount]], left: Sequence[Amount]
+) -> tuple[Amount, Amount]:
+    """The least and the most that units of the sizes `left` take.
+
+    `finished` has the size of each finished unit, as far as its prompts tell, and what it took.
+    Their ratio is taken over: a task with longer prompts is expected to take more.
+    """
+    ranges = [
+        _scale([(size[part], took[part]) for size, took in finished], [one[part] for one in left])
+        for part in range(len(Amount._fields))
+    ]
+    return Amount(*(low for low, _ in ranges)), Amount(*(high for _, high in ranges))
+
+
+def _scale(finished: Sequence[tuple[float, float]], left: Sequence[float]) -> tuple[float, float]:
+    """The ratio estimate of a total, with two standard errors, and more where units are few."""
+    guessed, took = math.fsum(x for x, _ in finished), math.fsum(y for _, y in finished)
+    if not guessed or not left:
+        return 0.0, 0.0
+    ratio = took / guessed
+    middle = ratio * math.fsum(left)
+    variance = math.fsum((y - ratio * x) ** 2 for x, y in finished) / (len(finished) - 1)
+    share = math.fsum(left) / guessed
+    few = 1 + 2 / len(finished)
+    error = 2 * few * math.sqrt(variance * (len(left) + share**2 * len(finished)))
+    if error > 1e-6 * middle:  # what is exactly in proportion, as calls step by step, stays exact
+        error = min(max(error, _NARROWEST * middle), _WIDEST * middle)
+    return middle - error, middle + error
+
+
+def _range(low: float, high: float) -> str:
+    ends = (_rounded(low), _rounded(high))
+    return f"{ends[0]:,}" if ends[0] == ends[1] else f"{ends[0]:,} to {ends[1]:,}"
+
+
+def _rounded(value: float) -> int:
+    """Three digits: no estimate knows more."""
+    whole = round(value)
+    return whole if whole < 1000 else round(whole, 3 - len(str(whole)))
+
+
+# Tokens of evidence in a call beside the prompt, and of what a judge says of a leaf.
+_EVIDENCE, _EVIDENCE_MOST = 1_000, 10_000
+_VERDICT, _VERDICT_MOST = 60, 400
+_BASIS: Final = (
+    f"a guess of {_EVIDENCE:,} to {_EVIDENCE_MOST:,} tokens of evidence a call and "
+    f"{_VERDICT} to {_VERDICT_MOST} tokens a verdict"
+)
+
+
+def estimate_judging(
+    manifest: RunManifest,
+    resources: Resources,
+    out: StorePath,
+    judging: Judging,
+    *,
+    rounds: int = 0,
+) -> list[UsageRange]:
+    """What each judge takes for the units that it has not judged yet, run or not."""
+    tasks = load_workflow(resources.data).tasks
+    verdicts = read_verdicts(out) if is_continued(manifest, out) else {}
+    return _estimate(all_units(manifest.spec), tasks, verdicts, judging, rounds)
+
+
+def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:
+    """What each judge takes for the units of a stored run that it has not judged yet."""
+    units = judgeable_units(run).values()
+    keys = [(unit.task.id, unit.epoch) for unit in units]
+    tasks = {unit.task.id: unit.task for unit in units}
+    return _estimate(keys, tasks, read_verdicts(run), judging)
+
+
+def _estimate(
+    units: Sequence[Key],
+    tasks: Mapping[str, WorkflowTask],
+    verdicts: Mapping[VerdictKey, VerdictRow],
+    judging: Judging,
+    rounds: int = 0,
+) -> list[UsageRange]:
+    guesses = {name: _guess_judging(tasks[name], judging) for name, _ in units}
+    rows: dict[tuple[str, Key], list[VerdictRow]] = {}
+    for key, row in verdicts.items():
+        rows.setdefault((key.judge, (key.task, key.epoch)), []).append(row)
+    found = []
+    for name, model in zip(_names(judging), judging.models, strict=True):
+        judged = {key: rows.get((name, key), []) for key in units}
+        finished = {
+            key: _measured(own, guesses[key[0]])
+            for key, own in judged.items()
+            if _is_judged(own, tasks[key[0]], judging)
+        }
+        known = Known(f"{name} as judge", model.settings, guesses, finished, _BASIS)
+        ranges = known.estimate(units, rounds)
+        if judging.cascade is not None and model is judging.models[-1]:
+            # The second judge is asked where the first is in doubt: perhaps nowhere.
+            ranges = [one._replace(low=Amount()) for one in ranges]
+        found += ranges
+    return found
+
+
+def _names(judging: Judging) -> list[str]:
+    names = [name_judge(model, judging.options) for model in judging.models]
+    if judging.cascade is None:
+        return names
+    first, second = names
+    return [first, cascade_name(first, second, judging.cascade)]
+
+
+def _guess_judging(task: WorkflowTask, judging: Judging) -> Guess:
+    """A unit's calls with the prompt as it is, without the evidence that nobody has yet."""
+    options, leaves = judging.options, [*task.leaves()]
+    prompt = UnitPrompt(task, Evidence(answer=""), options, lambda _: b"")
+    size = options.leaves_per_call
+    asked = [
+        count_tokens(message.text for message in prompt.ask(leaves[start : start + size]))
+        for start in range(0, len(leaves), size)
+    ]
+    calls = judging.repeats * len(asked)
+    ends = []
+    for less, evidence, words in (
+        (LESS, _EVIDENCE, _VERDICT),
+        (MORE, _EVIDENCE_MOST, _VERDICT_MOST),
+    ):
+        sent = sum(min(less * one + evidence, options.context_tokens) for one in asked)
+        said = judging.repeats * len(leaves) * words
+        ends.append(Amount(calls + options.control, judging.repeats * sent, said))
+    return Guess(*ends)
+
+
+def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging) -> bool:
+    """Whether every leaf has a score by today's prompts; others are asked for again."""
+    wanted = judging.repeats * len([*task.leaves()])
+    asked = prompts.digest()
+    scored = (isinstance(row.verdict, Scored) and row.prompts == asked for row in rows)
+    return len(rows) >= wanted and all(scored)
+
+
+def _measured(rows: Sequence[VerdictRow], guess: Guess) -> Amount:
+    """What a unit's verdicts took; calls follow from the options."""
+    return Amount(
+        guess.low.calls,
+        sum(row.input_tokens for row in rows),
+        sum(row.output_tokens for row in rows),
+    )
+
 
 # English and JSON take about four characters a token.
 _CHARACTERS: Final = 4

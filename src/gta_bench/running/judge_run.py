@@ -17,24 +17,22 @@ from gta_bench.agents.generation import generate_config
 from gta_bench.agents.models import ChosenModel, choose_model, open_model
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, WorkFailed
-from gta_bench.judging.judge import Judge, pending_leaves
+from gta_bench.judging.judge import Judge, asked_settings, judge_entry, pending_leaves
 from gta_bench.judging.options import JudgeOptions, judge_name, judge_options
-from gta_bench.judging.registry import asked_settings, judge_entry
 from gta_bench.judging.run_evidence import MadeEvidence, RunEvidence
 from gta_bench.judging.spending import Spending, check_price
 from gta_bench.packages import require_packages
 from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Scored
 from gta_bench.running.backends.backend import INLINE, Backend, Work
-from gta_bench.running.cascade import cascade_name, take_over
 from gta_bench.running.evaluation import check_interrupt, part_counter
 from gta_bench.running.limits import Limits
 from gta_bench.running.shards import Listener, Part, places_for, shared, tell_progress, told_with
-from gta_bench.runs.judges import read_judges, record_judge
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
 from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
 from gta_bench.tasks.judging import (
@@ -43,6 +41,34 @@ from gta_bench.tasks.judging import (
     judgeable_units,
     open_judge,
 )
+
+
+def cascade_name(cheap: str, strong: str, band: float) -> str:
+    """The cascade is a judge of its own, with a name of its own."""
+    return f"{strong} after {cheap} within {band:g}"
+
+
+def take_over(run: StorePath, cheap: str, cascade: str, *, threshold: float, band: float) -> None:
+    """Keep the cheap judge's scores that are not near the threshold as the cascade's own.
+
+    They cost nothing more; every other leaf is open, and so the strong judge is asked for it.
+    """
+    known = read_verdicts(run)
+    taken = []
+    for key, row in known.items():
+        if key.judge != cheap or not isinstance(row.verdict, Scored):
+            continue
+        own = key.model_copy(update={"judge": cascade})
+        near = abs(row.verdict.value - threshold) <= band
+        held = known.get(own)
+        if near or (
+            held is not None and held.evidence == row.evidence and held.prompts == row.prompts
+        ):
+            continue
+        free = {"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+        taken.append(row.model_copy(update={"key": own, **free}))
+    append_verdicts(run, taken)
+
 
 JUDGING = "judging"
 

@@ -21,12 +21,13 @@ from gta_bench.runs.directory import log_folder
 from gta_bench.runs.lock import locked
 from gta_bench.runs.log_layout import Key
 from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files, restore_attempts
-from gta_bench.runs.merge import merge_shards, write_begun
-from gta_bench.runs.plan import (
+from gta_bench.runs.merge import (
     SHARDS,
+    merge_shards,
     merged_log,
     read_plan,
     shards_folder,
+    write_begun,
     write_plan,
 )
 from gta_bench.runs.progress import begin_progress, progress_folder, read_progress, spent_before

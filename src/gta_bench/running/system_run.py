@@ -58,7 +58,7 @@ from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
 from gta_bench.tasks.context import Earlier, RunContext, workspaces
-from gta_bench.tasks.tooling import note_recording, open_tooling
+from gta_bench.tasks.run_tools import note_recording, open_tooling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +258,7 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
 
         return atomic_product(data=data, similarity=spec.similarity)
     if resources.harness is not None and spec.mode == "step":
-        from gta_bench.tasks.step_harness import atomic_step_harness
+        from gta_bench.tasks.harness import atomic_step_harness
 
         return atomic_step_harness(data=data, similarity=spec.similarity)
     if resources.harness is not None:

@@ -3,7 +3,7 @@
 import hashlib
 
 from gta_bench.errors import RunError
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, write_whole
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from gta_bench.errors import RunError, counted
 from gta_bench.records.base import Record
-from gta_bench.records.floor import Floors
+from gta_bench.records.judges import Floors
 from gta_bench.records.run import RunManifest, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores

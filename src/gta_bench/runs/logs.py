@@ -20,8 +20,8 @@ from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attempts import AttemptLine, Attempts, newest_lines
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests, digest_known
+from gta_bench.records.files import Deliverable
 from gta_bench.records.progress import short_cause
 from gta_bench.records.run import STATEMENT
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit

@@ -14,8 +14,11 @@ from inspect_ai.log import (
     recompute_metrics,
 )
 from inspect_ai.model import ModelUsage
+from pydantic import ValidationError
 
 from gta_bench.errors import RunError
+from gta_bench.records.plan import ShardPlan, plan_digest
+from gta_bench.runs.directory import log_folder, write_record
 from gta_bench.runs.log_layout import (
     Key,
     LogWriter,
@@ -24,9 +27,47 @@ from gta_bench.runs.log_layout import (
     writing_log,
 )
 from gta_bench.runs.logs import log_files
-from gta_bench.runs.plan import SHARDS
 from gta_bench.runs.store import StorePath, remove_folder, store_path
 from gta_bench.runs.unreadable import explain_unreadable
+
+PLAN = "plan.json"
+SHARDS = ".shards"
+
+
+def read_plan(run: StorePath) -> ShardPlan | None:
+    """The run's plan; None where it was never cut into shards."""
+    file = run / PLAN
+    if not file.is_file():
+        return None
+    try:
+        plan = ShardPlan.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise _damaged(run) from exc
+    if plan.digest != plan_digest(plan.shards, plan.epochs):
+        raise _damaged(run)
+    return plan
+
+
+def write_plan(run: StorePath, plan: ShardPlan) -> None:
+    """Keep the plan for every command that continues the run."""
+    write_record(run / PLAN, plan)
+
+
+def shards_folder(run: StorePath, plan: ShardPlan) -> StorePath:
+    """Where the shards of a plan lie: beside the log that they become, as Inspect wants it."""
+    return log_folder(run) / f"{plan.log}{SHARDS}"
+
+
+def merged_log(run: StorePath, plan: ShardPlan) -> StorePath:
+    """The log that the shards of a plan become."""
+    return log_folder(run) / f"{plan.log}.eval"
+
+
+def _damaged(run: StorePath) -> RunError:
+    return RunError(
+        f"{run / PLAN} is damaged. No log was touched: remove the file and give the same command "
+        "again; what is finished is not run again."
+    )
 
 
 class _Gathered(NamedTuple):

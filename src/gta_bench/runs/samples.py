@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from gta_bench.errors import UsageError
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.digests import TaskDigests
+from gta_bench.records.files import Deliverable
 from gta_bench.records.steps import Trace
 from gta_bench.records.units import StopKind, TaskT, UpstreamPair, Usage
 

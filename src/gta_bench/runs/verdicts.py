@@ -13,8 +13,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gta_bench.errors import RunError
+from gta_bench.records.judges import JudgeEntry, JudgeRegistry
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.redaction import current_redactor
+from gta_bench.runs.directory import write_record
 from gta_bench.runs.lock import locked_file
 from gta_bench.runs.store import (
     RemotePath,
@@ -25,6 +27,25 @@ from gta_bench.runs.store import (
     whole_file,
 )
 from gta_bench.runs.unreadable import explain_versions, is_broken_json
+
+JUDGES = "judges.json"
+
+
+def read_judges(run: StorePath) -> JudgeRegistry:
+    """The judges of a run; empty where none was asked, or before there was a registry."""
+    file = run / JUDGES
+    if not file.is_file():
+        return JudgeRegistry()
+    try:
+        return JudgeRegistry.model_validate_json(file.read_bytes())
+    except ValidationError as exc:
+        raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc
+
+
+def record_judge(run: StorePath, entry: JudgeEntry) -> None:
+    """Keep that this judge was asked."""
+    write_record(run / JUDGES, read_judges(run).with_entry(entry))
+
 
 VERDICTS = "verdicts.jsonl"
 _BLOCK = 65536

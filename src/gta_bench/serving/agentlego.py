@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
 from gta_bench.serving.exchange import Exchange

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.exchange import Exchange
 from gta_bench.serving.wire import (

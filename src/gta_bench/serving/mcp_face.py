@@ -19,15 +19,16 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
-from gta_bench.confine.workspace import IMAGE_KINDS
+from gta_bench.confine.workspace import IMAGE_KINDS, Workspace
 from gta_bench.datasets.files import KINDS
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.calling import Caller
 from gta_bench.serving.gate import SPACE, App
-from gta_bench.serving.limits import Busy
+from gta_bench.serving.limits import Busy, Limits
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.spaces import Space
+from gta_bench.serving.tokens import Run, new_token
 from gta_bench.serving.wire import (
     FAILURE_META,
     KEY_META,
@@ -37,6 +38,7 @@ from gta_bench.serving.wire import (
     CallReply,
     FileRef,
 )
+from gta_bench.tools.source import ToolSource
 
 Context = ServerRequestContext[Any, Any]
 INLINE_BYTES = 256 * 1024  # of a picture; larger ones are fetched by whoever wants them
@@ -230,3 +232,10 @@ def _is_text(value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_text(entry) for entry in value)
     return True
+
+
+async def serve_stdio(source: ToolSource, workspace: Workspace) -> None:
+    """Serve MCP on standard input and output until the client leaves."""
+    run = Run("stdio", new_token())
+    space = Space("stdio", run, run.workspace_token("stdio"), workspace)
+    await McpFace(Caller(source, Limits()), space=space).over_stdio()

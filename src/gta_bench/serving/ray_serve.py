@@ -22,7 +22,7 @@ from ray.serve.handle import DeploymentHandle
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ConfigError, EnvironmentProblem, ToolError
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.app import make_app
 from gta_bench.serving.client import told_failure, workspace_files

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gta_bench.records.attachment import PortablePath
 from gta_bench.records.base import Record
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
+from gta_bench.records.files import PortablePath
 from gta_bench.records.tools import ToolSpec
 
 PROTOCOL = 1

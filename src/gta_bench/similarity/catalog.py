@@ -1,14 +1,24 @@
 """The similarity models by name; importing this imports none of them."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.settings import ScoringSettings
-from gta_bench.similarity.model import Similarity
 from gta_bench.weights import MPNET, present, weights_folder
+
+
+class Similarity(NamedTuple):
+    """`comparable` says whether its scores may stand beside published ones."""
+
+    name: str
+    comparable: bool
+    measure: Callable[[str, str], float]
+
 
 PUBLISHED = MPNET.name
 SMALL = "wordllama"

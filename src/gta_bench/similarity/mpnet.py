@@ -14,7 +14,7 @@ import numpy.typing as npt
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from gta_bench.similarity.model import Similarity
+from gta_bench.similarity.catalog import Similarity
 from gta_bench.weights import MPNET, check_files
 
 Array = npt.NDArray[np.float32]

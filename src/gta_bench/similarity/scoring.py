@@ -6,7 +6,7 @@ from gta_bench.metrics.run_scores import score_run
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit
-from gta_bench.similarity.model import Similarity
+from gta_bench.similarity.catalog import Similarity
 
 
 def scored(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import wordllama
 
-from gta_bench.similarity.model import Similarity
+from gta_bench.similarity.catalog import Similarity
 
 
 def load() -> Similarity:

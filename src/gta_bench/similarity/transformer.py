@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.packages import require_packages
-from gta_bench.similarity.model import Similarity
+from gta_bench.similarity.catalog import Similarity
 from gta_bench.weights import MPNET
 
 

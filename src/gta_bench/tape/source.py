@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import NotOnTape, ToolError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tape import (
     CallLine,
@@ -25,9 +26,30 @@ from gta_bench.records.tape import (
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.redaction import Redactor
 from gta_bench.tape.canonical import call_text, canonical_arguments, named_files
-from gta_bench.tape.nearest import nearest_call
 from gta_bench.tape.storage import Tape, call_key
 from gta_bench.tools.source import ToolSource
+
+# Enough for every call of a tool in GTA-Atomic, and bounded on a tape of any size.
+LOOKED_AT = 300
+COMPARED = 300
+
+
+def nearest_call(tape: Tape, call: TapeCall) -> str:
+    """The most similar call of the same tool, the task's own before others', in words."""
+    candidates = tape.candidates(call, LOOKED_AT)
+    if not candidates:
+        return f"none of {call.tool}"
+    best = max(candidates, key=lambda other: _similarity(call, other))
+    text = f"{call_text(best)} in task {best.task}"
+    changed = [
+        path for path, digest in call.files.items() if best.files.get(path, digest) != digest
+    ]
+    return f"{text}, with other content of {', '.join(changed)}" if changed else text
+
+
+def _similarity(call: TapeCall, other: TapeCall) -> float:
+    one, two = call_text(call)[:COMPARED], call_text(other)[:COMPARED]
+    return SequenceMatcher(None, one, two, autojunk=False).ratio() + (call.files == other.files)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attachment import Attachment
+from gta_bench.records.files import Attachment
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import UnitStore
 from gta_bench.similarity.catalog import chosen_similarity

@@ -13,7 +13,7 @@ from gta_bench.errors import EnvironmentProblem, WorkFailed
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
 from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
-from gta_bench.harnesses.in_process import work_in_process
+from gta_bench.harnesses.in_process import work_in_process, work_in_steps
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
 from gta_bench.records.dialogue import UserTurn
@@ -25,7 +25,7 @@ from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_sto
 from gta_bench.tasks.attempts import capped
 from gta_bench.tasks.context import artefact_store, current_harness, workspace_folder
 from gta_bench.tasks.run_tools import RunTools
-from gta_bench.tasks.scorers import atomic_answers
+from gta_bench.tasks.scorers import atomic_answers, atomic_steps
 from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.workflow import input_files, loaded_workflow, workflow_samples
 from gta_bench.tools.offering import own_tools
@@ -143,3 +143,36 @@ def _keep_files(state: TaskState) -> None:
     kept = keep_files(artefact_store(), listing.files)
     unit.deliverables = kept.deliverables
     unit.strays = tuple(one.name for one in (*listing.left_out, *kept.left_out))
+
+
+@task
+def atomic_step_harness(data: str, similarity: str) -> Task:
+    """GTA-Atomic step by step with the run's agent, which has `next_step`."""
+    return Task(
+        dataset=atomic_samples(data),
+        solver=decide_by_harness(data),
+        scorer=atomic_steps(similarity),
+        fail_on_error=True,
+        continue_on_fail=True,
+    )
+
+
+@solver
+def decide_by_harness(data: str) -> Solver:
+    """Ask the agent for one step after every prefix of the reference."""
+    dataset = loaded_dataset(data)
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        entry = dataset.tasks[str(state.sample_id)]
+        unit = unit_store(dataset, entry.id)
+        folder = open_workspace(dataset, entry, state.epoch).root
+        # As published: the tools of the task, as toolmeta.json defines them.
+        tools = [dataset.tools.get(name, own) for name, own in entry.offered.items()]
+        outcome = await work_in_steps(current_harness(), entry, tools, folder)
+        unit.steps = outcome.steps
+        if outcome.fault is not None:
+            raise outcome.fault
+        state.messages = shown_work(entry.request, unit.steps)
+        return state
+
+    return sealed(dataset, capped(dataset, solve))

@@ -10,9 +10,8 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.errors import GtaError, RunError
-from gta_bench.judging.judge import Judge, Known, judge_unit, without_evidence
+from gta_bench.judging.judge import Judge, Known, asked_settings, judge_unit, without_evidence
 from gta_bench.judging.options import Defence, JudgeOptions, Visibility, judge_name
-from gta_bench.judging.registry import asked_settings
 from gta_bench.judging.run_evidence import EvidenceSource, RunEvidence
 from gta_bench.judging.spending import Spending
 from gta_bench.records.progress import short_cause

@@ -3,9 +3,8 @@
 from gta_bench.judging.scripted import scripted
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step
-from gta_bench.tasks.harness import atomic_harness, workflow_harness
+from gta_bench.tasks.harness import atomic_harness, atomic_step_harness, workflow_harness
 from gta_bench.tasks.judging import judge_task
-from gta_bench.tasks.step_harness import atomic_step_harness
 from gta_bench.tasks.workflow import workflow
 
 __all__ = [

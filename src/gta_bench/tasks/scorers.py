@@ -21,8 +21,7 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import StrictEndToEndCounts, StrictStepCounts, UnitScore
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.samples import read_task, read_unit_data, read_upstream
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.model import Similarity
+from gta_bench.similarity.catalog import Similarity, load_similarity
 from gta_bench.tasks.show import explanation, trace_text
 
 UNIT = "unit"

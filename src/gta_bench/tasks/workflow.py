@@ -21,7 +21,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.records.deliverables import Deliverable
+from gta_bench.records.files import Deliverable
 from gta_bench.records.run import DEFAULT_TURNS
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore

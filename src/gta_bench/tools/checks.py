@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gta_bench.datasets.checks import Spot
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.datasets.spot import Spot
 from gta_bench.errors import ToolError
 from gta_bench.records.dialogue import CallTurn, ReplyTurn
 from gta_bench.tools.logic.expressions import Evaluator

@@ -19,6 +19,17 @@ from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
 from gta_bench.settings import Settings, read_key
 from gta_bench.weights import weights_folder
 
+MOST_CHARACTERS = 20_000
+
+
+def bounded(text: str, *, length: int | None = None) -> str:
+    """The text, or its beginning and a line that says how much there was (`length`)."""
+    whole = len(text) if length is None else length
+    if whole <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}\n[The first {MOST_CHARACTERS} of {whole} characters.]"
+
+
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.tools.catalog import load_tool, tool_names
 from gta_bench.tools.contract import Availability, Equipment, Tool, ToolInput, Unavailable

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
-from gta_bench.records.deliverables import Deliverable
 from gta_bench.records.evidence import FileEvidence
+from gta_bench.records.files import Deliverable
 
 THUMBNAIL = (260, 200)
 PAGES_SHOWN = 3

@@ -6,7 +6,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from gta_bench.errors import counted
-from gta_bench.reports.words import short
+from gta_bench.reports.tables import short
 from gta_bench.web.task_view import score_text
 
 TEMPLATES = "templates"

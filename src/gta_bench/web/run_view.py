@@ -29,10 +29,10 @@ from gta_bench.reports.gains import (
     unit_losses,
 )
 from gta_bench.reports.summary import tool_table
-from gta_bench.reports.words import line
+from gta_bench.reports.tables import line
+from gta_bench.web.boards import atomic_groups, workflow_groups
 from gta_bench.web.cells import Cell, PageTable, number_cell, plain
 from gta_bench.web.charts import Chart, curve_chart
-from gta_bench.web.groups import atomic_groups, workflow_groups
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
 from gta_bench.web.sections import (
     AtomicSection,

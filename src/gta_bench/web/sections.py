@@ -1,21 +1,123 @@
 """Units on a page: what was asked, done, delivered and judged, one section each."""
 
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
+from gta_bench.metrics.reference import reference_steps
+from gta_bench.metrics.strict.arguments import same_arguments
+from gta_bench.metrics.strict.outcome import outcome
+from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
 from gta_bench.records.scores import UnitScore
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    ReplyStep,
+    ThoughtStep,
+)
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.gains import missed
+from gta_bench.reports.tables import short
 from gta_bench.web.gallery import Gallery, gallery
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
 from gta_bench.web.task_view import TaskView, view_task
-from gta_bench.web.trace_view import (
-    PairView,
-    StepView,
-    paired_steps,
-    reference_text,
-    shown_steps,
-)
+
+STEPS_SHOWN = 40
+LONGEST = 600
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One step; `state` is passed, failed or nothing."""
+
+    kind: str
+    text: str
+    note: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class PairView:
+    """A step of the reference and what the system said in its place."""
+
+    reference: StepView
+    predicted: StepView
+    note: str
+    state: str
+
+
+def shown_steps(trace: Sequence[PredictedStep]) -> tuple[StepView, ...]:
+    """The first steps of a trace, shortened."""
+    return tuple(_view(step) for step in trace[:STEPS_SHOWN])
+
+
+def paired_steps(unit: AtomicUnit) -> tuple[PairView, ...]:
+    """Step mode: every turn of the reference with the prediction for it."""
+    return tuple(_pairs(unit))
+
+
+def reference_text(task: AtomicTask) -> str:
+    """What a good answer says."""
+    if task.answer is None:
+        return "an image"
+    if isinstance(task.answer, FreeTextAnswer):
+        return _cut(task.answer.references[0] if task.answer.references else "")
+    wanted = " and ".join(" or ".join(group) for group in task.answer.whitelist)
+    unwanted = " or ".join(alias for group in task.answer.blacklist or () for alias in group)
+    return _cut(wanted + (f"; not {unwanted}" if unwanted else ""))
+
+
+def _cut(text: str) -> str:
+    return short(text, LONGEST)
+
+
+def _pairs(unit: AtomicUnit) -> Iterator[PairView]:
+    gold = reference_steps(unit.task)
+    for left, right in zip_longest((unit.trace or ())[: len(gold)], gold):
+        said = StepView("nothing", "") if left is None else _view(left)
+        note = _difference(left, right)
+        yield PairView(_view(right), said, note, "failed" if note else "passed")
+
+
+def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str:
+    """What is wrong with a prediction; nothing where it does what the reference does."""
+    if left is None:
+        return "missing"
+    kind = outcome(left)
+    if kind != right.step:
+        return {"failed_call": "failed call"}.get(kind, kind if kind != "other" else "no turn")
+    if isinstance(left, CallStep) and isinstance(right, CallStep):
+        if left.name != right.name:
+            return "other tool"
+        return "" if same_arguments(left.arguments, right.arguments) else "other arguments"
+    return ""
+
+
+def _view(step: PredictedStep) -> StepView:
+    match step:
+        case CallStep(name=name, arguments=arguments, error=error):
+            text = f"{name} {_cut(_arguments(arguments))}"
+            note = "" if error is None else _cut(f"{error.type}: {error.message}".rstrip(": "))
+            return StepView("call", text, note, "failed" if error else "")
+        case AnswerStep(content=content, error=error):
+            note = "" if error is None else error.type
+            return StepView("answer", _cut(content), note, "failed" if error else "")
+        case MalformedStep(content=content, reason=reason):
+            return StepView("malformed", _cut(content), reason, "failed")
+        case ThoughtStep(content=content):
+            return StepView("thought", _cut(content))
+        case ReplyStep(parts=parts):
+            text = "\n".join(part.content for part in parts)
+            return StepView("reply", _cut(text) if parts else "nothing")
+
+
+def _arguments(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gta_bench.leaderboard.history import careers
 from gta_bench.leaderboard.tables import (
     BOARD_METRICS,
     BOARDS,
@@ -13,6 +12,7 @@ from gta_bench.leaderboard.tables import (
     Comparison,
     Row,
     Table,
+    careers,
     tables,
 )
 from gta_bench.metrics.table import label, metric

@@ -9,7 +9,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores, LeafScore, TaskScore
-from gta_bench.reports.words import LONGEST, line
+from gta_bench.reports.tables import LONGEST, line
 
 
 @dataclass(frozen=True)

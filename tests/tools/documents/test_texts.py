@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.fences import pieces
 from gta_bench.tools.documents.fonts import main_script, script_of
+from gta_bench.tools.documents.needs import clean_text
 from gta_bench.tools.documents.source import check_size, marked, prepared
 from gta_bench.tools.documents.tables import read_tables, without_fence
-from gta_bench.tools.documents.text import clean_text
 
 LINES = st.sampled_from(
     ["```", "```py", "~~~", "````", "text", "", "- item", "| a |", "  ```", "> q", "\\(x\\)"]

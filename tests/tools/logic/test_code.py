@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gta_bench.tools.logic.code import python_code
+from gta_bench.tools.logic.snippets import python_code
 
 CODE = "def solution():\n    return 1\n"
 

@@ -15,7 +15,7 @@ from gta_bench.confine.probe import find_jail
 from gta_bench.confine.workspace import Workspace
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.records.results import ToolResult
+from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool
 from gta_bench.tools.contract import Available, Equipment, Unavailable

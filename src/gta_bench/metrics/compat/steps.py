@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
-from gta_bench.metrics.counts import add_counts
-from gta_bench.metrics.pooling import total
+from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.similarity import Similarity
 from gta_bench.metrics.table import STEP, compat_values
 from gta_bench.records.atomic import Answer

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.metrics.pooling import running_sum
+from gta_bench.metrics.counts import running_sum
 from gta_bench.records.workflow import Checkpoint
 
 ROOT: Final = "root"

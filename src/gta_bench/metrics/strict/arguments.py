@@ -1,18 +1,68 @@
 """Arguments of a call against the reference's: exactly, and by the types of the tool."""
 
+import ast
 import json
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from pydantic import JsonValue
 
-from gta_bench.metrics.pooling import total
+from gta_bench.metrics.counts import total
 from gta_bench.metrics.similarity import Similarity
-from gta_bench.metrics.strict.code import compare_code
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.tools import Parameter, ToolSpec
+
+# A node: its kind, the numbers of the nodes below it, and its own values as texts.
+Shape = tuple[int | str, ...]
+
+FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
+
+
+def compare_code(predicted: str, gold: str, *, similarity: Similarity) -> float:
+    """The share of equal subtrees (Dice), 1 for equal trees: layout and comments do not count.
+
+    Where the reference itself is not Python the texts are compared; a prediction that is not
+    Python then gains nothing from being broken.
+    """
+    known: dict[Shape, int] = {}
+    gold_tree = _subtrees(gold, known)
+    if gold_tree is None:
+        return 1.0 if predicted == gold else similarity(predicted, gold)
+    tree = _subtrees(predicted, known)
+    if tree is None:
+        return 0.0
+    return 2 * (tree & gold_tree).total() / (tree.total() + gold_tree.total())
+
+
+def _subtrees(text: str, known: dict[Shape, int]) -> Counter[int] | None:
+    """How often each subtree occurs, by its number; None where the text is not Python."""
+    fenced = FENCED.search(text)
+    code = (fenced.group(1) if fenced else text).strip()
+    found: Counter[int] = Counter()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(code)
+        _literal_number(tree, known, found)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return found
+
+
+def _literal_number(part: object, known: dict[Shape, int], found: Counter[int]) -> int | str:
+    """Equal subtrees get one number, from the leaves up: linear in the size of the code."""
+    if isinstance(part, list):
+        return str([_literal_number(item, known, found) for item in part])
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    children = (_literal_number(value, known, found) for _, value in ast.iter_fields(part))
+    number = known.setdefault((type(part).__name__, *children), len(known))
+    found[number] += 1
+    return number
+
 
 Comparison = Callable[[JsonValue, JsonValue, Similarity], float]
 

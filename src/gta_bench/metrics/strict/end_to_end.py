@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.counts import add_counts
-from gta_bench.metrics.pooling import total
+from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import Similarity, bounded
 from gta_bench.metrics.strict.arguments import score_arguments

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from gta_bench.metrics.counts import add_counts
-from gta_bench.metrics.pooling import total
+from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import Similarity, bounded
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gta_bench.metrics.counts import JudgedCounts
-from gta_bench.metrics.pooling import running_sum, total
+from gta_bench.metrics.counts import JudgedCounts, running_sum, total
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SR, strict_values
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore

@@ -1,10 +1,20 @@
 """What a document tool needs here, told apart cheaply and without importing anything heavy."""
 
+import re
 from importlib.metadata import version
 from typing import Final
 
 from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.contract import Equipment, Unavailable
+
+# Control characters, halves of characters, and what XML forbids; tab and newline stay.
+UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def clean_text(text: str) -> str:
+    """Without what no file format can hold, and with one kind of line break."""
+    return UNWRITABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
 
 INSTALL: Final = install_command("documents")
 

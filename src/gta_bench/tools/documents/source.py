@@ -5,7 +5,7 @@ from typing import Final
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.text import clean_text
+from gta_bench.tools.documents.needs import clean_text
 
 # Every repetition has a bound: a hostile text must not take longer than its length.
 PLACEHOLDER: Final = re.compile(r"\{\{\s{0,8}image_(\d{1,6})\s{0,8}\}\}")

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn, cast
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.text import clean_text
+from gta_bench.tools.documents.needs import clean_text
 
 Cell = str | int | float | bool | None
 

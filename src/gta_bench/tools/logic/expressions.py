@@ -19,7 +19,7 @@ from pydantic_monty import (
 
 from gta_bench.confine.names import shown
 from gta_bench.errors import ToolError
-from gta_bench.tools.bounds import MOST_CHARACTERS, bounded
+from gta_bench.tools.contract import MOST_CHARACTERS, bounded
 
 SECONDS = 1.5
 SECONDS_TO_KILL = 2.5  # for what does not look at its own clock

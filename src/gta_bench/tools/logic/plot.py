@@ -12,8 +12,7 @@ from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, file_part
-from gta_bench.tools.logic.code import python_code
-from gta_bench.tools.logic.snippets import LIMITS, driver, jailed
+from gta_bench.tools.logic.snippets import LIMITS, driver, jailed, python_code
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "matplotlib"

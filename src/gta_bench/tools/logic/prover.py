@@ -8,8 +8,7 @@ from gta_bench.confine.limits import MIB, Limits
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
-from gta_bench.tools.bounds import bounded
-from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, text
+from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
 from gta_bench.tools.logic.snippets import driver, jailed
 from gta_bench.tools.packages import name_and_version
 

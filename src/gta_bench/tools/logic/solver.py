@@ -3,10 +3,8 @@
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.tools.bounds import bounded
-from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, text
-from gta_bench.tools.logic.code import python_code
-from gta_bench.tools.logic.snippets import LIMITS, driver, jailed
+from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
+from gta_bench.tools.logic.snippets import LIMITS, driver, jailed, python_code
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "sympy"

@@ -12,7 +12,7 @@ from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.text import clean_text
+from gta_bench.tools.documents.needs import clean_text
 from gta_bench.tools.operation.fields import OutputDir
 
 BACKEND: Final = "html"

@@ -3,9 +3,9 @@
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.client import Client, Picture, find_endpoint
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media.frame_lines import report
 from gta_bench.tools.media.frame_tool import Engine, FrameTool
 from gta_bench.tools.media.frames import Sample
+from gta_bench.tools.media.times import report
 
 PROMPT = "Describe this frame of a video in one or two sentences."
 

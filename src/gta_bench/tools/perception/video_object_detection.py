@@ -8,9 +8,9 @@ from gta_bench.tools.backends.detection import SURE
 from gta_bench.tools.backends.labels import CLASSES
 from gta_bench.tools.backends.local import check_objects, find_objects
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media.frame_lines import report
 from gta_bench.tools.media.frame_tool import Engine, FrameTool
 from gta_bench.tools.media.frames import Sample
+from gta_bench.tools.media.times import report
 
 NOTHING = "(no detections)"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.local import check_text, read_text
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media.frame_lines import report
 from gta_bench.tools.media.frame_tool import Engine, FrameTool
 from gta_bench.tools.media.frames import Sample
+from gta_bench.tools.media.times import report
 
 SAME = "Frames that are not listed show the same text as the frame before, or none."
 NOTHING = "No text was found."

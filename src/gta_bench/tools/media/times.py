@@ -1,9 +1,36 @@
-"""The stretch of a recording that an agent asks for."""
+"""Times in a film: spans that a user names, and one line for every frame."""
 
+from collections.abc import Iterable
 from math import isfinite
 
 from gta_bench.errors import ToolError
+from gta_bench.tools.media.frames import Sample
 from gta_bench.tools.media.sound import Span
+
+MOST_TEXT = 20_000
+MOST_LINE = 4_000
+
+
+def report(sample: Sample, lines: Iterable[tuple[int, str]], *, remark: str = "") -> str:
+    """Lines of (frame number, what is there), then which frames were looked at."""
+    kept: list[str] = []
+    room, left_out = MOST_TEXT, 0
+    for number, content in lines:
+        line = f"Frame {number}: {_cut(content)}"
+        room -= len(line) + 1
+        if room < 0:
+            left_out += 1
+        else:
+            kept.append(line)
+    if left_out:
+        kept.append(f"({left_out} more frames are left out: the text would be too long.)")
+    return "\n".join([*kept, f"{sample.note} {remark}".strip()])
+
+
+def _cut(content: str) -> str:
+    flat = " ".join(content.split())
+    return flat if len(flat) <= MOST_LINE else f"{flat[:MOST_LINE]}… (cut)"
+
 
 SLACK = 0.02  # a length rounded by the container is no reason to complain
 

@@ -1,4 +1,4 @@
-"""The agent that replays the reference: the most that any metric can give."""
+"""The agents that bound every metric: gold replays the reference, silent says nothing."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,15 @@ from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import CallTurn, Step
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
+
+
+def silent(setup: Setup) -> Decide:
+    """Answers every decision with an empty reply, which is malformed."""
+
+    async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
+        return Decision(step=MalformedStep(content="", reason="the reply is empty"))
+
+    return decide
 
 
 def gold(setup: Setup) -> Decide:

@@ -1,0 +1,122 @@
+"""A stored run scored and read for comparisons; no model is asked."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from statistics import fmean
+from typing import Any, cast
+
+from gta_bench.errors import UsageError
+from gta_bench.metrics.panel import panel_rows
+from gta_bench.metrics.run_scores import tool_uses
+from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
+from gta_bench.records.comparison import ComparedRun, UnitFacts
+from gta_bench.records.scores import Measured
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.directory import (
+    log_folder,
+    read_manifest,
+    read_scores,
+    read_workflow_scores,
+    write_scores,
+)
+from gta_bench.runs.logs import read_units
+from gta_bench.runs.store import StorePath
+from gta_bench.runs.verdicts import read_judges, read_verdicts
+from gta_bench.settings import Settings
+
+ENTRY_POINTS = "gta_bench.metrics"
+
+# A number for a unit, or None where the metric says nothing about it.
+Metric = Callable[[Any], float | None]
+
+
+def load_metric(name: str) -> Metric:
+    """A metric that an installed package brings, or `pkg.mod:function`."""
+    known = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    module, colon, attribute = known.get(name, name).partition(":")
+    choices = ", ".join([*sorted(known), "`pkg.mod:function`"])
+    if not (module and colon and attribute):
+        raise UsageError(f"Unknown metric {name!r}. Known metrics: {choices}.")
+    try:
+        return cast(Metric, getattr(import_module(module), attribute))
+    except (ImportError, AttributeError) as exc:
+        raise UsageError(f"Cannot load metric {name!r}: {exc}. Known: {choices}.") from exc
+
+
+def measure(
+    units: Sequence[AtomicUnit] | Sequence[WorkflowUnit], metric: Metric, *, name: str, n_units: int
+) -> Measured:
+    """The metric's mean over the units that it says something about.
+
+    A unit that failed through no fault of the system is not shown to the metric.
+    """
+    found = {
+        f"{unit.task.id}.{unit.epoch}": value
+        for unit in units
+        if unit.failure is None and (value := metric(unit)) is not None
+    }
+    mean = fmean(found.values()) if found else None
+    return Measured(name=name, value=mean, n=len(found), n_units=n_units, units=found)
+
+
+def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
+    """Score the run by every judge that was asked, and keep the scores."""
+    manifest = read_manifest(run)
+    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
+    rows = list(read_verdicts(run).values())
+    if settings.judge.panel is not None:
+        rows += panel_rows(rows, settings.judge.panel)
+    scores = score_workflow(
+        found.units,
+        rows,
+        thresholds=Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold),
+        not_run=found.not_run,
+        asked=[entry.name for entry in read_judges(run).judges],
+    )
+    write_scores(run, scores)
+    return scores
+
+
+Shown = dict[tuple[str, int], dict[str, str]]
+
+
+def read_compared(run: StorePath) -> ComparedRun:
+    """All that a comparison looks at; `gta score` must have scored the run."""
+    manifest = read_manifest(run)
+    folder = log_folder(run)
+    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...]
+    if manifest.spec.dataset == "atomic":
+        units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, AtomicUnit).units
+        return ComparedRun(
+            name=str(run), manifest=manifest, scores=read_scores(run), units=_facts(units, {})
+        )
+    units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units
+    shown: Shown = {}
+    prompts: dict[str, set[str]] = {}
+    for key, row in read_verdicts(run).items():
+        shown.setdefault((key.task, key.epoch), {})[key.judge] = row.evidence
+        prompts.setdefault(key.judge, set()).add(row.prompts)
+    return ComparedRun(
+        name=str(run),
+        manifest=manifest,
+        scores=read_workflow_scores(run),
+        units=_facts(units, shown),
+        judge_prompts={judge: tuple(sorted(seen)) for judge, seen in sorted(prompts.items())},
+    )
+
+
+def _facts(
+    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...], shown: Shown
+) -> dict[tuple[str, int], UnitFacts]:
+    return {
+        (unit.task.id, unit.epoch): UnitFacts(
+            usage=unit.usage,
+            tools=tool_uses(unit.calls),
+            evidence=shown.get((unit.task.id, unit.epoch), {}),
+            digests=unit.digests,
+        )
+        for unit in units
+        if unit.failure is None
+    }
