@@ -171,7 +171,7 @@ class BudgetSettings(Section):
     max_attempts: int = Field(
         3,
         ge=1,
-        description="Attempts of a harness or product at a unit; the last one's work is judged.",
+        description="Attempts of a harness at a unit; the last one's work is judged.",
     )
 
 

@@ -43,14 +43,8 @@ WORKFLOW_RUNS = {
         *(*WORKFLOW, "--judge", "strict", "--workers", "2", "--max-connections", "2"),
     ),
 }
-# These name the address of a service, which is added.
-PRODUCTS = {
-    "atomic-product": (*END, "--product-key-env", "PRODUCT_KEY", "--product"),
-    "product": (
-        *("run", "workflow", "--judge", "strict"),
-        *("--product-key-env", "PRODUCT_KEY", "--product"),
-    ),
-}
+# Products behind HTTP: a kind of run that the version before made.
+PRODUCTS = ("atomic-product", "product")
 # Results of elsewhere, and the commands that bring them into a run.
 IMPORTS = {
     "import-folder": ("import", "folder", "sources/folder"),

@@ -5,7 +5,6 @@ FOLDER is a new folder outside of any repository, with a name that may stand in 
 
 import json
 import os
-import runpy
 import shutil
 import signal
 import subprocess
@@ -27,7 +26,6 @@ from PIL import Image
 from gta_bench.records.labels import Label, Labels
 from gta_bench.runs.labels import write_adjudication, write_labels
 from tests.builders import checkpoint, tool, workflow_task, write_atomic, write_workflow
-from tests.harnesses.asgi import serving
 from tests.legacy.bench import (
     EXPECTED,
     HARD,
@@ -47,7 +45,6 @@ from tests.legacy.bench import (
 from tests.legacy.kinds import (
     ATTACK,
     IMPORTS,
-    PRODUCTS,
     READ,
     RUNS,
     SETTINGS,
@@ -316,15 +313,6 @@ def make_unfinished(bench: Bench) -> None:
         bench.broken = set()
 
 
-def make_products(bench: Bench) -> None:
-    os.environ["PRODUCT_KEY"] = "key-of-the-product"
-    service = runpy.run_path(str(REPOSITORY / "examples" / "product_service.py"))["app"]
-    with serving(service) as url:
-        for kind, parts in PRODUCTS.items():
-            print(kind, flush=True)
-            do(*parts, url, "--out", f"runs/{kind}")
-
-
 def make_judged() -> None:
     """A run of two judges with a floor and labels, and a set to compare judges on."""
     run = Path("runs/judged")
@@ -568,7 +556,6 @@ def main(folder: Path) -> None:
     with open_bench() as bench:
         write_settings(bench.server.url)
         make_runs(bench)
-        make_products(bench)
         make_unfinished(bench)
         make_judged()
         make_exports()

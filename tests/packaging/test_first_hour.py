@@ -3,7 +3,7 @@
 From the built wheel, with only what the page installs, in an empty folder, as an ordinary user, in
 the order of the page. A small real model is the model and the judge. Three things are replaced:
 data is found through GTA_DATA instead of being fetched, the addresses of the page's gta.toml are
-those of real servers here, and what the reader brings (results, a product) lies there already.
+those of real servers here, and what the reader brings (results) lies there already.
 """
 
 import os
@@ -16,13 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from gta_bench.harnesses.choice import free_port
 from tests.confine.users import ORDINARY, as_ordinary
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import ALL
@@ -39,9 +38,8 @@ NAMES = ("first-model.md", "first-harness.md", "finished-results.md")
 PAGES = (REPOSITORY / "README.md", *(TUTORIALS / name for name in NAMES))
 # Blocks that are no commands; one of any other language would be run by nobody.
 OTHERS = ("text", "toml", "python")
-# The servers that a page names: model, judge, product.
+# The servers that a page names: model, judge.
 MODEL, JUDGE = "http://localhost:8000/v1", "http://localhost:8001/v1"
-PRODUCT = "http://localhost:8010"
 
 
 class Command(NamedTuple):
@@ -78,7 +76,6 @@ class Newcomer:
             "HOME": str(self.home),
             "PATH": f"{self.environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "GTA_DATA": str(data),
-            "PRODUCT_KEY": "secret",
         }
         uv("venv", "--quiet", "--python", _python(), self.environment)
 
@@ -166,23 +163,8 @@ def servers() -> Iterator[Mapping[str, str]]:
     with (
         llm_server(threads=1, longest_reply=8) as model,
         llm_server(threads=1, longest_reply=96, plain=True) as judge,
-        product_service() as product,
     ):
-        yield {MODEL: model, JUDGE: judge, PRODUCT: product}
-
-
-@contextmanager
-def product_service() -> Iterator[str]:
-    port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "product_service:app", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--log-level", "error"],
-        cwd=REPOSITORY / "examples",
-        env={**os.environ, "PRODUCT_KEY": "secret"},
-    )
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait()
+        yield {MODEL: model, JUDGE: judge}
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in PAGES])

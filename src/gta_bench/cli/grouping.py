@@ -15,7 +15,6 @@ Group = Literal[
     "Model calls",
     "Tools",
     "Harness, instead of an agent of ours",
-    "Product, instead of a model",
     "Other options",
 ]
 OTHERS: Group = "Other options"

@@ -21,13 +21,11 @@ from gta_bench.cli.options import (
     preflight_option,
 )
 from gta_bench.cli.output import say
-from gta_bench.cli.product import product_options, refuse_with_product
 from gta_bench.cli.tooling import read_tape_use, tell_missing_tools, tooling_options
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.product import Product
 from gta_bench.records.plan import worthwhile_places
 from gta_bench.records.run import (
     DEFAULT_CALLS,
@@ -170,7 +168,6 @@ OPTIONS = (
     preflight_option,
     backend_options,
     tooling_options,
-    product_options,
     harness_options,
 )
 
@@ -224,7 +221,7 @@ def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:
 
 def estimate_begun(run: PlannedRun, *, rounds: int = 0) -> list[UsageRange]:
     """What is said before a run begins; an agent of the user's own is not called for it."""
-    if run.manifest.spec.system.agent not in (*CATALOG, "harness", "product"):
+    if run.manifest.spec.system.agent not in (*CATALOG, "harness"):
         return []
     return estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
 
@@ -262,7 +259,6 @@ def plan_runs(
     control_seed: int,
     workers: int | None,
     cluster: str | None,
-    product: Product | None,
     harness: Harness | None,
     **others: Any,
 ) -> PlannedRuns:
@@ -272,18 +268,7 @@ def plan_runs(
     """
     live = tape is None or tape_mode == "live"
     plain = tools == LOCAL and live and not controls
-    refuse_with_product(
-        product,
-        {
-            "--mode step": mode == "step",
-            "--model": bool(models),
-            "--harness": harness is not None,
-            "--tools, --tape or --control": not plain,
-        },
-    )
-    targets = (
-        run_targets(out, models, agent, settings, harness) if product is None else [(out, NO_MODEL)]
-    )
+    targets = run_targets(out, models, agent, settings, harness)
     if mode == "step":
         _check_step_mode(plain=plain, harness=harness)
     use = read_tape_use(tape, tape_mode)
@@ -298,7 +283,6 @@ def plan_runs(
             model=with_generation(model, others),
             tape=None if use is None else tape,
             harness=harness,
-            product=product,
         )
         spec = RunSpec(
             dataset=dataset,
@@ -315,7 +299,7 @@ def plan_runs(
             similarity=chosen_similarity(settings.scoring),
         )
         runs.append(PlannedRun(target, plan_run(spec, resources, loaded, out=target), resources))
-    if plain and mode != "step" and product is None:
+    if plain and mode != "step":
         used = {name for task in chosen for name in own_tools(loaded, loaded.tasks[task])}
         tell_missing_tools(used, settings)
     return PlannedRuns(runs, settings, workers, cluster)

@@ -10,7 +10,6 @@ from gta_bench.cli.grouping import GroupedCommand, options_of
 from gta_bench.cli.judging import judge_with_bar
 from gta_bench.cli.options import data_option
 from gta_bench.cli.output import say, unit_bar
-from gta_bench.cli.product import refuse_with_product
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import (
     PlannedRun,
@@ -22,7 +21,6 @@ from gta_bench.cli.run_options import (
 )
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.product import Product
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.estimate import UsageRange, estimate_judging, estimate_run
@@ -77,8 +75,6 @@ def workflow_command(
     """GTA-Workflow with a model and an agent.
 
     The same command continues an unfinished run; more tasks or epochs extend it.
-
-    With --product a service is measured instead, by the contract of docs/reference.
     """
     settings = run_settings(config_file, {"data.workflow": folder}, options)
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
@@ -116,12 +112,9 @@ def workflow_command(
     context.exit(0 if complete else 1)
 
 
-def _check_rounds(
-    judges: Sequence[str], *, product: Product | None, harness: Harness | None, **_: Any
-) -> None:
+def _check_rounds(judges: Sequence[str], *, harness: Harness | None, **_: Any) -> None:
     if len(judges) != 1:
         raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
-    refuse_with_product(product, {"--feedback-rounds": True})
     if harness is not None:
         raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
 

@@ -1,1 +1,1 @@
-"""Foreign systems: finished results, any command in a cell, Inspect's bridge, a product."""
+"""Foreign systems: finished results, any command in a cell, Inspect's bridge."""

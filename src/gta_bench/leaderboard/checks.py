@@ -211,7 +211,7 @@ def sample_findings(sample: EvalSample, manifest: RunManifest) -> Iterator[Bundl
 def _sample_problems(sample: EvalSample, manifest: RunManifest) -> Iterator[str]:
     system, events = manifest.spec.system, model_events(sample)
     data = read_unit_data(sample.store.items())
-    if system.agent != "product" and data.usage is not None:
+    if data.usage is not None:
         yield "it states its usage itself, which its model calls say"
     if system.agent in LOOPS:
         if not events:
@@ -360,8 +360,6 @@ def _task_problems(header: EvalSpec, spec: RunSpec) -> Iterator[str]:
 def _task_name(spec: RunSpec) -> str:
     """The task that such a run evaluates, as tasks/registry.py names it."""
     base = "workflow" if spec.dataset == "workflow" else "atomic"
-    if spec.system.agent == "product":
-        return f"{base}_product"
     step = "_step" if spec.mode == "step" else ""
     return f"{base}{step}_harness" if spec.system.agent == "harness" else f"{base}{step}"
 

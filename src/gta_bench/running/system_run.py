@@ -25,15 +25,12 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.product import Product
 from gta_bench.packages import require_packages
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.run import (
-    OWN_TOOLS,
     DatasetName,
     Generation,
     Images,
-    Limits,
     RunManifest,
     RunSpec,
     System,
@@ -74,12 +71,11 @@ class Resources:
     model: ChosenModel = NO_MODEL
     tape: StorePath | None = None
     harness: Harness | None = None
-    product: Product | None = None
 
     @property
     def is_foreign(self) -> bool:
         """Whether the system is somebody else's, and not a model with an agent of ours."""
-        return self.harness is not None or self.product is not None
+        return self.harness is not None
 
 
 def read_dataset(name: DatasetName, root: Path) -> Dataset:
@@ -88,12 +84,7 @@ def read_dataset(name: DatasetName, root: Path) -> Dataset:
 
 
 def describe_system(resources: Resources, agent: str, images: Images) -> System:
-    """The system as the manifest names it; a product is asked for its name."""
-    if resources.product is not None:
-        # A replay needs no tool at all, so runs of our agents import nothing of foreign systems.
-        from gta_bench.tasks.product import product_system
-
-        return product_system(resources.product)
+    """The system as the manifest names it."""
     model, harness = resources.model, resources.harness
     return System(
         model=model.name,
@@ -116,8 +107,7 @@ def plan_run(
     spec: RunSpec, resources: Resources, dataset: Dataset, *, out: StorePath | None = None
 ) -> RunManifest:
     """The manifest of a run that has not begun; refuses what cannot be run, or could be cheated."""
-    for foreign in (resources.harness, resources.product):
-        protect({} if foreign is None else foreign.secrets)
+    protect({} if resources.harness is None else resources.harness.secrets)
     _check_packages(spec, resources.harness)
     shown = _shown(resources, out)
     if not resources.is_foreign:
@@ -244,7 +234,6 @@ def _context(
             tooling=tooling,
             artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
             earlier=earlier,
-            product=resources.product,
             harness=resources.harness,
         )
 
@@ -253,10 +242,6 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
     """The Inspect task; a run imports nothing that only other kinds of runs need."""
     if spec.dataset == "workflow":
         return _workflow_task(spec, data, resources)
-    if resources.product is not None:
-        from gta_bench.tasks.product import atomic_product
-
-        return atomic_product(data=data, similarity=spec.similarity)
     if resources.harness is not None and spec.mode == "step":
         from gta_bench.tasks.harness import atomic_step_harness
 
@@ -281,10 +266,6 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
 
 
 def _workflow_task(spec: RunSpec, data: str, resources: Resources) -> Task:
-    if resources.product is not None:
-        from gta_bench.tasks.product import workflow_product
-
-        return workflow_product(data=data)
     if resources.harness is not None:
         from gta_bench.tasks.harness import workflow_harness
 
@@ -338,11 +319,9 @@ def _check_backend(resources: Resources, backend: Backend) -> None:
 
 def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
     """The spec with what its system brings, and without what means nothing to it."""
-    own: dict[str, Any] = {"limits": _limits(resources)}
+    own: dict[str, Any] = {}
     if resources.harness is not None:
-        own["network"] = resources.harness.network
-    if resources.product is not None:
-        own["tools"] = OWN_TOOLS
+        own |= {"network": resources.harness.network, "limits": resources.harness.bounds}
     if resources.is_foreign or spec.mode == "step":
         own["loop"] = None
     if not resources.is_foreign and spec.system.agent == published.AGENT:
@@ -359,12 +338,6 @@ def _wording(spec: RunSpec, settings: Settings) -> dict[str, Any]:
         name: value for name, value in published.SAMPLING.items() if getattr(system, name) is None
     }
     return {"wording": "published", "system": system.model_copy(update=unset)}
-
-
-def _limits(resources: Resources) -> Limits | None:
-    if resources.product is not None:
-        return Limits(seconds=resources.product.seconds)
-    return None if resources.harness is None else resources.harness.bounds
 
 
 def _prompts(spec: RunSpec, resources: Resources) -> dict[str, str]:

@@ -66,12 +66,10 @@ def capped(
     solve: Solver,
     *,
     collect: Collect | None = None,
-    blames_itself: bool = False,
 ) -> Solver:
     """The solver of a foreign system, after whose last attempt the unit has a result.
 
-    `collect` keeps the files that a system left. With `blames_itself` what cannot be reached is the
-    system, as a product is.
+    `collect` keeps the files that a system left.
     """
 
     @wraps(solve)
@@ -86,7 +84,7 @@ def capped(
             _note_stopped(state)
             raise
         except Exception as exc:
-            ours = isinstance(exc, EnvironmentProblem) and not (blames_itself or _has_worked(state))
+            ours = isinstance(exc, EnvironmentProblem) and not _has_worked(state)
             state.store.set(OURS, ours)
             if ours or before.counted + 1 < most:
                 _forget_work(state)

@@ -21,7 +21,6 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.exposure import check_exposure
-from gta_bench.harnesses.product import Product
 from gta_bench.judging.spending import Spending
 from gta_bench.records.cost import Cost
 from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
@@ -113,7 +112,7 @@ class RunContext:
 
     `spec` is what the run measures, `run` its folder, where attempts are noted.
     `artefacts` keeps deliverables for good. `earlier` is the run
-    that this one is a later round of, with what goes back to the system. `harness` or `product` is
+    that this one is a later round of, with what goes back to the system. `harness` is
     the foreign system that is measured, if one is. `spending` bounds what a judge may cost.
     `limit_reached` names the limit of the run that is reached, so that no more units begin.
     `watcher` is told about samples. The connections of `models` are closed when the evaluation
@@ -127,7 +126,6 @@ class RunContext:
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: StorePath | None = None
     earlier: Earlier | None = None
-    product: Product | None = None
     harness: Harness | None = None
     spending: Spending | None = None
     limit_reached: Callable[[], str | None] | None = None
@@ -160,8 +158,6 @@ def _secrets(context: RunContext) -> dict[str, str]:
     found = read_secrets(context.settings)
     if context.harness is not None:
         found |= context.harness.secrets
-    if context.product is not None:
-        found |= context.product.secrets
     return found
 
 
@@ -253,14 +249,6 @@ def artefact_store() -> ArtefactStore:
     context = current_context()
     kept = None if context is None else context.artefacts
     return ArtefactStore(kept or _temporary_artefacts())
-
-
-def current_product() -> Product:
-    """The product that the run measures."""
-    context = current_context()
-    if context is None or context.product is None:
-        raise UsageError("No product is named: `gta run workflow --product URL` does it.")
-    return context.product
 
 
 def earlier_round() -> Earlier | None:
