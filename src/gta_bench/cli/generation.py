@@ -17,7 +17,7 @@ from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.errors import UsageError
 from gta_bench.settings import ReasoningEffort
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 
 option = options_of("Model calls")
 
@@ -57,7 +57,7 @@ OPTIONS = (
 )
 
 
-def generation_options(command: Command) -> Command:
+def generation_options(command: _Command) -> _Command:
     """Give a command the options; `with_generation` takes what they were set to."""
     return add_options(command, OPTIONS)
 

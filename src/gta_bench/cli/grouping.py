@@ -20,7 +20,7 @@ Group = Literal[
 OTHERS: Group = "Other options"
 
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 
 
 class GroupedOption(click.Option):
@@ -47,12 +47,12 @@ class GroupedCommand(click.Command):
             _write(formatter, heading, records)
 
 
-def options_of(group: Group) -> Callable[..., Callable[[Command], Command]]:
+def options_of(group: Group) -> Callable[..., Callable[[_Command], _Command]]:
     """Return `click.option` for options of this group."""
     return partial(click.option, cls=GroupedOption, group=group)
 
 
-def add_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+def add_options(command: _Command, options: Sequence[Callable[[_Command], _Command]]) -> _Command:
     """Give a command these options; `--help` has them in this order."""
     for option in reversed(options):
         command = option(command)

@@ -15,7 +15,7 @@ from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness, Kind, parse_command
 from gta_bench.records.run import Network
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 DEFAULT = CellLimits()
 
 option = options_of("Harness, instead of an agent of ours")
@@ -98,7 +98,7 @@ OPTIONS = (
 )
 
 
-def harness_options(command: Command) -> Command:
+def harness_options(command: _Command) -> _Command:
     """The options, given to the command as one `harness`, None where none is named."""
 
     @wraps(command)

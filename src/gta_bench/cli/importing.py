@@ -51,10 +51,10 @@ def import_group() -> None:
     """Bring finished results into a run that is scored like any other."""
 
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 
 
-def _system_options(command: Command) -> Command:
+def _system_options(command: _Command) -> _Command:
     """Where the run goes, and what the results are of."""
     options = (
         click.option("--out", type=click.Path(), required=True, help="The run's folder."),
@@ -67,7 +67,7 @@ def _system_options(command: Command) -> Command:
     return add_options(command, options)
 
 
-def _dataset_option(default: DatasetName) -> Callable[[Command], Command]:
+def _dataset_option(default: DatasetName) -> Callable[[_Command], _Command]:
     choice = click.Choice(["atomic", "workflow"])
     return click.option("--dataset", "name", type=choice, default=default, show_default=True)
 

@@ -12,7 +12,7 @@ from gta_bench.runs.store import RemotePath, StorePath, store_path
 from gta_bench.settings import Settings
 
 
-class Place(click.ParamType[StorePath]):
+class _Place(click.ParamType[StorePath]):
     """A folder or file of this machine, or an address such as s3://bucket/x."""
 
     name = "place"
@@ -24,7 +24,7 @@ class Place(click.ParamType[StorePath]):
         return store_path(value) if isinstance(value, str) else value
 
 
-class Run(Place):
+class Run(_Place):
     """A folder that is there; an address is looked at when it is read."""
 
     name = "run"
@@ -40,7 +40,7 @@ class Run(Place):
         return place
 
 
-PLACE, RUN = Place(), Run()
+PLACE, RUN = _Place(), Run()
 
 
 Command = Callable[..., None]

@@ -80,7 +80,7 @@ def run_targets(
     return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
 
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
 
 of_system, of_tasks = options_of("System"), options_of("Tasks")
@@ -203,7 +203,7 @@ class PlannedRuns(NamedTuple):
             yield backend
 
 
-def run_options(command: Command) -> Command:
+def run_options(command: _Command) -> _Command:
     """Give a command the shared options; `plan_runs` takes what they were set to."""
     return add_options(command, OPTIONS)
 

@@ -16,7 +16,7 @@ from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
 from gta_bench.settings import Settings
 from gta_bench.tape.storage import tape_use
 
-Command = Callable[..., None]
+_Command = Callable[..., None]
 
 option = options_of("Tools")
 
@@ -50,7 +50,7 @@ OPTIONS = (
 )
 
 
-def tooling_options(command: Command) -> Command:
+def tooling_options(command: _Command) -> _Command:
     """`--tools`, `--tape`, `--control` and what belongs to them."""
     return add_options(command, OPTIONS)
 

@@ -23,7 +23,7 @@ class NotRegularError(OSError):
     """A folder, link, pipe, socket or device where a file was expected."""
 
 
-class Usage(NamedTuple):
+class _Usage(NamedTuple):
     """What lies in a folder; counting ends early once it is more than was asked for."""
 
     bytes: int
@@ -105,7 +105,7 @@ def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
                 raise
 
 
-def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
+def usage(root: Path, *, most_bytes: int, most_files: int) -> _Usage:
     """Bytes and entries below a folder, counted no further than past either bound.
 
     What cannot be looked at counts as too much: there is no saying what it holds.
@@ -120,7 +120,7 @@ def usage(root: Path, *, most_bytes: int, most_files: int) -> Usage:
                 break
     except OSError:
         size = most_bytes + 1
-    return Usage(size, count)
+    return _Usage(size, count)
 
 
 def give(folder: Path, user: int | None) -> None:

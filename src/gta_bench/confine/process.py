@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Literal
 
-Stop = Literal["timeout", "output", "disk", "cancelled"]
+_Stop = Literal["timeout", "output", "disk", "cancelled"]
 
 TICK = 0.05  # seconds between looks at the clock, the disk and the caller's wish to stop
 CHUNK = 1 << 16
@@ -43,7 +43,7 @@ class Ended:
     stdout: bytes
     stderr: bytes
     seconds: float
-    stopped: Stop | None
+    stopped: _Stop | None
 
 
 class _Streams:
@@ -151,7 +151,7 @@ def run(
     )
 
 
-def _watch(process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds) -> Stop | None:
+def _watch(process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds) -> _Stop | None:
     """Until the process ends or has to be ended; the reason for the latter."""
     _, stderr = streams.read.values()
     ready = not bounds.ready

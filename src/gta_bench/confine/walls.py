@@ -76,7 +76,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class _Command:
     """What to start, with which environment, in which folder."""
 
     argv: list[str]
@@ -89,7 +89,7 @@ def places(kind: JailKind, job: Job) -> Places:
     return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
 
 
-def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> Command:
+def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> _Command:
     """How to start the job in that kind of jail; `filter_` is `bubblewrap.filter_file`."""
     return _bare(kind, job, python) if filter_ is None else _bubblewrap(job, python, filter_)
 
@@ -154,7 +154,7 @@ def _python(job: Job, python: Python, root: str, orders: Orders) -> list[str]:
     return [python.executable, "-s", "-P", "-B", "-u", "-c", BOOT, root, json.dumps(orders)]
 
 
-def _bare(kind: JailKind, job: Job, python: Python) -> Command:
+def _bare(kind: JailKind, job: Job, python: Python) -> _Command:
     """Landlock or nothing: the launcher itself closes the door, if there is one."""
     where = job.on_host
     landlock: LandlockOrders | None = None
@@ -163,10 +163,10 @@ def _bare(kind: JailKind, job: Job, python: Python) -> Command:
         landlock = {"read": read, "work": [where.work, where.scratch], "devices": list(DEVICES)}
     root = str(Path(gta_bench.__file__).parent.parent)
     argv = _python(job, python, root, _orders(kind, job, where, landlock))
-    return Command(argv, _environment(job, where), where.work)
+    return _Command(argv, _environment(job, where), where.work)
 
 
-def _bubblewrap(job: Job, python: Python, filter_: int) -> Command:
+def _bubblewrap(job: Job, python: Python, filter_: int) -> _Command:
     where, host = INSIDE_BUBBLEWRAP, job.on_host
     disk = job.limits.disk_bytes
     binds = [Bind(path, path) for path in dict.fromkeys((*python.roots, *job.readable))]
@@ -188,7 +188,7 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> Command:
     else:
         launcher = [*_bounded(job.limits), *_as_user(job.user), "/bin/sh", "-c", START, "sh"]
         launcher += job.argv
-    return Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
+    return _Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
 
 
 def _bounded(limits: Limits) -> list[str]:

@@ -27,8 +27,8 @@ from gta_bench.datasets.files import KINDS
 from gta_bench.errors import EnvironmentProblem, ToolError
 
 MIB = 1 << 20
-Folder = Literal["inputs", "outputs"]
-FOLDERS: tuple[Folder, Folder] = ("inputs", "outputs")
+_Folder = Literal["inputs", "outputs"]
+FOLDERS: tuple[_Folder, _Folder] = ("inputs", "outputs")
 PARTIAL = ".partial"  # half-written files, on the same file system as the outputs
 IMAGE_KINDS = ("png", "jpeg", "gif", "webp")
 LONGEST_SPELLING = 1024
@@ -126,7 +126,7 @@ class Workspace:
     def resolve(self, spelling: str) -> str:
         """The portable path of an existing file, from an agent's spelling of it."""
         parts = _parts(spelling)
-        wanted: Sequence[Folder] = FOLDERS
+        wanted: Sequence[_Folder] = FOLDERS
         if len(parts) == 2 and parts[0] in FOLDERS:
             wanted = [parts[0]]
         elif len(parts) != 1:
@@ -144,7 +144,7 @@ class Workspace:
         folder, _, name = path.partition("/")
         most = self.quota.read_bytes if most_bytes is None else most_bytes
         try:
-            with self._folder(cast(Folder, folder)) as within:
+            with self._folder(cast(_Folder, folder)) as within:
                 stream = files.open_regular(name, within=within)
         except OSError as exc:
             raise ToolError(f"`{path}` cannot be read: it is not a regular file.") from exc
@@ -268,7 +268,7 @@ class Workspace:
         folder, _, name = path.partition("/")
         try:
             with (
-                self._folder(cast(Folder, folder)) as within,
+                self._folder(cast(_Folder, folder)) as within,
                 files.open_regular(name, within=within) as stream,
             ):
                 head = stream.read(16)
@@ -287,7 +287,7 @@ class Workspace:
                 raise EnvironmentProblem(f"`{name}` of the workspace is not a folder.") from exc
             yield folder
 
-    def _find(self, folder: Folder, name: str) -> str | None:
+    def _find(self, folder: _Folder, name: str) -> str | None:
         """The name on disk that is the same text, whatever Unicode form it was saved in."""
         with self._folder(folder) as within:
             for entry in _names(within):

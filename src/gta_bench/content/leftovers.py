@@ -109,7 +109,7 @@ def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -
     may say something else. Parts whose names begin as one of `whole` were read by nobody, so they
     are left over with every text.
     """
-    known = Shown(shown)
+    known = _Shown(shown)
     told: set[str] = set()
     for part in parts:
         every = part.name.startswith(tuple(whole)) if whole else False
@@ -119,7 +119,7 @@ def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -
             yield Part(part.name, tuple(texts))
 
 
-class Shown:
+class _Shown:
     """A text that is shown, to look up others in it by their words alone, whatever is between.
 
     Links, notes and tags stand in the way of a sentence, so it is also searched without them. Few

@@ -59,7 +59,7 @@ class List(NamedTuple):
         )
 
 
-class Item(NamedTuple):
+class _Item(NamedTuple):
     """A numbered paragraph."""
 
     number: str
@@ -68,7 +68,7 @@ class Item(NamedTuple):
     heading: bool
 
 
-class Style(NamedTuple):
+class _Style(NamedTuple):
     """What a paragraph style says of numbering."""
 
     base: str
@@ -139,7 +139,7 @@ class _Count:
     """Counts the items of all lists in the order of the document."""
 
     lists: Mapping[str, List]
-    styles: Mapping[str, Style]
+    styles: Mapping[str, _Style]
     uncounted: bool = False
     _used: dict[str, set[int]] = field(default_factory=dict)
     _counts: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class _Count:
         self.uncounted |= label is None
         return label
 
-    def _item(self, properties: str) -> Item | None:
+    def _item(self, properties: str) -> _Item | None:
         own = properties.partition("<w:pPrChange")[0]
         if "<w:numId" not in own and "<w:pStyle" not in own:
             return None
@@ -179,16 +179,16 @@ class _Count:
         level = found.levels.get(place)
         if level is None or level.form in ("bullet", "none"):
             return None
-        return Item(number, found, place, any(style.heading for style in chain))
+        return _Item(number, found, place, any(style.heading for style in chain))
 
-    def _chain(self, name: str) -> Iterator[Style]:
+    def _chain(self, name: str) -> Iterator[_Style]:
         for _ in range(MOST_BASES):
             if name not in self.styles:
                 return
             yield self.styles[name]
             name = self.styles[name].base
 
-    def _styled_level(self, own: str, styled: Style | None, found: List) -> int:
+    def _styled_level(self, own: str, styled: _Style | None, found: List) -> int:
         name = _value(own, "pStyle")
         linked = (place for place, level in found.levels.items() if name and level.style == name)
         return next(linked, (styled and styled.level) or 0)
@@ -278,12 +278,12 @@ def _levels(source: str) -> Iterator[tuple[int, Level]]:
         )
 
 
-def _styles(source: str) -> Iterator[tuple[str, Style]]:
+def _styles(source: str) -> Iterator[tuple[str, _Style]]:
     for one in pieces(source, "w:style"):
         level = _value(one, "ilvl")
         yield (
             _attribute(one, "styleId"),
-            Style(
+            _Style(
                 base=_value(one, "basedOn") or "",
                 numbered=_value(one, "numId"),
                 level=None if level is None else _number(level),

@@ -46,7 +46,7 @@ class PdfPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class _Attachment:
     """A file within the file; `data` is None where there was too much of them."""
 
     name: str
@@ -73,7 +73,7 @@ class PdfContent:
     fields: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
     bookmarks: tuple[str, ...] = ()
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[_Attachment, ...] = ()
     descriptions: tuple[str, ...] = ()
     scripts: bool = False
     xfa: bool = False

@@ -11,7 +11,7 @@ JPEG: Final = b"\xff\xd8"
 FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-class Measured(NamedTuple):
+class _Measured(NamedTuple):
     """A picture's type and size in pixels."""
 
     media_type: Literal["image/png", "image/jpeg"]
@@ -19,22 +19,22 @@ class Measured(NamedTuple):
     height: int
 
 
-def measure(data: bytes) -> Measured:
+def measure(data: bytes) -> _Measured:
     """The type and size of a PNG or JPEG; ToolError if it is neither."""
     if data.startswith(PNG) and len(data) >= 24:
         width, height = struct.unpack_from(">II", data, 16)
-        return Measured("image/png", width, height)
+        return _Measured("image/png", width, height)
     if data.startswith(JPEG):
         return _jpeg(data)
     raise ToolError("A program made a picture that is neither PNG nor JPEG.")
 
 
-def _jpeg(data: bytes) -> Measured:
+def _jpeg(data: bytes) -> _Measured:
     at = 2
     while at + 9 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
         if marker in FRAMES:
             height, width = struct.unpack_from(">HH", data, at + 5)
-            return Measured("image/jpeg", width, height)
+            return _Measured("image/jpeg", width, height)
         at += 2 + struct.unpack_from(">H", data, at + 2)[0]
     raise ToolError("A program made a JPEG without a size.")

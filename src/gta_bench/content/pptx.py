@@ -82,7 +82,7 @@ SlidePart = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Slide:
+class _Slide:
     """One slide; `parts` come from top to bottom, without the title."""
 
     number: int
@@ -105,7 +105,7 @@ class Slide:
 class PptxContent:
     """A deck; `slide_count` may be more than the slides that were read."""
 
-    slides: tuple[Slide, ...]
+    slides: tuple[_Slide, ...]
     slide_count: int
 
     def as_text(self) -> str:

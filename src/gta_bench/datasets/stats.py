@@ -9,7 +9,7 @@ from gta_bench.records.atomic import Answer, WhitelistAnswer
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, ReplyTurn
 
-Counts = dict[str, int]
+_Counts = dict[str, int]
 
 
 class AtomicStats(Record):
@@ -18,14 +18,14 @@ class AtomicStats(Record):
     dataset: Literal["atomic"] = "atomic"
     tasks: int
     tools: int
-    tools_per_task: Counts
+    tools_per_task: _Counts
     attachments: int
     steps: int
     tool_calls: int
     tool_messages: int
     answers: int
-    gt_answer: Counts
-    calls_per_tool: Counts
+    gt_answer: _Counts
+    calls_per_tool: _Counts
 
 
 class WorkflowStats(Record):
@@ -37,8 +37,8 @@ class WorkflowStats(Record):
     attachments: int
     top_level_checkpoints: int
     leaves: int
-    leaves_per_task: Counts
-    tasks_per_category: Counts
+    leaves_per_task: _Counts
+    tasks_per_category: _Counts
 
 
 def atomic_stats(dataset: AtomicDataset) -> AtomicStats:
@@ -82,5 +82,5 @@ def _answer_kind(answer: Answer | None) -> str:
     return "dict" if isinstance(answer, WhitelistAnswer) else "list"
 
 
-def _by_size(sizes: Iterable[int]) -> Counts:
+def _by_size(sizes: Iterable[int]) -> _Counts:
     return {str(size): count for size, count in sorted(Counter(sizes).items())}

@@ -24,7 +24,7 @@ NO_FLOOR = (
     "noise floor unknown: without the control each task ran once, and another such run may differ "
     "as much; --epochs shows by how much."
 )
-Count = Callable[[TaskEffect], float]
+_Count = Callable[[TaskEffect], float]
 LISTED = (("lost", "solved only without the control"), ("won", "solved only with the control"))
 TASK_COLUMNS = ("task", "epoch", "without", "with", "what was done", "so")
 
@@ -205,7 +205,7 @@ def _hit_and_solved(one: TaskEffect) -> bool:
     return one.hit and one.solved[0]
 
 
-def _by_task(effect: ControlEffect, part: Count, whole: Count) -> list[tuple[float, float]]:
+def _by_task(effect: ControlEffect, part: _Count, whole: _Count) -> list[tuple[float, float]]:
     """Numerator and denominator of every task that has something to count."""
     sums: dict[str, tuple[float, float]] = {}
     for task in effect.tasks:
@@ -223,7 +223,7 @@ def _share(parts: Sequence[tuple[float, float]]) -> Interval | None:
     return interval_of(Ratio(*zip(*parts, strict=True)))
 
 
-def _of(effect: ControlEffect, part: Count, whole: Count) -> str:
+def _of(effect: ControlEffect, part: _Count, whole: _Count) -> str:
     found = _share(_by_task(effect, part, whole))
     return "" if found is None else f" ({_percent(found)})"
 

@@ -11,8 +11,8 @@ from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.gains import GAINED
 
-Place = tuple[str, str | None]
-Values = Mapping[Place, float]
+_Place = tuple[str, str | None]
+Values = Mapping[_Place, float]
 ROUNDING: Final = 1e-9
 
 
@@ -75,21 +75,21 @@ def _judged(one: WorkflowScores, two: WorkflowScores, judges: Sequence[str]) -> 
                 )
 
 
-def _roots(scores: JudgeScores) -> Iterator[tuple[Place, float]]:
+def _roots(scores: JudgeScores) -> Iterator[tuple[_Place, float]]:
     for task in scores.tasks:
         if task.root is not None:
             yield (task.task, None), task.root
 
 
-def _leaves(scores: JudgeScores) -> Iterator[tuple[Place, float]]:
+def _leaves(scores: JudgeScores) -> Iterator[tuple[_Place, float]]:
     for task in scores.tasks:
         for leaf in task.leaves:
             if leaf.value is not None:
                 yield (task.task, leaf.leaf), leaf.value
 
 
-def _means(found: Iterable[tuple[Place, float]]) -> Values:
-    values: dict[Place, list[float]] = {}
+def _means(found: Iterable[tuple[_Place, float]]) -> Values:
+    values: dict[_Place, list[float]] = {}
     for place, value in found:
         values.setdefault(place, []).append(value)
     return {place: sum(own) / len(own) for place, own in values.items()}

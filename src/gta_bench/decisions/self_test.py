@@ -16,7 +16,7 @@ from gta_bench.statistics.pooled import Ratio
 ROUNDS: Final = 1000
 # Any fixed number: the same runs give the same figures.
 SEED: Final = 20261116
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -87,7 +87,7 @@ def _plant(pair: Paired, chance: float, top: float, random: np.random.Generator)
     whole = np.round(lacking)
     counts = bool(np.all(np.abs(lacking - whole) < 1e-9))
     drawn = random.binomial(whole.astype(int), chance) if counts else chance * lacking
-    gained: Array = np.asarray(drawn, dtype=np.float64)
+    gained: _Array = np.asarray(drawn, dtype=np.float64)
     better = Run(
         pair.first.side._replace(values=pair.first.side.values + _of_side(pair, gained)),
         Ratio(values + gained, seen),
@@ -95,9 +95,9 @@ def _plant(pair: Paired, chance: float, top: float, random: np.random.Generator)
     return pair._replace(first=better)
 
 
-def _of_side(pair: Paired, gained: Array) -> Array:
+def _of_side(pair: Paired, gained: _Array) -> _Array:
     """The same gain in the sums over all planned epochs."""
     seen = np.asarray(pair.first.means.denominators, dtype=np.float64)
     share = np.divide(pair.first.side.seen, seen, out=np.zeros(len(seen)), where=seen > 0)
-    scaled: Array = gained * share
+    scaled: _Array = gained * share
     return scaled

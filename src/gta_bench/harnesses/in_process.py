@@ -54,7 +54,7 @@ from gta_bench.serving.schemas import input_schema
 
 logger = logging.getLogger(__name__)
 
-Message = Mapping[str, str]
+_Message = Mapping[str, str]
 SHOWN = 2000
 Value = TypeVar("Value")
 
@@ -92,7 +92,7 @@ class AgentTask:
         """Call a tool from a thread, as agents without `async` do."""
         return self._wait(self.tool(name)(arguments))
 
-    def ask(self, messages: Sequence[Message]) -> str:
+    def ask(self, messages: Sequence[_Message]) -> str:
         """Ask the run's model from a thread, as agents without `async` do."""
 
         async def asked() -> str:
@@ -325,7 +325,7 @@ def _task(given: Assignment) -> AgentTask:
     )
 
 
-def _message(message: Message) -> ChatMessage:
+def _message(message: _Message) -> ChatMessage:
     if message["role"] == "system":
         return ChatMessageSystem(content=message["content"])
     if message["role"] == "assistant":

@@ -29,7 +29,7 @@ from gta_bench.records.tools import ToolSpec
 
 
 @dataclass(frozen=True)
-class Known:
+class _Known:
     """A harness of inspect_swe: its function there, its program, and where that comes from.
 
     One that is `copied` is not run where it is installed: inspect_swe brings the same version into
@@ -46,27 +46,27 @@ class Known:
 DRIVER = "inspect_swe"
 # A search that the model's provider makes would be a way around the network of the cell.
 CATALOG = {
-    "claude-code": Known(
+    "claude-code": _Known(
         "claude_code",
         "claude",
         "@anthropic-ai/claude-code",
         {"disallowed_tools": ["WebSearch"]},
     ),
-    "codex": Known(
+    "codex": _Known(
         "codex_cli",
         "codex",
         "@openai/codex",
         {"web_search": "disabled", "home_dir": f"{HOME}/.codex"},
     ),
-    "gemini": Known(
+    "gemini": _Known(
         "gemini_cli", "gemini", "@google/gemini-cli", {"web_search": False}, copied=True
     ),
-    "kimi-code": Known("kimi_code", "kimi", "@moonshot-ai/kimi-code"),
-    "opencode": Known("opencode", "opencode", "opencode-ai"),
+    "kimi-code": _Known("kimi_code", "kimi", "@moonshot-ai/kimi-code"),
+    "opencode": _Known("opencode", "opencode", "opencode-ai"),
 }
 
 
-def find(name: str) -> Known:
+def find(name: str) -> _Known:
     """The harness of that name, or the names that there are."""
     if name not in CATALOG:
         known = ", ".join(CATALOG)

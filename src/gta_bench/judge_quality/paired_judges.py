@@ -26,7 +26,7 @@ from gta_bench.tasks.judging import judgeable_units
 # many tenths of 100.
 MARGIN = 0.5
 
-Value = Callable[["LeafPair"], float]
+_Value = Callable[["LeafPair"], float]
 
 
 class LeafPair(NamedTuple):
@@ -140,15 +140,15 @@ def _new(one: LeafPair) -> float:
     return one.new
 
 
-def _passing(threshold: float, value: Value) -> Value:
+def _passing(threshold: float, value: _Value) -> _Value:
     return lambda one: 100.0 * succeeds(value(one), threshold)
 
 
-def _pooled(leaves: Sequence[LeafPair], value: Value) -> Ratio:
+def _pooled(leaves: Sequence[LeafPair], value: _Value) -> Ratio:
     return by_task((one.place[0], value(one)) for one in leaves)
 
 
-def _shift(leaves: Sequence[LeafPair], new: Value, old: Value, *, top: float) -> Interval:
+def _shift(leaves: Sequence[LeafPair], new: _Value, old: _Value, *, top: float) -> Interval:
     return difference_of(_pooled(leaves, new), _pooled(leaves, old), top=top).interval
 
 
@@ -159,7 +159,7 @@ def _root_shift(leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit]) -> In
 
 
 def _roots(
-    leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit], value: Value
+    leaves: Sequence[LeafPair], units: Sequence[WorkflowUnit], value: _Value
 ) -> Iterator[tuple[str, float]]:
     scores: dict[tuple[str, int], dict[str, float]] = {}
     for one in leaves:

@@ -155,11 +155,11 @@ def _of_judge(message: str) -> BundleFinding:
 LOOPS: Final = ("toolcalling", "react", "react-upstream")
 # Whatever escapes stand between them in JSON, these are the same there.
 WORD: Final = re.compile(r"[A-Za-z0-9]{3,}")
-Unit = AtomicUnit | WorkflowUnit
+_Unit = AtomicUnit | WorkflowUnit
 
 
 def attempt_findings(
-    run: Path, manifest: RunManifest, units: Sequence[Unit]
+    run: Path, manifest: RunManifest, units: Sequence[_Unit]
 ) -> Iterator[BundleFinding]:
     """Where the attempts are not those of the logs: each unit began, and finished once."""
     lines = read_attempt_lines(run)
@@ -299,7 +299,7 @@ PREFIX: Final = "gta_bench/"
 
 
 def log_findings(
-    run: Path, manifest: RunManifest, units: Sequence[Unit], said: Sequence[Said]
+    run: Path, manifest: RunManifest, units: Sequence[_Unit], said: Sequence[Said]
 ) -> Iterator[BundleFinding]:
     """Where the manifest is not what the logs say."""
     headers = [read_eval_log(log, header_only=True).eval for log in log_files(log_folder(run))]
@@ -371,7 +371,7 @@ def _date_problems(headers: Sequence[EvalSpec], manifest: RunManifest) -> Iterat
         yield f"run.json says that it began on {began:%Y-%m-%d}, its first log {first:%Y-%m-%d}"
 
 
-def _call_problems(unit: Unit, spec: RunSpec) -> Iterator[str]:
+def _call_problems(unit: _Unit, spec: RunSpec) -> Iterator[str]:
     """Calls that a tape answered or a control disturbed, where the run had neither."""
     for call in unit.calls:
         if call.control is not None and not spec.controls:
@@ -382,7 +382,7 @@ def _call_problems(unit: Unit, spec: RunSpec) -> Iterator[str]:
             return
 
 
-def _is_said(unit: Unit, words: str) -> bool:
+def _is_said(unit: _Unit, words: str) -> bool:
     """Whether these words hold what is scored as the answer; blanks do not count."""
     return "".join(unit.answer.split()) in "".join(words.split())
 

@@ -21,7 +21,7 @@ REPEATS: Final = "Repeated runs: the chance that at least one of k succeeds, and
 # Sums of similarities may come out a hair below what they should be.
 FULL = 1 - 1e-9
 # pass@k or pass^k from successes, repeats and k.
-Way = Callable[[Sequence[int], Sequence[int], int], Interval]
+_Way = Callable[[Sequence[int], Sequence[int], int], Interval]
 
 
 class Measured(NamedTuple):
@@ -63,7 +63,7 @@ class Repeated(NamedTuple):
     tried: tuple[int, ...]
     variance: RunVariance
 
-    def shares(self, way: Way, k: int) -> tuple[Interval, Bounds | None]:
+    def shares(self, way: _Way, k: int) -> tuple[Interval, Bounds | None]:
         """Over the tasks with enough repeats; and if all that is missing failed or succeeded."""
         enough = [one for one in zip(self.successes, self.tried, strict=True) if one[1] >= k]
         found = way([one[0] for one in enough], [one[1] for one in enough], k)
@@ -213,7 +213,7 @@ def repeat_table(found: Sequence[Repeated]) -> Table:
     return Table(("run", "k", "tasks", *heads[0], *heads[1]), tuple(rows))
 
 
-def _cells(one: Repeated, way: Way, k: int) -> tuple[str, str, str | None]:
+def _cells(one: Repeated, way: _Way, k: int) -> tuple[str, str, str | None]:
     found, bounds = one.shares(way, k)
     return (
         f"{100 * found.estimate:.2f}",
@@ -238,7 +238,7 @@ def repeats_json(found: Sequence[Repeated]) -> list[JsonValue]:
     ]
 
 
-def _share_json(one: Repeated, way: Way, k: int) -> JsonValue:
+def _share_json(one: Repeated, way: _Way, k: int) -> JsonValue:
     found, bounds = one.shares(way, k)
     return {
         **{end: 100 * getattr(found, end) for end in ("estimate", "low", "high")},

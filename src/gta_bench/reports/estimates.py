@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
         return "" if self.bounds is None else f"{self.bounds.low:.2f} to {self.bounds.high:.2f}"
 
 
-class Judged(NamedTuple):
+class _Judged(NamedTuple):
     """What one judge gave to one unit, and how many leaves that unit has."""
 
     counts: JudgedCounts
@@ -89,10 +89,10 @@ def workflow_parts(
     }
 
 
-def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key, Judged]:
+def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key, _Judged]:
     """What a judge gave to each unit, by the thresholds of these scores."""
     return {
-        (task.task, task.epoch): Judged(
+        (task.task, task.epoch): _Judged(
             count_judged(
                 [task],
                 leaf_threshold=scores.leaf_threshold,
@@ -104,7 +104,7 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key
     }
 
 
-def judged_parts(row: Metric[Any], units: Mapping[Key, Judged]) -> Parts:
+def judged_parts(row: Metric[Any], units: Mapping[Key, _Judged]) -> Parts:
     """The parts of one metric: a unit without a root, or a leaf without a score, is missing."""
     found = {}
     for key, own in units.items():

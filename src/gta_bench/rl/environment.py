@@ -29,7 +29,7 @@ from gta_bench.tape.storage import Tape
 from gta_bench.tools.offering import offered_tools, own_tools
 from gta_bench.tools.source import ToolSource
 
-Task = AtomicTask | WorkflowTask
+_Task = AtomicTask | WorkflowTask
 Sources = Callable[[str], ToolSource]
 
 
@@ -46,7 +46,7 @@ class Moment(NamedTuple):
     `position` counts the actions before this one; `done` marks the last of the episode.
     """
 
-    task: Task
+    task: _Task
     position: int
     action: DecidedStep
     work: Work
@@ -153,7 +153,7 @@ class _Episode:
 
     def __init__(
         self,
-        task: Task,
+        task: _Task,
         source: ToolSource,
         tools: Sequence[ToolSpec],
         workspace: Workspace,

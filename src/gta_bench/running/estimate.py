@@ -201,7 +201,7 @@ def _estimate(
             for key, own in judged.items()
             if _is_judged(own, tasks[key[0]], judging)
         }
-        known = Known(f"{name} as judge", model.settings, guesses, finished, _BASIS)
+        known = _Known(f"{name} as judge", model.settings, guesses, finished, _BASIS)
         ranges = known.estimate(units, rounds)
         if judging.cascade is not None and model is judging.models[-1]:
             # The second judge is asked where the first is in doubt: perhaps nowhere.
@@ -296,7 +296,7 @@ def estimate_run(
     guesses = _agent_guesses(spec, resources)
     who = f"{spec.system.model} · {spec.system.harness or spec.system.agent}"
     follows = spec.mode == "step"
-    known = Known(who, resources.model.settings, guesses, finished, _basis(spec), follows)
+    known = _Known(who, resources.model.settings, guesses, finished, _basis(spec), follows)
     return known.estimate(units, rounds)
 
 
@@ -313,7 +313,7 @@ def is_continued(manifest: RunManifest, out: StorePath) -> bool:
     return read_manifest(out).with_spec(**asked).difference(manifest) is None
 
 
-class Known(NamedTuple):
+class _Known(NamedTuple):
     """What is known of a model's part in a run: guesses by task, and what finished units took.
 
     It `follows` the guesses where it makes exactly the calls that they have. Elsewhere a task that

@@ -51,14 +51,14 @@ class Judged(NamedTuple):
 
 
 Judging = Callable[[StorePath], Judged]
-Watching = Callable[[StorePath], AbstractContextManager[Listener]]
+_Watching = Callable[[StorePath], AbstractContextManager[Listener]]
 
 
 def run_rounds(
     planned: RunManifest,
     resources: Resources,
     out: StorePath,
-    watching: Watching,
+    watching: _Watching,
     judging: Judging,
     *,
     rounds: int,

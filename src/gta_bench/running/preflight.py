@@ -76,7 +76,7 @@ LEAST_BYTES = 2**20  # on the disk of a run that begins
 
 Start = tuple[StorePath, RunManifest, Resources]
 # Opens a bar for what is done under that name.
-Watching = Callable[[str], AbstractContextManager[Listener]]
+_Watching = Callable[[str], AbstractContextManager[Listener]]
 # Says a line to whoever waits.
 Say = Callable[[str], None]
 
@@ -106,7 +106,7 @@ def check_start(
     *,
     ask: bool = True,
     model: Model | None = None,
-    watching: Watching = lambda _: nullcontext(lambda _: None),
+    watching: _Watching = lambda _: nullcontext(lambda _: None),
     say: Say = logger.warning,
 ) -> None:
     """Raise what would keep the runs from starting; a run with nothing left to do asks nobody.
@@ -318,7 +318,7 @@ def _picture() -> str:
     return f"data:image/png;base64,{b64encode(data).decode()}"
 
 
-def _try_harnesses(runs: Sequence[Start], watching: Watching) -> None:
+def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
     """Let each harness do the first task of a run that has none yet; what it did is the run's."""
     with ExitStack() as stack:
         tried = [
@@ -333,7 +333,7 @@ def _try_harnesses(runs: Sequence[Start], watching: Watching) -> None:
 
 @contextmanager
 def _first_task(
-    out: StorePath, manifest: RunManifest, resources: Resources, watching: Watching
+    out: StorePath, manifest: RunManifest, resources: Resources, watching: _Watching
 ) -> Iterator[Path]:
     """A run of the first task alone, elsewhere; raises where the harness never started."""
     folder = Path(tempfile.mkdtemp(prefix="gta-first-"))

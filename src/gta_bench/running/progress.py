@@ -18,7 +18,7 @@ from gta_bench.runs.samples import read_unit_data
 from gta_bench.tasks.attempts import note_end
 from gta_bench.tasks.context import UNSCORED, Ended, current_context
 
-Key = tuple[str, int]
+_Key = tuple[str, int]
 # Seconds between two words of samples that only began; those that ended are told at once.
 PAUSE = 0.5
 
@@ -29,8 +29,8 @@ class Counter:
     def __init__(self, start: ShardProgress, tell: Callable[[ShardProgress], None]) -> None:
         self._progress = start
         self._tell = tell
-        self._failed: set[Key] = set()
-        self._causes: dict[Key, str] = {}
+        self._failed: set[_Key] = set()
+        self._causes: dict[_Key, str] = {}
         self._counts: Tally[str] = Tally()
         self._told = 0.0
 
@@ -40,7 +40,7 @@ class Counter:
         if time.monotonic() - self._told > PAUSE:
             self._say()
 
-    def ended(self, key: Key, cost: Cost, how: Ended) -> None:
+    def ended(self, key: _Key, cost: Cost, how: Ended) -> None:
         """One less is running."""
         self._failed.discard(key)
         if how.failed:
@@ -59,7 +59,7 @@ class Counter:
         )
         self._say()
 
-    def _note(self, key: Key, cause: str | None) -> None:
+    def _note(self, key: _Key, cause: str | None) -> None:
         """Count the cause of a unit in the place of its last one."""
         before = self._causes.pop(key, None)
         if before is not None:

@@ -39,8 +39,8 @@ from gta_bench.runs.results_columns import COMPAT_COUNTS, COUNTS, TABLES
 from gta_bench.runs.store import StorePath, reaching
 from gta_bench.runs.verdicts import VERDICTS, has_verdicts, whole_verdicts
 
-Shape = Literal["parquet", "csv"]
-Row = dict[str, Any]
+_Shape = Literal["parquet", "csv"]
+_Row = dict[str, Any]
 
 READ = """read_json(
     $file, format = 'newline_delimited', maximum_object_size = 67108864,
@@ -90,15 +90,15 @@ LEFT JOIN leaves ON leaves.task = key.task AND leaves.leaf = key.leaf
 """
 
 
-class Exported(NamedTuple):
+class _Exported(NamedTuple):
     """How many rows were written, by table."""
 
     rows: dict[str, int]
 
 
 def export_results(
-    runs: Sequence[StorePath], out: StorePath, *, thresholds: Thresholds, shape: Shape = "parquet"
-) -> Exported:
+    runs: Sequence[StorePath], out: StorePath, *, thresholds: Thresholds, shape: _Shape = "parquet"
+) -> _Exported:
     """Write the tables of all runs below `out`: a folder for each table, a file for each run.
 
     Workflow runs need not be scored: their pooled scores follow from the tables. Only the first
@@ -123,14 +123,14 @@ def export_results(
                 exporter.failures(read_workflow_scores(run))
         for name, count in exporter.rows.items():
             rows[name] += count
-    return Exported(rows)
+    return _Exported(rows)
 
 
 class RunExport:
     """The tables of one run, a file each."""
 
     def __init__(
-        self, name: str, manifest: RunManifest, out: StorePath, number: int, shape: Shape
+        self, name: str, manifest: RunManifest, out: StorePath, number: int, shape: _Shape
     ) -> None:
         self.name = name
         self.manifest = manifest
@@ -148,7 +148,7 @@ class RunExport:
         for failure in scores.failures:
             causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
 
-        def sample(unit: AtomicUnit) -> Row:
+        def sample(unit: AtomicUnit) -> _Row:
             key = (unit.task.id, unit.epoch)
             score = counted.get(key)
             strict = None if score is None else score.strict
@@ -197,7 +197,7 @@ class RunExport:
             (self._failure(one, judge.judge) for judge in scores.judges for one in judge.failures),
         )
 
-    def _run(self, scores: RunScores | WorkflowScores, more: Row) -> Row:
+    def _run(self, scores: RunScores | WorkflowScores, more: _Row) -> _Row:
         held = self.manifest
         return {
             "run": self.name,
@@ -217,7 +217,7 @@ class RunExport:
             **more,
         }
 
-    def _sample(self, unit: AtomicUnit | WorkflowUnit) -> Row:
+    def _sample(self, unit: AtomicUnit | WorkflowUnit) -> _Row:
         return {
             "run": self.name,
             "task": unit.task.id,
@@ -227,7 +227,7 @@ class RunExport:
             **_calls(unit.calls),
         }
 
-    def _workflow_sample(self, unit: WorkflowUnit) -> Row:
+    def _workflow_sample(self, unit: WorkflowUnit) -> _Row:
         return {
             **self._sample(unit),
             "category": unit.task.category,
@@ -236,10 +236,10 @@ class RunExport:
             "tool_categories": list(tool_categories(unit)),
         }
 
-    def _failure(self, failure: Failure, judge: str | None) -> Row:
+    def _failure(self, failure: Failure, judge: str | None) -> _Row:
         return {"run": self.name, "judge": judge, **failure.model_dump()}
 
-    def _write(self, table: str, rows: Iterable[Row]) -> None:
+    def _write(self, table: str, rows: Iterable[_Row]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             for row in rows:
                 file.write(json.dumps(row) + "\n")
@@ -252,7 +252,7 @@ class RunExport:
                 self._copy(connection, table, query, {"file": file.name, "columns": columns})
 
     def _copy(
-        self, connection: duckdb.DuckDBPyConnection, table: str, query: str, values: Row
+        self, connection: duckdb.DuckDBPyConnection, table: str, query: str, values: _Row
     ) -> None:
         folder = self.out / table
         folder.mkdir(parents=True, exist_ok=True)
@@ -294,13 +294,13 @@ def _shares(node: Checkpoint, share: float | None) -> Iterator[tuple[Checkpoint,
         yield from _shares(child, below)
 
 
-def _usage(usage: Usage) -> Row:
+def _usage(usage: Usage) -> _Row:
     return usage.model_dump(
         include={"seconds", "model_calls", "input_tokens", "output_tokens", "cost_usd"}
     )
 
 
-def _calls(calls: Sequence[CallRecord]) -> Row:
+def _calls(calls: Sequence[CallRecord]) -> _Row:
     return {
         f"calls_{status}": sum(call.status == status for call in calls)
         for status in ("done", "error", "unavailable")

@@ -79,7 +79,7 @@ def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     return scores
 
 
-Shown = dict[tuple[str, int], dict[str, str]]
+_Shown = dict[tuple[str, int], dict[str, str]]
 
 
 def read_compared(run: StorePath) -> ComparedRun:
@@ -93,7 +93,7 @@ def read_compared(run: StorePath) -> ComparedRun:
             name=str(run), manifest=manifest, scores=read_scores(run), units=_facts(units, {})
         )
     units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units
-    shown: Shown = {}
+    shown: _Shown = {}
     prompts: dict[str, set[str]] = {}
     for key, row in read_verdicts(run).items():
         shown.setdefault((key.task, key.epoch), {})[key.judge] = row.evidence
@@ -108,7 +108,7 @@ def read_compared(run: StorePath) -> ComparedRun:
 
 
 def _facts(
-    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...], shown: Shown
+    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...], shown: _Shown
 ) -> dict[tuple[str, int], UnitFacts]:
     return {
         (unit.task.id, unit.epoch): UnitFacts(

@@ -17,9 +17,9 @@ from gta_bench.serving.tokens import Run, Tokens, same
 from gta_bench.serving.wire import CallFailure, FailureKind
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+_Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[_Message]]
+Send = Callable[[_Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
@@ -27,7 +27,7 @@ RUN, SPACE = "gta.run", "gta.space"  # where handlers find whom they serve
 logger = logging.getLogger("gta_bench.serving.access")
 
 
-class Refused(Exception):
+class _Refused(Exception):
     """A request that is not passed on."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Gate:
         note = _Note(scope, send)
         try:
             await self._pass(scope, receive, note)
-        except Refused as exc:
+        except _Refused as exc:
             await _refuse(exc, note.send)
         finally:
             note.log()
@@ -67,7 +67,7 @@ class Gate:
         headers = _headers(scope)
         self._admit(scope, headers)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Refused(415, "Bodies are taken as they are, not compressed.")
+            raise _Refused(415, "Bodies are taken as they are, not compressed.")
         if scope["method"] == "PUT":
             async with self._uploads:
                 body = await self._body(headers, receive, self._limits.artefact_bytes)
@@ -92,28 +92,28 @@ class Gate:
             space = self._space(name, token, run)
             scope[SPACE], run = space, space.run
         elif run is None:
-            raise Refused(401, "A valid token is needed: `Authorization: Bearer …`.")
+            raise _Refused(401, "A valid token is needed: `Authorization: Bearer …`.")
         scope[RUN] = run
         try:
             self._rate.take(run.id)
         except Busy as exc:
-            raise Refused(429, str(exc), kind="busy", wait=exc.wait) from exc
+            raise _Refused(429, str(exc), kind="busy", wait=exc.wait) from exc
 
     def _space(self, name: str, token: str, run: Run | None) -> Space:
         space = self._spaces.get(name)
         if run is not None:
             if space is None or space.run.id != run.id:
-                raise Refused(404, "There is no such workspace; it may have been closed.")
+                raise _Refused(404, "There is no such workspace; it may have been closed.")
             return space
         if space is None or not same(token, space.token):
-            raise Refused(401, "A valid token for this workspace is needed.")
+            raise _Refused(401, "A valid token for this workspace is needed.")
         return space
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
         """The whole body, if it is small enough and comes fast enough."""
         stated = headers.get(b"content-length", b"0")
         if not stated.isdigit() or int(stated) > most:
-            raise Refused(413, f"At most {most} bytes are taken.")
+            raise _Refused(413, f"At most {most} bytes are taken.")
         parts, size = [], 0
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -122,17 +122,17 @@ class Gate:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "The body is not complete.")
+                        raise _Refused(400, "The body is not complete.")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise Refused(413, f"At most {most} bytes are taken.")
+                        raise _Refused(413, f"At most {most} bytes are taken.")
                     if not message.get("more_body", False):
                         return b"".join(parts)
                     earned = size / self._limits.slowest_bytes
                     limit.reschedule(start + self._limits.body_seconds + earned)
         except TimeoutError:
-            raise Refused(408, "The body came too slowly.") from None
+            raise _Refused(408, "The body came too slowly.") from None
 
 
 class _Note:
@@ -146,7 +146,7 @@ class _Note:
         self._sent = 0
         self.received = 0
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: _Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
         else:
@@ -190,7 +190,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     """The body that was read already, then whatever comes after it."""
     given = False
 
-    async def again() -> Message:
+    async def again() -> _Message:
         nonlocal given
         if given:
             return await receive()
@@ -200,7 +200,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(refused: Refused, send: Send) -> None:
+async def _refuse(refused: _Refused, send: Send) -> None:
     failure = CallFailure(kind=refused.kind, message=str(refused))
     headers = [(b"content-type", b"application/json")]
     if refused.status == 401:

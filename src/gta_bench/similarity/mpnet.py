@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from gta_bench.similarity.catalog import Similarity
 from gta_bench.weights import MPNET, check_files
 
-Array = npt.NDArray[np.float32]
+_Array = npt.NDArray[np.float32]
 
 # Longer texts are cut here, as sentence-transformers does by the model's settings.
 LONGEST = 384
@@ -45,7 +45,7 @@ class Encoder:
 
     def __init__(self, folder: Path) -> None:
         tensors = load_file(folder / "model.safetensors")
-        self._tensors: Mapping[str, Array] = tensors
+        self._tensors: Mapping[str, _Array] = tensors
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(LONGEST)
@@ -53,7 +53,7 @@ class Encoder:
         layers = {name.split(".")[2] for name in tensors if name.startswith("encoder.layer.")}
         self._layers = len(layers)
 
-    def encode(self, text: str) -> Array:
+    def encode(self, text: str) -> _Array:
         """The text's embedding, of length 1."""
         ids = self._tokenizer.encode(text).ids
         words = self._tensors["embeddings.word_embeddings.weight"][ids]
@@ -63,18 +63,18 @@ class Encoder:
         bias = self._bias[distance_buckets(len(ids), len(self._bias))].transpose(2, 0, 1)
         for number in range(self._layers):
             states = self._layer(f"encoder.layer.{number}", states, bias)
-        pooled: Array = states.mean(axis=0)
-        embedding: Array = pooled / np.float32(max(float(np.linalg.norm(pooled)), 1e-12))
+        pooled: _Array = states.mean(axis=0)
+        embedding: _Array = pooled / np.float32(max(float(np.linalg.norm(pooled)), 1e-12))
         return embedding
 
-    def _layer(self, name: str, states: Array, bias: Array) -> Array:
+    def _layer(self, name: str, states: _Array, bias: _Array) -> _Array:
         attended = self._attend(f"{name}.attention.attn", states, bias)
         states = self._norm(f"{name}.attention.LayerNorm", states + attended)
         inner = gelu(self._dense(f"{name}.intermediate.dense", states))
         outer = self._dense(f"{name}.output.dense", inner)
         return self._norm(f"{name}.output.LayerNorm", states + outer)
 
-    def _attend(self, name: str, states: Array, bias: Array) -> Array:
+    def _attend(self, name: str, states: _Array, bias: _Array) -> _Array:
         heads = partial(self._heads, states=states, count=len(bias))
         queries, keys, values = (heads(f"{name}.{part}") for part in "qkv")
         scale = np.float32(1 / math.sqrt(queries.shape[-1]))
@@ -84,19 +84,19 @@ class Encoder:
         mixed = (shares @ values).transpose(1, 0, 2).reshape(states.shape)
         return self._dense(f"{name}.o", mixed)
 
-    def _heads(self, name: str, states: Array, count: int) -> Array:
+    def _heads(self, name: str, states: _Array, count: int) -> _Array:
         """The states by attention head: head, position, value."""
         whole = self._dense(name, states)
         return whole.reshape(len(states), count, -1).transpose(1, 0, 2)
 
-    def _dense(self, name: str, states: Array) -> Array:
+    def _dense(self, name: str, states: _Array) -> _Array:
         return states @ self._tensors[f"{name}.weight"].T + self._tensors[f"{name}.bias"]
 
-    def _norm(self, name: str, states: Array) -> Array:
+    def _norm(self, name: str, states: _Array) -> _Array:
         centered = states - states.mean(axis=-1, keepdims=True)
         variance = (centered * centered).mean(axis=-1, keepdims=True)
         scaled = centered / np.sqrt(variance + NORM_EPSILON)
-        normed: Array = scaled * self._tensors[f"{name}.weight"] + self._tensors[f"{name}.bias"]
+        normed: _Array = scaled * self._tensors[f"{name}.weight"] + self._tensors[f"{name}.bias"]
         return normed
 
 
@@ -117,7 +117,7 @@ def distance_buckets(length: int, buckets: int) -> npt.NDArray[np.int64]:
     return found + half * (ahead > 0)
 
 
-def gelu(values: Array) -> Array:
+def gelu(values: _Array) -> _Array:
     """The Gaussian error linear unit.
 
     numpy has no error function; this one is off by 1.5e-7 at most (Abramowitz, Stegun, 7.1.26).
@@ -129,5 +129,5 @@ def gelu(values: Array) -> Array:
     for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         sum_ = sum_ * term + np.float32(factor)
     error = np.copysign(1 - sum_ * term * np.exp(-size * size), scaled)
-    shaped: Array = values * np.float32(0.5) * (1 + error)
+    shaped: _Array = values * np.float32(0.5) * (1 + error)
     return shaped

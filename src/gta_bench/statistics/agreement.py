@@ -21,8 +21,8 @@ from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, effective_tasks, interval_of
 from gta_bench.statistics.proportions import score_bounds
 
-Row = Sequence[float | None]
-Table = Sequence[Row]
+_Row = Sequence[float | None]
+Table = Sequence[_Row]
 Array = npt.NDArray[np.float64]
 # The coefficient and its disagreement by chance, from sums over items; several at once.
 Measure = Callable[[Array], tuple[Array, Array]]
@@ -249,5 +249,5 @@ def _values(table: Table) -> Array:
     return np.array([list(row) for row in table], dtype=np.float64).reshape(len(table), width)
 
 
-def _given(row: Row) -> list[float]:
+def _given(row: _Row) -> list[float]:
     return [value for value in row if value is not None]

@@ -21,7 +21,7 @@ DRAWS = 2000
 POWER_FLIPS = 999
 # Scores as stated and as repeated.
 Outcomes = Sequence[tuple[float, float]]
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 
 
 def find_inflation(
@@ -70,7 +70,7 @@ def find_inflation(
 
 def inflation_p(tasks: Mapping[str, Outcomes], *, seed: int) -> float:
     """The chance that honest scores are better than repeated ones by as much."""
-    sums: Array = np.array([[sum(float(one) - float(two) for one, two in own)
+    sums: _Array = np.array([[sum(float(one) - float(two) for one, two in own)
                              for own in tasks.values()]])  # fmt: skip
     return float(_p_values(sums, FLIPS, np.random.default_rng(seed))[0])
 
@@ -100,14 +100,14 @@ def inflation_power(
         turned = (drawn >= 2 * half) & (drawn < 2 * half + effect)
     gaps = np.where(turned, 1, np.where(drawn < half, -1, np.where(drawn < 2 * half, 1, 0)))
     starts = np.cumsum([0, *sizes[:-1]])
-    sums: Array = np.add.reduceat(gaps, starts, axis=1).astype(np.float64)
+    sums: _Array = np.add.reduceat(gaps, starts, axis=1).astype(np.float64)
     return float(np.mean(_p_values(sums, POWER_FLIPS, rng) < level))
 
 
-def _p_values(sums: Array, flips: int, rng: np.random.Generator) -> Array:
+def _p_values(sums: _Array, flips: int, rng: np.random.Generator) -> _Array:
     """The p-value of each row of sums by task: how often flipped signs give as much."""
     signs = rng.choice((-1.0, 1.0), (flips, sums.shape[1]))
     flipped = sums @ signs.T
     as_much = (flipped >= sums.sum(1)[:, None] - 1e-9).sum(1)
-    found: Array = (1 + as_much) / (1 + flips)
+    found: _Array = (1 + as_much) / (1 + flips)
     return found

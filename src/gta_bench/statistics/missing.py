@@ -13,18 +13,18 @@ import numpy.typing as npt
 from gta_bench.records.statistics import Bounds, Difference, Envelope
 from gta_bench.statistics.pooled import Ratio, difference_of
 
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 
 
 class Side(NamedTuple):
     """One system, task by task: its sums over what was seen, and how much was not."""
 
-    values: Array
-    seen: Array
-    missing: Array
+    values: _Array
+    seen: _Array
+    missing: _Array
 
     @property
-    def whole(self) -> Array:
+    def whole(self) -> _Array:
         """All that there is to measure."""
         return self.seen + self.missing
 

@@ -25,7 +25,7 @@ from gta_bench.records.statistics import Difference, Interval, IntervalMethod
 from gta_bench.statistics.proportions import score_bounds
 
 Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 
 # Variances below are those of sums that should be 0.
 ROUNDING: Final = 1e-24
@@ -196,30 +196,30 @@ def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) ->
     )
 
 
-def _influence(ratio: Ratio) -> Array:
+def _influence(ratio: Ratio) -> _Array:
     """How much each task moves a pooled score; the squares add up to its variance."""
     numerators = np.asarray(ratio.numerators, dtype=np.float64)
     denominators = np.asarray(ratio.denominators, dtype=np.float64)
-    moved: Array = (numerators - ratio.value * denominators) / denominators.sum()
+    moved: _Array = (numerators - ratio.value * denominators) / denominators.sum()
     return moved
 
 
-def _shares(ratio: Ratio) -> Array:
+def _shares(ratio: Ratio) -> _Array:
     denominators = np.asarray(ratio.denominators, dtype=np.float64)
-    found: Array = denominators / denominators.sum()
+    found: _Array = denominators / denominators.sum()
     return found
 
 
-def _rates(ratio: Ratio) -> Array:
+def _rates(ratio: Ratio) -> _Array:
     """Every task's own score; one with nothing to measure is like the rest."""
     numerators = np.asarray(ratio.numerators, dtype=np.float64)
     denominators = np.asarray(ratio.denominators, dtype=np.float64)
     empty = np.full(len(numerators), ratio.value)
-    found: Array = np.divide(numerators, denominators, out=empty, where=denominators > 0)
+    found: _Array = np.divide(numerators, denominators, out=empty, where=denominators > 0)
     return found
 
 
-def _spread(moved: Array, tasks: float) -> _Spread:
+def _spread(moved: _Array, tasks: float) -> _Spread:
     squares = float((moved**2).sum())
     if squares <= ROUNDING or tasks <= 1:
         return _Spread(0.0, 0.0, tasks)

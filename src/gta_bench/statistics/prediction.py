@@ -26,7 +26,7 @@ from gta_bench.statistics.pooled import (
     worth_of,
 )
 
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 # Where judge and labels agree on everything, or differ by the same everywhere, so many units are
 # taken to differ nevertheless. Chosen by simulation (tests/measure/test_simulations.py): with more,
 # a judge without errors had wider intervals than one with few.
@@ -63,12 +63,12 @@ class _Sums(NamedTuple):
     `asked` is the size of what people labelled, without what is sure.
     """
 
-    people: Array
-    judge: Array
-    labelled: Array
-    asked: Array
-    judged: Array
-    whole: Array
+    people: _Array
+    judge: _Array
+    labelled: _Array
+    asked: _Array
+    judged: _Array
+    whole: _Array
 
 
 class _Labelled(NamedTuple):
@@ -239,7 +239,7 @@ def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
     )
 
 
-def _worth(alone: Ratio, asked: Array, top: float) -> Worth:
+def _worth(alone: Ratio, asked: _Array, top: float) -> Worth:
     """What the labels are worth: as many tasks as people labelled, however many are sure."""
     found, sizes = worth_of(alone, top=top), np.asarray(alone.denominators)
     if np.array_equal(asked, sizes):
@@ -265,7 +265,7 @@ def _by_task(parts: Sequence[JudgedPart]) -> _Sums:
     weights = _weights(parts)
     sizes = weights * np.array([part.whole for part in known])
 
-    def added(places: npt.NDArray[np.int_], values: Array) -> Array:
+    def added(places: npt.NDArray[np.int_], values: _Array) -> _Array:
         return np.bincount(places, values, len(names)).astype(np.float64)
 
     return _Sums(
@@ -278,7 +278,7 @@ def _by_task(parts: Sequence[JudgedPart]) -> _Sums:
     )
 
 
-def _weights(parts: Sequence[JudgedPart]) -> Array:
+def _weights(parts: Sequence[JudgedPart]) -> _Array:
     """Of what is known. Hájek's: one over the chance; exactly 1 where all chances are the same.
 
     What is sure weighs 1, and what people labelled as much as all that they could have been asked.
@@ -286,7 +286,7 @@ def _weights(parts: Sequence[JudgedPart]) -> Array:
     known = [part for part in parts if part.labelled is not None]
     asked = np.array([part.by_people for part in known])
     chances = np.array([part.chance for part in known])
-    found: Array = np.where(asked, chances[asked].min() / chances, 1.0)
+    found: _Array = np.where(asked, chances[asked].min() / chances, 1.0)
     if not asked.all():
         sizes = np.array([part.whole for part in known])
         stands = sum(part.whole for part in parts if not part.sure)
@@ -309,11 +309,11 @@ def _unseen(parts: Sequence[JudgedPart], top: float) -> float:
     return UNSEEN * top**2 * float(np.mean(sizes[asked] ** 2) / sizes.sum() ** 2)
 
 
-def _rate(values: Array, wholes: Array) -> float:
+def _rate(values: _Array, wholes: _Array) -> float:
     return float(values.sum() / wholes.sum())
 
 
-def _influence(values: Array, wholes: Array) -> Array:
+def _influence(values: _Array, wholes: _Array) -> _Array:
     """How much each task moves a rate; the squares add up to its variance."""
-    moved: Array = (values - _rate(values, wholes) * wholes) / wholes.sum()
+    moved: _Array = (values - _rate(values, wholes) * wholes) / wholes.sum()
     return moved

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gta_bench.records.statistics import RankInterval, Standing
 
-Pair = tuple[int, int]
+_Pair = tuple[int, int]
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -19,7 +19,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def standings(
-    scores: Sequence[float], p_values: Mapping[Pair, float], *, level: float = 0.05
+    scores: Sequence[float], p_values: Mapping[_Pair, float], *, level: float = 0.05
 ) -> tuple[Standing, ...]:
     """Groups and rank bounds from a test of every pair, corrected by Holm for their number.
 

@@ -43,7 +43,7 @@ TAPE = "tape.jsonl"
 _LINE = TypeAdapter[TapeLine](TapeLine)
 
 
-class Place(NamedTuple):
+class _Place(NamedTuple):
     """Where a call's line lies, and which of the equal calls of its task it is."""
 
     epoch: int
@@ -62,7 +62,7 @@ class Keys(NamedTuple):
 class Agreed(NamedTuple):
     """A reply that all equal calls of the tape have; None where two of them differ."""
 
-    place: Place
+    place: _Place
     outcome: bytes | None
 
 
@@ -75,10 +75,10 @@ class Tape:
         self.header: HeaderLine | None = None
         self.specs: dict[str, ToolSpec] = {}
         self._handle = handle
-        self._own: dict[bytes, list[Place]] = {}
+        self._own: dict[bytes, list[_Place]] = {}
         self._anywhere: dict[bytes, Agreed] = {}
-        self._by_task: dict[tuple[str, str], list[Place]] = {}
-        self._by_tool: dict[str, list[Place]] = {}
+        self._by_task: dict[tuple[str, str], list[_Place]] = {}
+        self._by_tool: dict[str, list[_Place]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._own.values()))
@@ -180,7 +180,7 @@ class Tape:
         firsts = (min(places) for places in self._own.values())
         return (self._line(place) for place in sorted(firsts, key=lambda place: place.start))
 
-    def _line(self, place: Place) -> CallLine:
+    def _line(self, place: _Place) -> CallLine:
         data = os.pread(self._handle, place.length, place.start)
         return CallLine.model_validate_json(data)
 
@@ -212,7 +212,7 @@ class Tape:
                 self._index(line, start, len(data))
 
     def _index(self, line: CallLine, start: int, length: int) -> None:
-        call, place = line.call, Place(line.epoch, line.number, start, length)
+        call, place = line.call, _Place(line.epoch, line.number, start, length)
         keys = _keys(call)
         places = self._own.setdefault(keys.own, [])
         if any(place[:2] == old[:2] for old in places):

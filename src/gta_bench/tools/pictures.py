@@ -24,7 +24,7 @@ CARRIED = ("icc_profile", "exif", "dpi")
 
 
 @dataclass(frozen=True)
-class Picture:
+class _Picture:
     """Pixels in RGB or RGBA, and what is needed to keep them as they came."""
 
     image: Image.Image
@@ -33,7 +33,7 @@ class Picture:
     about: dict[str, Any]
 
 
-def open_picture(workspace: Workspace, spelling: str) -> Picture:
+def open_picture(workspace: Workspace, spelling: str) -> _Picture:
     """The first frame of an image of the workspace."""
     path = workspace.resolve(spelling)
     try:
@@ -41,7 +41,7 @@ def open_picture(workspace: Workspace, spelling: str) -> Picture:
             _check_size(opened, path)
             about = {key: opened.info[key] for key in CARRIED if opened.info.get(key)}
             kind = opened.format or "PNG"
-            return Picture(_in_colour(opened), kind, PurePosixPath(path).stem, about)
+            return _Picture(_in_colour(opened), kind, PurePosixPath(path).stem, about)
     except UnidentifiedImageError as exc:
         raise ToolError(f"`{path}` is not an image ({', '.join(READ)}).") from exc
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as exc:
@@ -49,7 +49,7 @@ def open_picture(workspace: Workspace, spelling: str) -> Picture:
 
 
 def save_picture(
-    workspace: Workspace, picture: Picture, image: Image.Image, *, name: str
+    workspace: Workspace, picture: _Picture, image: Image.Image, *, name: str
 ) -> OutputFile:
     """Write changed pixels in the picture's type; types without true colour become PNG."""
     kind = picture.format if picture.format in SUFFIXES else "PNG"

@@ -44,7 +44,7 @@ COLUMNS: Final[Mapping[RunMode, tuple[str, ...]]] = {
 }
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """One run as one scoring (and judge) sees it; without intervals where there are none.
 
     `badges` stand beside the headline, which is the strict row of a run and judge.
@@ -61,14 +61,14 @@ class Row(NamedTuple):
     badges: tuple[str, ...] = ()
 
 
-class Board(NamedTuple):
+class _Board(NamedTuple):
     """The runs of one mode; `repeats` are there where tasks were run more than once."""
 
     mode: RunMode
     title: str
     headline: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[_Row, ...]
     budget: PageTable
     repeats: PageTable | None
     remarks: tuple[str, ...]
@@ -77,7 +77,7 @@ class Board(NamedTuple):
     known: bool
 
 
-def boards(runs: Sequence[RunMaterial]) -> list[Board]:
+def boards(runs: Sequence[RunMaterial]) -> list[_Board]:
     """A board for every mode that has runs; runs keep their numbers on the page."""
     numbered = list(enumerate(runs, start=1))
     found = []
@@ -93,7 +93,7 @@ def boards(runs: Sequence[RunMaterial]) -> list[Board]:
             budget = plain(f"Uncertainty of {TITLES[mode]}", parts, (0, 1, 2))
             repeats, said = _repeats(own)
             found.append(
-                Board(
+                _Board(
                     mode=mode,
                     title=TITLES[mode],
                     headline=headline,
@@ -118,7 +118,7 @@ def _repeats(runs: Sequence[tuple[int, RunMaterial]]) -> tuple[PageTable | None,
     return page_table, (*broken_remarks(own), *repeat_remarks(again))
 
 
-def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
+def _rows(number: int, run: RunMaterial) -> Iterator[_Row]:
     system = system_name(run.manifest)
     columns, spec = COLUMNS[run.mode], run.manifest.spec
     if isinstance(run, AtomicRun):
@@ -127,11 +127,11 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         of = _of(scores.strict.n, scores.n_units)
         cells = tuple(estimated(found, name) for name in columns)
         badges = run.summary.badges
-        yield Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]), badges)
+        yield _Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]), badges)
         compat = metrics(scores, "compat")
         rest = tuple(number_cell(compat.get(name)) for name in columns)
         of = _of(scores.compat.n, scores.n_units)
-        yield Row(number, run.name, system, "compat", *of, rest, None)
+        yield _Row(number, run.name, system, "compat", *of, rest, None)
         return
     workflow = run.summary.scores
     if not workflow.judges:
@@ -139,7 +139,7 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(workflow.n, workflow.n_units)
         badges = run.summary.badges(None)
-        yield Row(number, run.name, system, "no judge yet", *of, cells, None, badges)
+        yield _Row(number, run.name, system, "no judge yet", *of, cells, None, badges)
     for judge in workflow.judges:
         found = estimates(
             workflow_parts(judge.tasks, workflow, run.units), spec.tasks, epochs=spec.epochs
@@ -147,16 +147,16 @@ def _rows(number: int, run: RunMaterial) -> Iterator[Row]:
         cells = tuple(estimated(found, name) for name in columns)
         of = _of(judge.strict.n, judge.strict.n_units)
         about, badges = f"strict, by {judge.judge}", run.summary.badges(judge.judge)
-        yield Row(number, run.name, system, about, *of, cells, found.get(columns[0]), badges)
+        yield _Row(number, run.name, system, about, *of, cells, found.get(columns[0]), badges)
         of = _of(judge.compat.n, judge.strict.n_units)
         compat = {table.ROOT_SCORE.name: judge.compat.root_score}
         rest = tuple(number_cell(compat.get(name)) for name in columns)
-        yield Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
+        yield _Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
         for floor in run.summary.floors.of(judge.judge):
             low = floor.model_dump(include={*table.JUDGED})
             rest = tuple(number_cell(low.get(name)) for name in columns)
             about, of = f"floor, by {judge.judge}", _of(floor.n, floor.n_units)
-            yield Row(number, run.name, floor.system, about, *of, rest, None)
+            yield _Row(number, run.name, floor.system, about, *of, rest, None)
 
 
 def _of(n: int, units: int) -> tuple[str, bool]:
@@ -165,7 +165,7 @@ def _of(n: int, units: int) -> tuple[str, bool]:
 
 
 def _spent(
-    mode: RunMode, runs: Sequence[tuple[int, RunMaterial]], rows: Sequence[Row]
+    mode: RunMode, runs: Sequence[tuple[int, RunMaterial]], rows: Sequence[_Row]
 ) -> tuple[PageTable, tuple[Chart, ...]]:
     """What a task took on average; a chart where two runs or more can be compared."""
     label = table.primary(mode).label
@@ -228,7 +228,7 @@ def _amount(value: float | None, shown: Callable[[float], str]) -> Cell:
     return Cell("unknown" if value is None else shown(value))
 
 
-Group = tuple[str, str, str, Mapping[str, Estimate]]
+_Group = tuple[str, str, str, Mapping[str, Estimate]]
 # Without Tool SR, which belongs to units and not to a judge's groups of them.
 JUDGED_COLUMNS = tuple(name for name in COLUMNS["workflow"] if name in table.JUDGED)
 
@@ -279,7 +279,7 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
         ("ending of the deliverables", judge.kinds, lambda one: one.kinds),
         ("category of called tools", judge.tool_categories, lambda one: one.tool_categories),
     )
-    groups: list[Group] = []
+    groups: list[_Group] = []
     for by, found, names in ways:
         for group in found:
             own = [one for one in judge.tasks if group.name in names(one)]
@@ -288,7 +288,7 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
     return _group_table(run.name, JUDGED_COLUMNS, groups)
 
 
-def _group_table(name: str, columns: Sequence[str], groups: Sequence[Group]) -> PageTable:
+def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) -> PageTable:
     first: dict[str, int] = {}
     for place, (by, *_) in enumerate(groups):
         first.setdefault(by, place)

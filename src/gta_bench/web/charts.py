@@ -13,14 +13,14 @@ HEIGHT: Final = 130
 TICKS: Final = 4
 
 
-class Tick(NamedTuple):
+class _Tick(NamedTuple):
     """A place on an axis with its label."""
 
     at: float
     label: str
 
 
-class Line(NamedTuple):
+class _Line(NamedTuple):
     """A line with the name of its style."""
 
     name: str
@@ -42,9 +42,9 @@ class Chart(NamedTuple):
     about: str
     x_label: str
     y_label: str
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    lines: tuple[Line, ...] = ()
+    x_ticks: tuple[_Tick, ...]
+    y_ticks: tuple[_Tick, ...]
+    lines: tuple[_Line, ...] = ()
     dots: tuple[Dot, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
@@ -68,13 +68,13 @@ def curve_chart(points: Sequence[CurvePoint]) -> Chart:
             for threshold, rate in rates
             if rate is not None
         ]
-        lines.append(Line(row.name.removesuffix("_sr"), " ".join(places)))
+        lines.append(_Line(row.name.removesuffix("_sr"), " ".join(places)))
     return Chart(
         about=f"{LEAF_SR.label} and {ROOT_SR.label} fall as the threshold rises; the table beside "
         "has the numbers.",
         x_label="threshold",
         y_label="% that reach it",
-        x_ticks=tuple(Tick(number * WIDTH / 10, str(number)) for number in range(0, 11, 2)),
+        x_ticks=tuple(_Tick(number * WIDTH / 10, str(number)) for number in range(0, 11, 2)),
         y_ticks=_percents(),
         lines=tuple(lines),
     )
@@ -94,10 +94,10 @@ def spent_chart(systems: Sequence[Spent], *, x_label: str, y_label: str) -> Char
         x_label=x_label,
         y_label=y_label,
         x_ticks=tuple(
-            Tick(WIDTH * part / TICKS, f"{end * part / TICKS:g}") for part in range(TICKS + 1)
+            _Tick(WIDTH * part / TICKS, f"{end * part / TICKS:g}") for part in range(TICKS + 1)
         ),
         y_ticks=_percents(),
-        lines=(Line("front", " ".join(f"{x:g},{y:g}" for x, y in corners)),),
+        lines=(_Line("front", " ".join(f"{x:g},{y:g}" for x, y in corners)),),
         dots=dots,
     )
 
@@ -129,5 +129,5 @@ def _down(percent: float) -> float:
     return round(HEIGHT * (1 - percent / 100), 1)
 
 
-def _percents() -> tuple[Tick, ...]:
-    return tuple(Tick(_down(percent), str(percent)) for percent in (0, 25, 50, 75, 100))
+def _percents() -> tuple[_Tick, ...]:
+    return tuple(_Tick(_down(percent), str(percent)) for percent in (0, 25, 50, 75, 100))

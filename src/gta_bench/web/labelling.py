@@ -57,7 +57,7 @@ class Item:
         return self.unit.task.id, self.unit.epoch, self.leaf.id
 
 
-class Said(NamedTuple):
+class _Said(NamedTuple):
     """What was typed, to be shown again; a problem where it cannot be kept."""
 
     value: str = ""
@@ -252,7 +252,7 @@ class _Board:
         item: Item,
         number: int,
         base: str,
-        said: Said,
+        said: _Said,
         about: str,
         *,
         of: int,
@@ -272,7 +272,7 @@ class _Board:
         )
 
 
-async def _said(request: Request, item: Item, labels: Labels) -> Label | Said | None:
+async def _said(request: Request, item: Item, labels: Labels) -> Label | _Said | None:
     """The label that is sent, or what the form shows: what was sent wrong, or was said before.
 
     None where a form comes from elsewhere or is another leaf's.
@@ -284,14 +284,14 @@ async def _said(request: Request, item: Item, labels: Labels) -> Label | Said | 
             return None
         return _read_label(item, form)
     known = labels.of(item.place)
-    return Said() if known is None else Said(f"{known.value:g}", known.reason)
+    return _Said() if known is None else _Said(f"{known.value:g}", known.reason)
 
 
 def _place_name(item: Item) -> str:
     return " ".join(map(str, item.place))
 
 
-def _read_label(item: Item, form: Mapping[str, str]) -> Label | Said:
+def _read_label(item: Item, form: Mapping[str, str]) -> Label | _Said:
     task, epoch, leaf = item.place
     value, reason = form.get("score", ""), form.get("reason", "").strip()
     try:
@@ -305,7 +305,7 @@ def _read_label(item: Item, form: Mapping[str, str]) -> Label | Said:
             chance=item.chance,
         )
     except ValueError:
-        return Said(value, reason, "Choose a score from 0 to 10.")
+        return _Said(value, reason, "Choose a score from 0 to 10.")
 
 
 async def _form(request: Request) -> dict[str, str] | None:

@@ -48,7 +48,7 @@ TASKS_LISTED: Final = 300
 
 
 @dataclass(frozen=True)
-class Block:
+class _Block:
     """What one judge (or the scoring itself) says of a run."""
 
     judge: str
@@ -69,7 +69,7 @@ class RunView:
     name: str
     held: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[_Block, ...]
     tools: PageTable | None
     errors: PageTable | None
     errors_left: int
@@ -178,7 +178,7 @@ def _blocks(
     run: RunMaterial,
     found: Sequence[tuple[str, Sequence[Loss]]],
     shown: set[UnitKey],
-) -> Iterator[Block]:
+) -> Iterator[_Block]:
     for place, (judge, losses) in enumerate(found):
         table = PageTable(
             f"Failures of {run.name}",
@@ -189,10 +189,10 @@ def _blocks(
         left, gain = len(losses[FAILURES_SHOWN:]), gain_text(run.mode)
         if isinstance(run, AtomicRun):
             causes = _causes(number, run.name, run.summary.scores.failures, shown)
-            yield Block(judge, atomic_groups(run), causes, table, left, gain)
+            yield _Block(judge, atomic_groups(run), causes, table, left, gain)
         else:
             scores = run.summary.scores.judges[place]
-            yield Block(
+            yield _Block(
                 judge,
                 workflow_groups(run, scores),
                 _causes(number, run.name, scores.failures, shown),

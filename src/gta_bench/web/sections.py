@@ -30,7 +30,7 @@ LONGEST = 600
 
 
 @dataclass(frozen=True)
-class StepView:
+class _StepView:
     """One step; `state` is passed, failed or nothing."""
 
     kind: str
@@ -43,13 +43,13 @@ class StepView:
 class PairView:
     """A step of the reference and what the system said in its place."""
 
-    reference: StepView
-    predicted: StepView
+    reference: _StepView
+    predicted: _StepView
     note: str
     state: str
 
 
-def shown_steps(trace: Sequence[PredictedStep]) -> tuple[StepView, ...]:
+def shown_steps(trace: Sequence[PredictedStep]) -> tuple[_StepView, ...]:
     """The first steps of a trace, shortened."""
     return tuple(_view(step) for step in trace[:STEPS_SHOWN])
 
@@ -77,7 +77,7 @@ def _cut(text: str) -> str:
 def _pairs(unit: AtomicUnit) -> Iterator[PairView]:
     gold = reference_steps(unit.task)
     for left, right in zip_longest((unit.trace or ())[: len(gold)], gold):
-        said = StepView("nothing", "") if left is None else _view(left)
+        said = _StepView("nothing", "") if left is None else _view(left)
         note = _difference(left, right)
         yield PairView(_view(right), said, note, "failed" if note else "passed")
 
@@ -96,22 +96,22 @@ def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str
     return ""
 
 
-def _view(step: PredictedStep) -> StepView:
+def _view(step: PredictedStep) -> _StepView:
     match step:
         case CallStep(name=name, arguments=arguments, error=error):
             text = f"{name} {_cut(_arguments(arguments))}"
             note = "" if error is None else _cut(f"{error.type}: {error.message}".rstrip(": "))
-            return StepView("call", text, note, "failed" if error else "")
+            return _StepView("call", text, note, "failed" if error else "")
         case AnswerStep(content=content, error=error):
             note = "" if error is None else error.type
-            return StepView("answer", _cut(content), note, "failed" if error else "")
+            return _StepView("answer", _cut(content), note, "failed" if error else "")
         case MalformedStep(content=content, reason=reason):
-            return StepView("malformed", _cut(content), reason, "failed")
+            return _StepView("malformed", _cut(content), reason, "failed")
         case ThoughtStep(content=content):
-            return StepView("thought", _cut(content))
+            return _StepView("thought", _cut(content))
         case ReplyStep(parts=parts):
             text = "\n".join(part.content for part in parts)
-            return StepView("reply", _cut(text) if parts else "nothing")
+            return _StepView("reply", _cut(text) if parts else "nothing")
 
 
 def _arguments(arguments: object) -> str:
@@ -130,7 +130,7 @@ class AtomicSection:
     about: str
     wanted: str
     pairs: tuple[PairView, ...]
-    steps: tuple[StepView, ...]
+    steps: tuple[_StepView, ...]
     kind: str = "atomic"
 
 
@@ -143,7 +143,7 @@ class WorkflowSection:
     unit: WorkflowUnit
     files: Gallery
     inputs: Gallery
-    steps: tuple[StepView, ...]
+    steps: tuple[_StepView, ...]
     views: tuple[TaskView, ...]
     kind: str = "workflow"
 

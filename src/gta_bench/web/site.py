@@ -23,7 +23,7 @@ from gta_bench.web.pages import asset, render
 ASSETS: Final = ("style.css", "site.js")
 
 
-class Plot(NamedTuple):
+class _Plot(NamedTuple):
     """Where an interval and its estimate lie on an axis from 0 to 100."""
 
     low: float
@@ -102,11 +102,11 @@ def axis(table: Table) -> int:
     return min(100, 10 * -int(-highest // 10))
 
 
-def plot(cell: Cell, end: int) -> Plot:
+def plot(cell: Cell, end: int) -> _Plot:
     """The interval's place on an axis of 100 units that stands for 0 to `end` percent."""
     assert cell.interval is not None
     low, high = (round(100 * 100 * x / end, 1) for x in (cell.interval.low, cell.interval.high))
-    return Plot(low, high, round(100 * cell.value / end, 1))
+    return _Plot(low, high, round(100 * cell.value / end, 1))
 
 
 def points(value: float) -> str:

@@ -25,7 +25,7 @@ FILE_NAME = "<code>"
 ERROR_CHARACTERS = 2000
 
 
-class Driver(TypedDict):
+class _Driver(TypedDict):
     """The names that a driver must define."""
 
     prepare: Callable[[], dict[str, Any]]
@@ -68,14 +68,14 @@ def write_files(files: dict[str, str]) -> None:
         file.write_bytes(binascii.a2b_base64(content))
 
 
-def load_driver(source: str) -> Driver:
+def load_driver(source: str) -> _Driver:
     """Run the driver's source and take its two functions."""
     names: dict[str, Any] = {"__name__": "driver"}
     exec(compile(source, "<driver>", "exec"), names)
     return {"prepare": names["prepare"], "finish": names["finish"]}
 
 
-def outcome(driver: Driver, source: str, names: dict[str, Any]) -> dict[str, str]:
+def outcome(driver: _Driver, source: str, names: dict[str, Any]) -> dict[str, str]:
     """What the code came to: a text, bytes, or an error."""
     # Tracebacks show the line of the code although no file holds it.
     linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)

@@ -131,7 +131,7 @@ class Browser:
             self._rest += data
 
 
-class Page:
+class _Page:
     """One page in a browser; answers its requests while it waits for anything."""
 
     def __init__(self, browser: Browser, files: dict[str, dict[str, str]]) -> None:
@@ -227,7 +227,7 @@ def main(text: str) -> None:
     for attempt, scripts in enumerate((True, False)):
         browser = Browser(order["browser"], order["memory"], f"{order['profile']}{attempt}")
         try:
-            page = Page(browser, order["files"])
+            page = _Page(browser, order["files"])
             page.open(tuple(order["view"]), scripts=scripts)
             page.load(order["page"], order["seconds"])
             found = {"scripts": scripts, **_look(page, order)}
@@ -239,7 +239,7 @@ def main(text: str) -> None:
     Path("page.json").write_text(json.dumps(found), encoding="utf-8")
 
 
-def _look(page: Page, order: dict[str, Any]) -> dict[str, Any]:
+def _look(page: _Page, order: dict[str, Any]) -> dict[str, Any]:
     text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
     title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
     unseen = page.call("Runtime.evaluate", expression=UNSEEN).get("result", {}).get("value")
@@ -266,7 +266,7 @@ def _look(page: Page, order: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _picture(page: Page, number: int, width: int, height: int, side: int) -> str:
+def _picture(page: _Page, number: int, width: int, height: int, side: int) -> str:
     clip = {"x": 0, "y": number * side, "width": width, "height": height, "scale": 1}
     made = page.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True, seconds=20.0)
     data, suffix = base64.b64decode(made["data"]), "png"

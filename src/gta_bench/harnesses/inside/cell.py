@@ -25,7 +25,7 @@ LENGTH = struct.Struct("!I")
 PR_SET_DUMPABLE = 4
 
 
-class Cell:
+class _Cell:
     """The commands that are running, and the line to the host."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -185,7 +185,7 @@ async def main(orders: dict[str, Any]) -> None:
     line = socket.socket(fileno=os.dup(0))
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    cell = Cell(*await asyncio.open_unix_connection(sock=line))
+    cell = _Cell(*await asyncio.open_unix_connection(sock=line))
     ports = {path: await _relay(path) for path in orders["sockets"]}
     cell.say({"ready": str(Path("/proc/self/ns/pid").readlink()), "ports": ports})
     await cell.obey()

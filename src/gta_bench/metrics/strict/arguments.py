@@ -64,7 +64,7 @@ def _literal_number(part: object, known: dict[Shape, int], found: Counter[int]) 
     return number
 
 
-Comparison = Callable[[JsonValue, JsonValue, Similarity], float]
+_Comparison = Callable[[JsonValue, JsonValue, Similarity], float]
 
 CODE: Final = frozenset({("Plot", "command"), ("Solver", "command"), ("Calculator", "expression")})
 COORDINATES: Final = frozenset({"bbox", "position"})
@@ -112,7 +112,7 @@ def _given(arguments: Mapping[str, JsonValue], name: str, parameter: Parameter |
 
 def _comparison(
     tool: str | None, name: str, parameter: Parameter | None, gold: JsonValue
-) -> Comparison:
+) -> _Comparison:
     """By the declared type; where the tool does not declare it, by the reference's own type."""
     if (tool, name) in CODE:
         return _code
@@ -206,7 +206,7 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-BY_TYPE: Final[Mapping[str, Comparison]] = {
+BY_TYPE: Final[Mapping[str, _Comparison]] = {
     "bool": _truth,
     "int": _number,
     "float": _number,

@@ -19,7 +19,7 @@ DETECTOR = KNOWN["ssd-mobilenet-v3"]
 PAINTER = KNOWN["magenta-26-styles"]
 
 
-class Line(NamedTuple):
+class _Line(NamedTuple):
     """A line of text and where it stands."""
 
     box: Box
@@ -38,10 +38,10 @@ LINES = TypeAdapter(list[tuple[int, int, int, int, str]])
 OBJECTS = TypeAdapter(list[tuple[int, int, int, int, str, float]])
 
 
-async def read_text(data: bytes, path: str) -> list[Line]:
+async def read_text(data: bytes, path: str) -> list[_Line]:
     """The lines of text on an image, by RapidOCR."""
     outcome = await shared_workers().run("ocr", data, {"path": path})
-    return [Line(Box(*line[:4]), line[4]) for line in LINES.validate_python(outcome.value)]
+    return [_Line(Box(*line[:4]), line[4]) for line in LINES.validate_python(outcome.value)]
 
 
 async def find_objects(

@@ -15,7 +15,7 @@ SIDE = 320
 OVERLAP = 0.45  # boxes of one class that overlap more are one object
 
 
-class Detector(NamedTuple):
+class _Detector(NamedTuple):
     """A loaded network and the names of its classes."""
 
     network: Any
@@ -50,7 +50,7 @@ def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
 
 
 @cache
-def _load(folder: str) -> Detector:
+def _load(folder: str) -> _Detector:
     import cv2
 
     place = Path(folder)
@@ -60,4 +60,4 @@ def _load(folder: str) -> Detector:
     )
     cv2.setNumThreads(1)
     labels = (place / "labels.txt").read_text(encoding="utf-8").splitlines()
-    return Detector(network, tuple(labels))
+    return _Detector(network, tuple(labels))

@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
     data: bytes = b""
 
 
-Job = Callable[[bytes, Mapping[str, JsonValue]], Outcome]
+_Job = Callable[[bytes, Mapping[str, JsonValue]], Outcome]
 
 JOBS: Mapping[str, str] = {
     "ocr": "gta_bench.tools.backends.local_ocr:job",
@@ -48,7 +48,7 @@ def _do(
     name: str, data: bytes, options: Mapping[str, JsonValue]
 ) -> tuple[dict[str, JsonValue], bytes]:
     module, _, attribute = JOBS[name].partition(":")
-    job: Job = getattr(import_module(module), attribute)
+    job: _Job = getattr(import_module(module), attribute)
     try:
         outcome = job(data, options)
     except ToolError as exc:

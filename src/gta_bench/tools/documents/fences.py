@@ -7,7 +7,7 @@ FENCES = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class _Piece:
     """Some lines. `language` is None outside of fences; `inner` leaves the fence's lines out."""
 
     lines: tuple[str, ...]
@@ -27,7 +27,7 @@ class Piece:
         return "".join(self.lines[1 : -1 if self.closed else None])
 
 
-def pieces(text: str) -> Iterator[Piece]:
+def pieces(text: str) -> Iterator[_Piece]:
     """The text in order, split at fences; joined, the pieces are the text."""
     held: list[str] = []
     fence = language = None
@@ -35,18 +35,18 @@ def pieces(text: str) -> Iterator[Piece]:
         words = line.strip()
         if fence is None and words.startswith(FENCES):
             if held:
-                yield Piece(tuple(held))
+                yield _Piece(tuple(held))
             mark = words[0]
             run = len(words) - len(words.lstrip(mark))
             fence, language = mark * run, _language(words[run:])
             held = [line]
         elif fence is not None and words.startswith(fence) and not words.strip(fence[0]):
-            yield Piece((*held, line), language)
+            yield _Piece((*held, line), language)
             held, fence, language = [], None, None
         else:
             held.append(line)
     if held:
-        yield Piece(tuple(held), language, closed=False)
+        yield _Piece(tuple(held), language, closed=False)
 
 
 def _language(words: str) -> str:

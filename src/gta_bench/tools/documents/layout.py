@@ -69,7 +69,7 @@ class TableBlock:
     size: float
 
 
-Content = Line | Grid | TableBlock  # the rest of a table that has begun has its sizes already
+_Content = Line | Grid | TableBlock  # the rest of a table that has begun has its sizes already
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _fitted(picture: Picture, room: Box) -> PictureBlock:
 # Text and tables
 
 
-def _flow(content: Sequence[Content], first: Box) -> list[Page]:
+def _flow(content: Sequence[_Content], first: Box) -> list[Page]:
     for size in SIZES:
         blocks, rest = _fill(list(content), first, size)
         if not rest:
@@ -198,7 +198,7 @@ def _flow(content: Sequence[Content], first: Box) -> list[Page]:
     return min((_split(content, first, size) for size in SPLIT_SIZES), key=len)
 
 
-def _split(content: Sequence[Content], first: Box, size: float) -> list[Page]:
+def _split(content: Sequence[_Content], first: Box, size: float) -> list[Page]:
     pages: list[Page] = []
     rest, room = list(content), first
     while rest and len(pages) <= MOST_PAGES:
@@ -214,11 +214,11 @@ class _Step(NamedTuple):
     """One block that was placed, what is left, and whether the room is full."""
 
     block: TextBlock | TableBlock | None
-    rest: list[Content]
+    rest: list[_Content]
     full: bool
 
 
-def _fill(content: list[Content], room: Box, size: float) -> tuple[list[Placed], list[Content]]:
+def _fill(content: list[_Content], room: Box, size: float) -> tuple[list[Placed], list[_Content]]:
     """What goes into a room from its top, and what is left over."""
     placed: list[Placed] = []
     top = room.top
@@ -235,10 +235,10 @@ def _fill(content: list[Content], room: Box, size: float) -> tuple[list[Placed],
     return placed, step.rest
 
 
-def _place_lines(waiting: list[Content], room: Box, size: float) -> _Step:
+def _place_lines(waiting: list[_Content], room: Box, size: float) -> _Step:
     taken: list[Line] = []
     used = 0.0
-    left: list[Content] = []
+    left: list[_Content] = []
     full = False
     for line in waiting:
         if not isinstance(line, Line) or full:
@@ -286,7 +286,7 @@ def indent(line: Line, size: float) -> float:
 
 
 def _place_table(
-    table: Grid | TableBlock | Line, after: list[Content], room: Box, *, fresh: bool
+    table: Grid | TableBlock | Line, after: list[_Content], room: Box, *, fresh: bool
 ) -> _Step:
     """Whole if it can be read then, else as many rows as there is room for."""
     assert not isinstance(table, Line)

@@ -37,7 +37,7 @@ def parse_count(reply: str, what: str) -> int:
     return numbers.pop()
 
 
-class VisionBackend(EndpointBackend[CountInput]):
+class _VisionBackend(EndpointBackend[CountInput]):
     """A vision model counts."""
 
     async def run(self, workspace: Workspace, given: CountInput) -> Made:
@@ -50,7 +50,7 @@ class VisionBackend(EndpointBackend[CountInput]):
         return Made((text(str(number)),), backend=made.backend)
 
 
-class DetectorBackend(Backend[CountInput]):
+class _DetectorBackend(Backend[CountInput]):
     """The offline detector of 80 classes."""
 
     name = "detector"
@@ -82,4 +82,4 @@ class CountGivenObject(BackedTool[CountInput]):
     version = "1"
     input_type = CountInput
     outputs = (Parameter(type="int"),)
-    backends = (VisionBackend, DetectorBackend)
+    backends = (_VisionBackend, _DetectorBackend)

@@ -34,7 +34,7 @@ class MathOCRInput(ToolInput):
     image: ImagePath
 
 
-class VisionBackend(EndpointBackend[MathOCRInput]):
+class _VisionBackend(EndpointBackend[MathOCRInput]):
     """A vision model transcribes the formulas."""
 
     async def run(self, workspace: Workspace, given: MathOCRInput) -> Made:
@@ -119,4 +119,4 @@ class MathOCR(BackedTool[MathOCRInput]):
     )
     version = "1"
     input_type = MathOCRInput
-    backends = (VisionBackend, MathpixBackend)
+    backends = (_VisionBackend, MathpixBackend)

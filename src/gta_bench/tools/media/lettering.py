@@ -20,7 +20,7 @@ MARGIN = 4
 LONGEST_TEXT = 2000
 
 
-class Lettering(NamedTuple):
+class _Lettering(NamedTuple):
     """Lines to draw, and how large."""
 
     lines: tuple[str, ...]
@@ -57,12 +57,12 @@ def family(text: str) -> str:
     return "Noto Sans CJK KR" if "HANGUL" in names else "Noto Sans CJK SC"
 
 
-def fit(text: str, *, size: int, width: int, height: int) -> Lettering:
+def fit(text: str, *, size: int, width: int, height: int) -> _Lettering:
     """Break the text into lines of that width; smaller letters if the lines are too many."""
     while True:
         lines = [line for paragraph in text.split("\n") for line in _wrap(paragraph, width / size)]
         if len(lines) * LEADING * size <= height:
-            return Lettering(tuple(lines), size)
+            return _Lettering(tuple(lines), size)
         if size <= SMALLEST:
             room = int(height / LEADING / SMALLEST)
             raise ToolError(f"text takes {len(lines)} lines; the video has room for {room}.")

@@ -20,7 +20,7 @@ TEXT_FILE = "text.txt"
 BRIGHT = 128
 
 
-class Point(NamedTuple):
+class _Point(NamedTuple):
     """Where the first line stands: its left end, its base line."""
 
     x: int
@@ -64,7 +64,7 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
         text = lettering.clean(given.text)
         jail = self.equipment.need_jail()
         source = await open_media(jail, workspace, given.video)
-        lines, style = _style(given, text, Point(*point), color, source.need_picture())
+        lines, style = _style(given, text, _Point(*point), color, source.need_picture())
         made = await video.render(
             jail,
             source,
@@ -80,7 +80,7 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
 
 
 def _style(
-    given: AddTextVideoInput, text: str, point: Point, color: tuple[int, ...], picture: Picture
+    given: AddTextVideoInput, text: str, point: _Point, color: tuple[int, ...], picture: Picture
 ) -> tuple[tuple[str, ...], str]:
     """The lines, and ffmpeg's filters that draw them: first an outline, then the letters."""
     # Text that begins in the right half is moved to the left as far as it needs.

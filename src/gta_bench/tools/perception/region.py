@@ -20,7 +20,7 @@ class RegionInput(ToolInput):
     attribute: str = Field(description="The attribute to describe")
 
 
-class VisionBackend(EndpointBackend[RegionInput]):
+class _VisionBackend(EndpointBackend[RegionInput]):
     """A vision model looks at the region."""
 
     async def run(self, workspace: Workspace, given: RegionInput) -> Made:
@@ -31,7 +31,7 @@ class VisionBackend(EndpointBackend[RegionInput]):
         return await self.ask(prompt, region)
 
 
-class ComposedBackend(Backend[RegionInput]):
+class _ComposedBackend(Backend[RegionInput]):
     """Findings of small offline models about the region."""
 
     name = "detector"
@@ -56,4 +56,4 @@ class RegionAttributeDescription(BackedTool[RegionInput]):
     description = "Describe the attribute of a region of the input image."
     version = "1"
     input_type = RegionInput
-    backends = (VisionBackend, ComposedBackend)
+    backends = (_VisionBackend, _ComposedBackend)

@@ -73,7 +73,7 @@ def parse_reply(reply: str, sent: tuple[int, int], size: tuple[int, int]) -> lis
     return [one for one in found if one.box.area]
 
 
-class VisionBackend(EndpointBackend[TextToBboxInput]):
+class _VisionBackend(EndpointBackend[TextToBboxInput]):
     """A vision model that can point at things."""
 
     async def run(self, workspace: Workspace, given: TextToBboxInput) -> Made:
@@ -123,4 +123,4 @@ class TextToBbox(BackedTool[TextToBboxInput]):
             "and detection score.",
         ),
     )
-    backends = (VisionBackend, DetectorBackend)
+    backends = (_VisionBackend, DetectorBackend)
