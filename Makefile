@@ -64,7 +64,7 @@ coverage: ## all fast tests again, and what they cover; fails below the floors
 	$(BIN)/coverage report --fail-under=95
 
 test-slow: ## LibreOffice, Chromium, Ray, real models, real harnesses
-	$(BIN)/pytest $(PYTEST_OPTIONS) $(WAITING) -m slow
+	$(BIN)/pytest $(PYTEST_OPTIONS) $(WAITING) -m slow --durations=60 --durations-min=10
 
 test-core: ## the core installed without extras, in its own environment; the APIs of model providers
 	$(PYTHON) -m venv $(VENV)-core

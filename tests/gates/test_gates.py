@@ -132,15 +132,6 @@ def test_constraints_are_within_the_ranges_that_the_project_declares() -> None:
     ] == []
 
 
-def test_modules_and_functions_stay_short() -> None:
-    long = [
-        f"{file.relative_to(REPOSITORY)}: {length} lines"
-        for file in (REPOSITORY / "src").rglob("*.py")
-        if (length := file.read_text(encoding="utf-8").count("\n")) > 500
-    ]
-    assert long == []
-
-
 def test_the_schemas_in_the_docs_are_json() -> None:
     schemas = list((REPOSITORY / "docs" / "reference" / "schemas").glob("*.json"))
     assert len(schemas) >= 6
