@@ -58,7 +58,7 @@ from gta_bench.running.system_run import (
 )
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
-from gta_bench.runs.scoring import Metric, load_metric, score_workflow_run
+from gta_bench.runs.scoring import UnitMetric, load_metric, score_workflow_run
 from gta_bench.runs.scoring import measure as measured
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings, read_settings
@@ -88,16 +88,16 @@ __all__ = [
 ]
 
 Folder = str | Path
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
+_Arguments = ParamSpec("_Arguments")
+_Value = TypeVar("_Value")
 Scores = RunScores | WorkflowScores
 
 
-def _from_anywhere(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+def _from_anywhere(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
     """The function, in a thread of its own where an event loop runs, as it does in notebooks."""
 
     @wraps(function)
-    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+    def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
         if not _loop_runs():
             return function(*args, **kwargs)
         with ThreadPoolExecutor(1) as thread:
@@ -265,7 +265,7 @@ def verdicts(out: Folder) -> Mapping[VerdictKey, VerdictRow]:
     return read_verdicts(Path(out))
 
 
-def measure(out: Folder, metric: Metric | str) -> Measured:
+def measure(out: Folder, metric: UnitMetric | str) -> Measured:
     """A metric of your own over a stored run: a function of a unit, or an installed one's name."""
     function = load_metric(metric) if isinstance(metric, str) else metric
     name = metric if isinstance(metric, str) else metric.__name__

@@ -43,7 +43,7 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 # An address that a client can ask; without its scheme, servers' names are often given.
 Url = Annotated[str, BeforeValidator(_has_scheme), Field(pattern=r"^https?://[^\s/]+")]
 StopText = Annotated[str, BeforeValidator(_has_letters), Field(min_length=1)]
-Score = Annotated[float, Field(ge=0, le=10)]
+ScoreSetting = Annotated[float, Field(ge=0, le=10)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
@@ -136,8 +136,8 @@ class JudgeSettings(Section):
     panel: Literal["mean", "majority"] | None = Field(
         None, description="Score by all judges together too: their mean, or what most of them say."
     )
-    leaf_threshold: Score = Field(7.0, description="Score from which a leaf succeeds.")
-    root_threshold: Score = Field(7.0, description="Score from which a task succeeds.")
+    leaf_threshold: ScoreSetting = Field(7.0, description="Score from which a leaf succeeds.")
+    root_threshold: ScoreSetting = Field(7.0, description="Score from which a task succeeds.")
 
 
 class ScoringSettings(Section):

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from gta_bench.cli.grouping import OTHERS, Group
+from gta_bench.cli.grouping import OTHERS, OptionGroup
 from tests.cli.test_run import gta
 
 
@@ -27,7 +27,7 @@ def test_every_option_of_a_run_is_in_a_group(dataset: str) -> None:
     """41 options stood in one list, in the order in which they were written."""
     found = groups(gta("run", dataset, "--help").stdout)
     assert found.pop(OTHERS) == ["--help"]
-    assert [*found] == [group for group in get_args(Group) if group != OTHERS]
+    assert [*found] == [group for group in get_args(OptionGroup) if group != OTHERS]
     assert {"--model", "--max-calls"} < {*found["System"]}
     assert "--harness-disk" in found["Harness, instead of an agent of ours"]
 

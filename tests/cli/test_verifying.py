@@ -14,7 +14,7 @@ from gta_bench.cli.verifying import Wanted, verify_bundle
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard import submission
-from gta_bench.leaderboard.submission import Label
+from gta_bench.leaderboard.submission import EntryLabel
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import open_run
@@ -89,7 +89,7 @@ def bundle(
     give_verdicts(run, JUDGE, values)
     score_workflow_run(run, SETTINGS)
     out = folder / f"{name}.zip"
-    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS, str(data))
+    make_bundle([run], out, folder / "key.pem", EntryLabel(), None, SETTINGS, str(data))
     return out
 
 
@@ -159,7 +159,7 @@ def test_tasks_are_run_again(folder: Path) -> None:
     data = write_atomic(folder / "atomic", {str(n): atomic_task() for n in range(ATOMIC)})
     run, out = folder / "atomic-run", folder / "atomic.zip"
     gta_bench.run("atomic", run, model=answering("7"), data=data, settings=SETTINGS)
-    make_bundle([run], out, folder / "key.pem", Label(), None, SETTINGS)
+    make_bundle([run], out, folder / "key.pem", EntryLabel(), None, SETTINGS)
     wanted = Wanted(rerun=ATOMIC, data=str(data), model=answering("7"))
     entry, found = verify_bundle(out, wanted, SETTINGS)
     assert found.repetitions[0].test.agreement == 1

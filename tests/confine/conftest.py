@@ -6,13 +6,13 @@ import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind
-from gta_bench.confine.probe import Availability, probe
+from gta_bench.confine.probe import JailAvailability, probe
 
 KINDS: tuple[JailKind, ...] = ("bubblewrap", "landlock")
 
 
 @cache
-def availability() -> dict[JailKind, Availability]:
+def availability() -> dict[JailKind, JailAvailability]:
     return {entry.kind: entry for entry in asyncio.run(probe())}
 
 

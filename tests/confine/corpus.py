@@ -19,7 +19,7 @@ from typing import Literal, TypedDict, cast
 
 from gta_bench.confine import files
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, JailKind, Limits, ProgramResult
+from gta_bench.confine.limits import MIB, JailKind, JailLimits, ProgramResult
 from gta_bench.errors import ConfinedError, GtaError
 from gta_bench.harnesses.cell import Cell, CellGone, Ran
 from gta_bench.harnesses.cell_plan import Plan
@@ -75,10 +75,10 @@ class Results(TypedDict):
     next_call: str
 
 
-def marked_limits() -> Limits:
+def marked_limits() -> JailLimits:
     """Limits with a number that no other process on this machine has in its arguments."""
     odd = 256 * MIB + random.randrange(1, 1000) * 4096
-    return Limits(
+    return JailLimits(
         wall_seconds=5.0,
         cpu_seconds=1,
         memory_bytes=odd,
@@ -89,12 +89,12 @@ def marked_limits() -> Limits:
     )
 
 
-async def attack_snippet(jail: Jail, name: str, code: str, limits: Limits) -> Tried:
+async def attack_snippet(jail: Jail, name: str, code: str, limits: JailLimits) -> Tried:
     result = await jail.run_snippet(code, limits=limits)
     return "value", str(result.value) + result.printed
 
 
-async def attack_program(jail: Jail, name: str, code: str, limits: Limits) -> Tried:
+async def attack_program(jail: Jail, name: str, code: str, limits: JailLimits) -> Tried:
     argv = [sys.executable, "-S", "-c", code + REPORT]
     return reported(await jail.run_program(argv, limits=limits))
 
@@ -109,7 +109,7 @@ def reported(done: ProgramResult | Ran) -> Tried:
     return outcome, words
 
 
-async def attack_once(jail: Jail, road: Road, name: str, code: str, limits: Limits) -> Outcome:
+async def attack_once(jail: Jail, road: Road, name: str, code: str, limits: JailLimits) -> Outcome:
     start, kind = time.monotonic(), jail.kind
     attack = attack_snippet if road == "snippet" else attack_program
     try:
@@ -123,7 +123,7 @@ async def attack_once(jail: Jail, road: Road, name: str, code: str, limits: Limi
 
 
 async def look_around(jail: Jail, road: Road, places: dict[str, str], space: Path) -> Survey:
-    limits = Limits(wall_seconds=60, cpu_seconds=60)
+    limits = JailLimits(wall_seconds=60, cpu_seconds=60)
     if road == "snippet":
         own = [] if jail.kind == "landlock" else ["/tmp"]
         return survey_read((await jail.run_snippet(survey.code(places, own), limits=limits)).value)

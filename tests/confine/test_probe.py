@@ -18,7 +18,7 @@ from tests.needs import needs
 BROKEN = Python("/usr/bin/no-such-python", ())
 
 
-def found() -> dict[JailKind, probe.Availability]:
+def found() -> dict[JailKind, probe.JailAvailability]:
     return {entry.kind: entry for entry in asyncio.run(probe.probe())}
 
 

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from gta_bench.confine.process import Bounds, Ended, run
+from gta_bench.confine.process import EndedProcess, ProcessBounds, run
 from tests.confine.corpus import wait_until_gone
 
 
-def start(argv: list[str], *, stdin: bytes = b"", **bounds: object) -> Ended:
+def start(argv: list[str], *, stdin: bytes = b"", **bounds: object) -> EndedProcess:
     time_limits = {"wall_seconds": 10.0, "start_seconds": 10.0, "ready": b""}
     limits = {**time_limits, "stdout_bytes": 1 << 20, "stderr_bytes": 1 << 20, **bounds}
     environment = {"PATH": "/usr/bin:/bin"}
-    return run(argv, stdin=stdin, environment=environment, cwd="/", bounds=Bounds(**limits))  # type: ignore[arg-type]
+    return run(argv, stdin=stdin, environment=environment, cwd="/", bounds=ProcessBounds(**limits))  # type: ignore[arg-type]
 
 
 def test_both_outputs_and_the_status_come_back() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from gta_bench.confine import process
 from gta_bench.confine.jail import Argv, Jail
-from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
 from gta_bench.errors import ConfinedError, EnvironmentProblem, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, wait_until_gone
 from tests.confine.users import USERS, run_as
 
-QUICK = Limits(wall_seconds=20.0, cpu_seconds=10, memory_bytes=512 * MIB)
+QUICK = JailLimits(wall_seconds=20.0, cpu_seconds=10, memory_bytes=512 * MIB)
 
 
 def run(jail: Jail, argv: Argv, **options: object) -> ProgramResult:
@@ -228,7 +228,7 @@ class TestLimits:
         limits = marked_limits()
         mark = f"{limits.memory_bytes}.25"
         script = f"sleep {mark} & (sleep {mark} &) ; setsid sleep {mark} & sleep {mark}"
-        error = failure(jail, script, limits=Limits(wall_seconds=3.0))
+        error = failure(jail, script, limits=JailLimits(wall_seconds=3.0))
         assert error.cause == "timeout"
         assert "sh was stopped after 3 seconds" in str(error)
         assert wait_until_gone(mark) == []
@@ -239,7 +239,7 @@ class TestLimits:
         assert wait_until_gone(mark) == []
 
     def test_a_fork_bomb_is_survived(self, jail: Jail) -> None:
-        limits = Limits(wall_seconds=1.5, cpu_seconds=1, processes=30)
+        limits = JailLimits(wall_seconds=1.5, cpu_seconds=1, processes=30)
         code = (
             "import os, time\n"
             "for _ in range(200):\n"
@@ -254,22 +254,24 @@ class TestLimits:
         assert run(jail, ["true"]).succeeded
 
     def test_processor_time_is_bounded(self, jail: Jail) -> None:
-        error = failure(jail, "while :; do :; done", limits=Limits(wall_seconds=60, cpu_seconds=1))
+        error = failure(
+            jail, "while :; do :; done", limits=JailLimits(wall_seconds=60, cpu_seconds=1)
+        )
         assert error.cause in ("timeout", "killed")
         assert "60 seconds" not in str(error)
 
     def test_output_is_bounded(self, jail: Jail) -> None:
-        error = failure(jail, "cat /dev/zero", limits=Limits(output_bytes=100_000))
+        error = failure(jail, "cat /dev/zero", limits=JailLimits(output_bytes=100_000))
         assert error.cause == "output"
 
     def test_what_it_writes_is_bounded(self, jail: Jail) -> None:
-        limits = Limits(wall_seconds=9, disk_bytes=4 * MIB, file_bytes=2 * MIB)
+        limits = JailLimits(wall_seconds=9, disk_bytes=4 * MIB, file_bytes=2 * MIB)
         script = "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $i; done"
         assert failure(jail, script, limits=limits).cause == "disk"
 
     def test_how_many_files_it_writes_is_bounded(self, jail: Jail) -> None:
         script = "i=0; while :; do i=$((i+1)); : > $i; done"
-        limits = Limits(wall_seconds=9, disk_files=100)
+        limits = JailLimits(wall_seconds=9, disk_files=100)
         assert failure(jail, script, limits=limits).cause == "disk"
 
     def test_deleted_files_count_while_they_are_open(self, jail: Jail) -> None:
@@ -281,19 +283,19 @@ class TestLimits:
             "    os.write(file, bytes(1 << 20))\n"
             "time.sleep(60)\n"
         )
-        limits = Limits(wall_seconds=9, disk_bytes=4 * MIB)
+        limits = JailLimits(wall_seconds=9, disk_bytes=4 * MIB)
         with pytest.raises(ConfinedError) as caught:
             run(jail, [sys.executable, "-S", "-c", code], limits=limits)
         assert caught.value.cause == "disk"
 
     @pytest.mark.parametrize("script", UNSEEN_FOLDERS)
     def test_a_folder_that_cannot_be_looked_into_is_refused(self, jail: Jail, script: str) -> None:
-        error = failure(jail, script, limits=Limits(wall_seconds=9))
+        error = failure(jail, script, limits=JailLimits(wall_seconds=9))
         assert error.cause == "disk", str(error)
         assert "cannot be looked into" in str(error)
 
     def test_one_large_file_is_bounded(self, jail: Jail) -> None:
-        limits = Limits(file_bytes=MIB)
+        limits = JailLimits(file_bytes=MIB)
         error = failure(jail, "exec dd if=/dev/zero of=big bs=1M count=9", limits=limits)
         assert error.cause == "disk"
         assert "a file larger than 1 MiB" in str(error)
@@ -302,7 +304,7 @@ class TestLimits:
         assert shell(jail, "yes | head -n 1").stdout == b"y\n"
 
     def test_what_it_leaves_is_bounded_even_if_written_at_the_last_moment(self, jail: Jail) -> None:
-        limits = Limits(disk_bytes=MIB)
+        limits = JailLimits(disk_bytes=MIB)
         error = failure(jail, "truncate -s 30M sparse", limits=limits)
         assert error.cause == "disk"
 
@@ -323,7 +325,7 @@ class TestLimits:
             " for i in 1 2 3 4; do head -c 3000000 /dev/zero > $place/$i || exit 0; done; done;"
             " echo all written"
         )
-        limits = Limits(disk_bytes=4 * MIB)
+        limits = JailLimits(disk_bytes=4 * MIB)
         try:
             assert b"all written" not in shell(jail, script, limits=limits).stdout
         except ConfinedError as exc:
@@ -348,10 +350,12 @@ def test_a_jail_that_ended_without_a_word_is_started_once_more(
     starts: list[int] = []
     real = process.run
 
-    def run_once(*arguments: Any, **options: Any) -> process.Ended:
+    def run_once(*arguments: Any, **options: Any) -> process.EndedProcess:
         starts.append(1)
         if len(starts) == 1:
-            return process.Ended(status=-9, stdout=b"", stderr=b"", seconds=0.1, stopped=None)
+            return process.EndedProcess(
+                status=-9, stdout=b"", stderr=b"", seconds=0.1, stopped=None
+            )
         return real(*arguments, **options)
 
     monkeypatch.setattr(process, "run", run_once)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits, SnippetResult
+from gta_bench.confine.limits import MIB, JailLimits, SnippetResult
 from gta_bench.confine.python import Python
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, processes_with, wait_until_gone
 from tests.confine.users import environment
 
-QUICK = Limits(wall_seconds=20.0, cpu_seconds=10, memory_bytes=512 * MIB)
+QUICK = JailLimits(wall_seconds=20.0, cpu_seconds=10, memory_bytes=512 * MIB)
 
 BYTES_DRIVER = """
 def prepare():
@@ -131,7 +131,7 @@ class TestErrors:
     def test_slow_imports_are_not_blamed_on_the_code(self, jail: Jail) -> None:
         driver = "import time\ntime.sleep(60)\n"
         with pytest.raises(ToolUnavailable, match=r"not ready within 0\.5 s"):
-            run(jail, "", driver=driver, limits=Limits(start_seconds=0.5))
+            run(jail, "", driver=driver, limits=JailLimits(start_seconds=0.5))
 
     def test_an_interpreter_that_is_not_there_is_not_blamed_on_the_code(self, jail: Jail) -> None:
         broken = Python("/usr/bin/no-such-python", ())
@@ -210,7 +210,7 @@ class TestWithoutJail:
 
     def test_time_and_memory_are_bounded_all_the_same(self) -> None:
         with Jail("none") as jail:
-            slow = Limits(wall_seconds=1.0)
+            slow = JailLimits(wall_seconds=1.0)
             assert failure(jail, "import time; time.sleep(60)", limits=slow).cause == "timeout"
             assert failure(jail, "bytearray(8 << 30)").cause == "memory"
 
@@ -235,7 +235,7 @@ def finish(names):
     return str(names["solution"]())
 """
         code = "def solution():\n    x = symbols('x')\n    return solve(Eq(x**2 - 4, 0), x)"
-        assert run(jail, code, driver=driver, limits=Limits()).value == "[-2, 2]"
+        assert run(jail, code, driver=driver, limits=JailLimits()).value == "[-2, 2]"
 
     def test_matplotlib_draws(self, jail: Jail) -> None:
         pytest.importorskip("matplotlib")
@@ -250,7 +250,7 @@ def finish(names):
     return picture.getvalue()
 """
         code = "def solution():\n    figure = plt.figure()\n    plt.plot([1, 3])\n    return figure"
-        value = run(jail, code, driver=driver, limits=Limits()).value
+        value = run(jail, code, driver=driver, limits=JailLimits()).value
         assert isinstance(value, bytes)
         assert value.startswith(b"\x89PNG")
 

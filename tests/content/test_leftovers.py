@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from gta_bench.content.leftovers import Part, left_over, package_parts
+from gta_bench.content.leftovers import PackagePart, left_over, package_parts
 from tests.content import samples
 
 
@@ -79,17 +79,21 @@ def test_numbers_of_charts_are_as_old_as_the_formulas() -> None:
         book = f'<workbook><calcPr calcId="1" fullCalcOnLoad="{asked}"/></workbook>'
         data = samples.zipped({"xl/workbook.xml": book, "xl/charts/chart1.xml": chart})
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            assert list(package_parts(archive)) == [Part("xl/charts/chart1.xml", expected)]
+            assert list(package_parts(archive)) == [PackagePart("xl/charts/chart1.xml", expected)]
 
 
 def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
     parts = [
-        Part("word/document.xml", ("Shown text.", "Box in it")),
-        Part("word/header1.xml", ("shown", "Box in it")),
+        PackagePart("word/document.xml", ("Shown text.", "Box in it")),
+        PackagePart("word/header1.xml", ("shown", "Box in it")),
     ]
-    assert list(left_over(parts, "# shown TEXT")) == [Part("word/document.xml", ("Box in it",))]
+    assert list(left_over(parts, "# shown TEXT")) == [
+        PackagePart("word/document.xml", ("Box in it",))
+    ]
     whole = list(left_over(parts, "# shown TEXT", whole=("word/header",)))
-    assert whole[1] == Part("word/header1.xml", ("shown",)), "nobody reads it, so all of it is told"
+    assert whole[1] == PackagePart("word/header1.xml", ("shown",)), (
+        "nobody reads it, so all of it is told"
+    )
 
 
 SHOWN = """# Mari**gold** and [a link](https://a.invalid/page) here[^1]
@@ -132,22 +136,24 @@ broken.
 )
 def test_a_text_is_shown_only_if_its_words_follow_each_other(text: str, left: bool) -> None:
     """Words that stood anywhere hid a text box that says the contrary."""
-    parts = [Part("word/document.xml", (text,))]
+    parts = [PackagePart("word/document.xml", (text,))]
     assert list(left_over(parts, SHOWN)) == (parts if left else [])
 
 
 def test_texts_are_found_in_any_order() -> None:
     lines = [f"line number {number}" for number in range(50)]
-    parts = [Part("a.xml", (*reversed(lines), *lines[::7], "number 51"))]
-    assert list(left_over(parts, "\n".join(lines))) == [Part("a.xml", ("number 51",))]
+    parts = [PackagePart("a.xml", (*reversed(lines), *lines[::7], "number 51"))]
+    assert list(left_over(parts, "\n".join(lines))) == [PackagePart("a.xml", ("number 51",))]
 
 
 def test_many_texts_in_a_long_one_come_to_an_end() -> None:
     many = tuple(f"line {number} b" for number in range(20_000))
     shown = "\n".join(f"line {number}" for number in range(20_000))
-    assert list(left_over([Part("a.xml", many)], shown)) == [Part("a.xml", many)]
+    assert list(left_over([PackagePart("a.xml", many)], shown)) == [PackagePart("a.xml", many)]
     repeated = "ab" * 500_000
-    assert list(left_over([Part("a.xml", ("ab",))], repeated)) == [Part("a.xml", ("ab",))]
+    assert list(left_over([PackagePart("a.xml", ("ab",))], repeated)) == [
+        PackagePart("a.xml", ("ab",))
+    ]
 
 
 def test_a_hostile_part_takes_no_longer_than_its_length() -> None:
@@ -162,7 +168,7 @@ def test_a_paragraph_with_a_formula_is_not_listed_again() -> None:
     letters, number = (f"<m:r><m:t>{one}</m:t></m:r>" for one in ("\u03b1\U0001d463", "12"))
     formula = f"<m:f><m:num>{letters}</m:num><m:den>{number}</m:den></m:f>"
     source = f"<w:p><w:t>With </w:t><m:oMath>{formula}</m:oMath><w:t> it is done.</w:t></w:p>"
-    part = Part("word/document.xml", texts("word/document.xml", source))
+    part = PackagePart("word/document.xml", texts("word/document.xml", source))
     assert list(left_over([part], r"With $\frac{\alpha v}{12}$ it is done.")) == []
     (lost,) = left_over([part], "With it is done.")
     assert lost.texts == ("12",)

@@ -15,7 +15,7 @@ from gta_bench.confine.limits import JailKind
 from gta_bench.content import media as frame_choice
 from gta_bench.content.media import (
     AudioContent,
-    Frame,
+    FilmFrame,
     VideoContent,
     probe_media,
     read_audio,
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, needs("ffmpeg")]
 LOSSLESS = ("-c:v", "libx264", "-qp", "0", "-g", "25", "-bf", "2", "-pix_fmt", "yuv444p")
 
 
-def numbers(frames: tuple[Frame, ...]) -> list[int]:
+def numbers(frames: tuple[FilmFrame, ...]) -> list[int]:
     """What the frames of a counting film show."""
     seen = []
     for frame in frames:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.confine.limits import JailKind, JailLimits
 from gta_bench.content import driver, images, needs, pdf, pptx, xlsx
 from gta_bench.content.driver import Driver
 from gta_bench.content.kinds import KINDS
@@ -97,7 +97,7 @@ class TestDrivers:
 
     def run(self, jail: Jail, source: str, monkeypatch: pytest.MonkeyPatch) -> object:
         monkeypatch.setattr(driver, "_source", lambda module: source)
-        limits = Limits(wall_seconds=5.0, cpu_seconds=2, memory_bytes=256 << 20)
+        limits = JailLimits(wall_seconds=5.0, cpu_seconds=2, memory_bytes=256 << 20)
         made = Driver("none", "The reader", (), TypeAdapter(dict[str, int]), limits)
         return asyncio.run(made.read(jail, b"data", most=3))
 

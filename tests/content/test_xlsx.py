@@ -9,7 +9,7 @@ import xlsxwriter
 from gta_bench.confine.jail import Jail
 from gta_bench.content import xlsx
 from gta_bench.content.tables import csv_text
-from gta_bench.content.xlsx import Cell, XlsxContent, read_xlsx
+from gta_bench.content.xlsx import SheetCell, XlsxContent, read_xlsx
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -45,15 +45,15 @@ def test_every_sheet_comes_with_values_formulas_and_merged_cells(jail: Jail) -> 
     ]
     assert [cell.address for cell in first.errors] == ["D4"]
     assert (second.name, second.hidden) == ("Notes", True)
-    assert second.cells == (Cell(3, 3, "far", "text", None),)
+    assert second.cells == (SheetCell(3, 3, "far", "text", None),)
 
 
 def test_a_calculated_formula_has_both_value_and_formula(jail: Jail) -> None:
     content = read(samples.calculated_workbook(), jail)
     cells = {cell.address: cell for cell in content.sheets[0].cells}
-    assert cells["D1"] == Cell(1, 4, "6.5", "number", "=SUM(A1:C1)")
-    assert cells["E1"] == Cell(1, 5, "13", "number", "=SUM(A1:C1*2)")
-    assert cells["A2"] == Cell(2, 1, "#DIV/0!", "error", "=1/0")
+    assert cells["D1"] == SheetCell(1, 4, "6.5", "number", "=SUM(A1:C1)")
+    assert cells["E1"] == SheetCell(1, 5, "13", "number", "=SUM(A1:C1*2)")
+    assert cells["A2"] == SheetCell(2, 1, "#DIV/0!", "error", "=1/0")
     assert (content.charts, content.pictures) == (1, 0)
 
 
@@ -118,7 +118,7 @@ def test_a_table_of_what_if_results_is_a_formula(jail: Jail) -> None:
     cell = b'<c r="F1"><f t="dataTable" ref="F1:F2" dt2D="0" r1="A1"/><v>3</v></c></row>'
     parts[name] = parts[name].replace(b"</row>", cell, 1)
     cells = {cell.address: cell for cell in read(samples.zipped(parts), jail).sheets[0].cells}
-    assert cells["F1"] == Cell(1, 6, "3", "number", "=TABLE()")
+    assert cells["F1"] == SheetCell(1, 6, "3", "number", "=TABLE()")
 
 
 def test_cells_far_apart_cost_no_grid(jail: Jail) -> None:
@@ -185,7 +185,7 @@ def test_what_is_no_workbook_is_refused_with_the_reason(data: bytes, said: str, 
     ("column", "address"), [(1, "A9"), (26, "Z9"), (27, "AA9"), (702, "ZZ9"), (703, "AAA9")]
 )
 def test_a_cell_knows_its_address(column: int, address: str) -> None:
-    assert Cell(9, column, "", "empty", None).address == address
+    assert SheetCell(9, column, "", "empty", None).address == address
 
 
 @pytest.mark.parametrize(

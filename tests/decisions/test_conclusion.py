@@ -1,6 +1,6 @@
 """The first sentence of a comparison: what somebody who is no statistician would take from it."""
 
-from gta_bench.decisions.comparison import Measured, correct, differences
+from gta_bench.decisions.comparison import MeasuredPair, correct, differences
 from gta_bench.decisions.comparison_tables import comparison_remarks, conclusion
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.pairing import Part, pair_tasks
@@ -22,7 +22,7 @@ def compared(
             }
             for own in sides
         )
-        measured.append(Measured(f"Root SR, j{number}", "primary", first, second))
+        measured.append(MeasuredPair(f"Root SR, j{number}", "primary", first, second))
         tasks = [str(task) for task in range(len(sides[0]))]
         pairs.append(pair_tasks(first, second, tasks, epochs=(1, 1)))
     found = differences(measured, pairs)

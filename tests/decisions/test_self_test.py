@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from gta_bench.decisions import comparison, self_test
-from gta_bench.decisions.comparison import Measured
+from gta_bench.decisions.comparison import MeasuredPair
 from gta_bench.decisions.comparison_tables import self_test_remark
 from gta_bench.records.comparison import ComparedRun, SelfTest
 from gta_bench.records.statistics import Difference, Interval
@@ -34,14 +34,14 @@ def comparing(monkeypatch: pytest.MonkeyPatch) -> Patch:
     return compare
 
 
-def metrics_of(cell: Cell) -> tuple[list[Measured], list[Paired]]:
+def metrics_of(cell: Cell) -> tuple[list[MeasuredPair], list[Paired]]:
     """A primary and a secondary metric of two runs of that cell."""
     random = np.random.default_rng(3)
     tasks = [str(place) for place in range(cell.tasks)]
     measured, pairs = [], []
     for role in ("primary", "secondary"):
         sides = [parts_of(ratio) for ratio in two_runs(random, cell)]
-        measured.append(Measured(role, role, sides[0], sides[1]))
+        measured.append(MeasuredPair(role, role, sides[0], sides[1]))
         pairs.append(pair_tasks(sides[0], sides[1], tasks, epochs=(1, 1)))
     return measured, pairs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gta_bench.cli import app
-from gta_bench.cli.options import Run
+from gta_bench.cli.options import RunFolder
 
 ENDS = re.compile(r"[;&|<>()]+|2>")
 ASSIGNED = re.compile(r"\w+=.*")
@@ -90,7 +90,7 @@ def options(command: click.Command) -> set[str]:
 
 def _make_what_must_exist(value: str, kind: object) -> None:
     path = Path(value)
-    if isinstance(kind, Run):
+    if isinstance(kind, RunFolder):
         kind = click.Path(exists="://" not in value)
     if not isinstance(kind, click.Path) or not kind.exists:
         return

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gta_bench.errors import RunError
-from gta_bench.harnesses.choice import Harness, Kind
+from gta_bench.harnesses.choice import Harness, HarnessKind
 from gta_bench.harnesses.files import files_digest
 from gta_bench.records.run import System
 from gta_bench.runs.directory import open_run
@@ -28,7 +28,9 @@ def write(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def digest(target: str = "python3 agent.py", kind: Kind = "command", **changes: Any) -> str | None:
+def digest(
+    target: str = "python3 agent.py", kind: HarnessKind = "command", **changes: Any
+) -> str | None:
     return files_digest(Harness(kind=kind, target=target, **changes))
 
 

@@ -8,7 +8,7 @@ import pytest
 from gta_bench.content.browser import Strip, WebPage
 from gta_bench.content.identify import identify
 from gta_bench.content.links import html_references
-from gta_bench.content.xlsx import Cell, Sheet
+from gta_bench.content.xlsx import Sheet, SheetCell
 from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Subject
 from gta_bench.judging.showing.sheets import _add_sheet
 from gta_bench.judging.showing.texts import _add_page, _add_refused, _without_data
@@ -114,6 +114,6 @@ def test_rows_of_a_sheet_that_are_shown_are_not_said_to_be_cut(
 ) -> None:
     """Row 400 was shown, and said not to be."""
     made = draft(tmp_path)
-    cells = tuple(Cell(row, 1, f"in row {row}", "text", None) for row in rows)
+    cells = tuple(SheetCell(row, 1, f"in row {row}", "text", None) for row in rows)
     _add_sheet(made, Sheet("S", False, rows[-1], 1, cells, ()))
     assert [words.partition(" of sheet")[0] for words in made.cut] == cut

@@ -12,7 +12,7 @@ from gta_bench.cli.bundles import make_bundle
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.leaderboard.submission import Label
+from gta_bench.leaderboard.submission import EntryLabel
 from gta_bench.leaderboard.verification import Checked, check_bundle
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.attempts import AttemptLine
@@ -83,7 +83,7 @@ def _try(run: Path, tasks: Sequence[str], tried: int) -> None:
 
 def pack(run: Path, data: Path, folder: Path) -> Path:
     out = folder / f"{run.name}.zip"
-    make_bundle([run], out, folder / "key.pem", Label(), None, Settings(), str(data))
+    make_bundle([run], out, folder / "key.pem", EntryLabel(), None, Settings(), str(data))
     return out
 
 

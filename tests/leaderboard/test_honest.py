@@ -18,7 +18,7 @@ from gta_bench.errors import GtaError
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.judging import prompts
-from gta_bench.leaderboard.submission import Label
+from gta_bench.leaderboard.submission import EntryLabel
 from gta_bench.records.judges import PROMPT_DIGESTS
 from gta_bench.records.leaderboard import Mark
 from gta_bench.records.run import Limits, Mode, System
@@ -175,7 +175,7 @@ def test_an_agent_that_calls_tools_is_accepted(tmp_path: Path, agent: str) -> No
         asked = {"model": calculating(agent), "agent": agent, "mode": mode, "settings": SETTINGS}
         gta_bench.run("atomic", run, data=data, **asked)
     out = tmp_path / "both.zip"
-    make_bundle(runs, out, tmp_path / "key.pem", Label(), None, SETTINGS, str(data))
+    make_bundle(runs, out, tmp_path / "key.pem", EntryLabel(), None, SETTINGS, str(data))
     checked = check(out, data, tmp_path / "open")
     assert checked.findings == ()
     assert checked.entry is not None

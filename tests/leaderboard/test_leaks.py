@@ -9,7 +9,7 @@ from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.steps import AnswerStep, ReplyPart, ReplyStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.running.system_run import execute
-from gta_bench.runs.logs import Said, read_said, whole_samples
+from gta_bench.runs.logs import UnitConversation, read_said, whole_samples
 from tests.builders import atomic_task, write_atomic
 from tests.metrics.workflow_units import unit as workflow_unit
 from tests.tasks.workflow_runs import one_page, scripted, wanted, write_dataset
@@ -31,7 +31,7 @@ def checks(one: Any, **changes: str) -> list[str]:
     return [
         found.check
         for found in unit_findings(
-            one, Said("0", 1, texts["told"], texts["by_tools"], texts["said"], "")
+            one, UnitConversation("0", 1, texts["told"], texts["by_tools"], texts["said"], "")
         )
     ]
 

@@ -2,16 +2,18 @@ import pytest
 
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard.entries import published
-from gta_bench.leaderboard.tables import COMPARED, Table, careers, interval, tables
+from gta_bench.leaderboard.tables import COMPARED, BoardTable, careers, interval, tables
 from gta_bench.records.leaderboard import Entry, Score
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Table, ...]:
+def made() -> tuple[BoardTable, ...]:
     return tables(published())
 
 
-def test_there_is_a_table_for_each_board_and_release_newest_first(made: tuple[Table, ...]) -> None:
+def test_there_is_a_table_for_each_board_and_release_newest_first(
+    made: tuple[BoardTable, ...],
+) -> None:
     assert [(table.board, table.release, len(table.rows)) for table in made] == [
         ("workflow", "2026-04", 13),
         ("workflow-30", "2026-04", 4),
@@ -22,7 +24,7 @@ def test_there_is_a_table_for_each_board_and_release_newest_first(made: tuple[Ta
     ]
 
 
-def test_the_top_eight_workflow_models_are_one_group(made: tuple[Table, ...]) -> None:
+def test_the_top_eight_workflow_models_are_one_group(made: tuple[BoardTable, ...]) -> None:
     first = made[0].group(1)
     assert [row.entry.system for row in first] == [
         "Gemini-2.5-Pro",
@@ -37,11 +39,11 @@ def test_the_top_eight_workflow_models_are_one_group(made: tuple[Table, ...]) ->
     assert len(made[0].rows) == 13
 
 
-def test_three_harnesses_cannot_be_told_apart_and_lagent_can(made: tuple[Table, ...]) -> None:
+def test_three_harnesses_cannot_be_told_apart_and_lagent_can(made: tuple[BoardTable, ...]) -> None:
     assert [row.standing.group for row in made[1].rows] == [1, 1, 1, 2]
 
 
-def test_every_pair_is_compared_once_the_better_one_first(made: tuple[Table, ...]) -> None:
+def test_every_pair_is_compared_once_the_better_one_first(made: tuple[BoardTable, ...]) -> None:
     compared = made[0].comparisons
     assert len(compared) == 78
     assert all(one.difference.estimate >= 0 and one.adjusted >= one.p_value for one in compared)
@@ -108,7 +110,7 @@ def test_a_score_that_only_some_entries_have_is_a_gap_in_the_others() -> None:
     assert [row.cells[place] is None for row in rows].count(True) == 1
 
 
-def test_history_finds_systems_under_both_spellings(made: tuple[Table, ...]) -> None:
+def test_history_finds_systems_under_both_spellings(made: tuple[BoardTable, ...]) -> None:
     found = careers([table for table in made if table.board == "atomic"])
     by_name = {career.system: [release for release, _ in career.rows] for career in found}
     assert by_name["GPT-4o"] == ["2024-07", "2025-03", "2026-04"]

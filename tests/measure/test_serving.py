@@ -26,7 +26,7 @@ from gta_bench.errors import GtaError
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
-from gta_bench.serving.choice import ToolServer
+from gta_bench.serving.choice import ServerAddress
 from gta_bench.serving.connecting import connect
 from tests.search_server import serving as search_service
 from tests.served.examples import JAILED, LIGHT, MODELS, Call, light_files, media_files
@@ -54,13 +54,13 @@ class Nothing:
 
 def serve_ours(listening: socket.socket) -> None:
     from gta_bench.serving.app import make_app
-    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.limits import ServerLimits
     from gta_bench.serving.listening import make_server
-    from gta_bench.serving.tokens import Tokens
+    from gta_bench.serving.tokens import RunTokens
 
-    limits = Limits(rate=1e6, burst=1e6)
+    limits = ServerLimits(rate=1e6, burst=1e6)
     with tempfile.TemporaryDirectory() as folder:
-        app = make_app(Nothing(), tokens=Tokens([TOKEN]), folder=Path(folder), limits=limits)
+        app = make_app(Nothing(), tokens=RunTokens([TOKEN]), folder=Path(folder), limits=limits)
         asyncio.run(make_server(app, limits).serve(sockets=[listening]))
 
 
@@ -233,9 +233,9 @@ def test_a_call_that_does_nothing_costs_little_more_than_the_frameworks() -> Non
 
 def serve_toolbox(listening: socket.socket, search: str) -> None:
     from gta_bench.serving.app import make_app
-    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.limits import ServerLimits
     from gta_bench.serving.listening import make_server
-    from gta_bench.serving.tokens import Tokens
+    from gta_bench.serving.tokens import RunTokens
     from gta_bench.settings import Settings
     from gta_bench.tools.equipment import equipped
     from gta_bench.tools.toolbox import Toolbox
@@ -246,9 +246,11 @@ def serve_toolbox(listening: socket.socket, search: str) -> None:
     }
 
     async def serve(folder: Path) -> None:
-        limits = Limits()
+        limits = ServerLimits()
         async with equipped(Settings.model_validate(written)) as equipment:
-            app = make_app(Toolbox(equipment), tokens=Tokens([TOKEN]), folder=folder, limits=limits)
+            app = make_app(
+                Toolbox(equipment), tokens=RunTokens([TOKEN]), folder=folder, limits=limits
+            )
             await make_server(app, limits).serve(sockets=[listening])
 
     with tempfile.TemporaryDirectory() as folder:
@@ -278,7 +280,7 @@ HEAVY = [
 
 async def task(server: Server, load: Load, workspace: Workspace, calls: list[Call]) -> None:
     """A workspace, some calls, their files back, closed."""
-    source = await connect(ToolServer("http", server.url), TOKEN)
+    source = await connect(ServerAddress("http", server.url), TOKEN)
     for name, given in calls:
         start = time.perf_counter()
         try:

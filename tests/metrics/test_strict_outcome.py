@@ -3,7 +3,7 @@
 import pytest
 
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.metrics.strict.outcome import Outcome, outcome, score_answer
+from gta_bench.metrics.strict.outcome import StepOutcome, outcome, score_answer
 from gta_bench.records.atomic import FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.steps import (
     AnswerStep,
@@ -14,7 +14,7 @@ from gta_bench.records.steps import (
 )
 from tests.metrics.atomic_variants import FAILURE, call
 
-STEPS: list[tuple[PredictedStep, Outcome]] = [
+STEPS: list[tuple[PredictedStep, StepOutcome]] = [
     (call("OCR"), "call"),
     (call("OCR", FAILURE), "failed_call"),
     (call("InvalidAction", FAILURE, text="x"), "failed_call"),
@@ -33,12 +33,12 @@ STEPS: list[tuple[PredictedStep, Outcome]] = [
 
 
 @pytest.mark.parametrize(("step", "kind"), STEPS)
-def test_every_step_has_one_outcome(step: PredictedStep, kind: Outcome) -> None:
+def test_every_step_has_one_outcome(step: PredictedStep, kind: StepOutcome) -> None:
     assert outcome(step) == kind
 
 
 @pytest.mark.parametrize(("step", "kind"), STEPS)
-def test_only_an_answer_can_score(step: PredictedStep, kind: Outcome) -> None:
+def test_only_an_answer_can_score(step: PredictedStep, kind: StepOutcome) -> None:
     whitelist = WhitelistAnswer(whitelist=(("58",),))
     free_text = FreeTextAnswer(references=("58",))
     for answer in (whitelist, free_text):

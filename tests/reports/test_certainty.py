@@ -1,8 +1,9 @@
 import pytest
 
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.run import RunSpec, System
 from gta_bench.reports.certainty import (
-    Measured,
+    RunMetrics,
     broken_remarks,
     interval_table,
     intervals_json,
@@ -11,12 +12,12 @@ from gta_bench.reports.certainty import (
     repeated,
     repeats_json,
 )
-from gta_bench.reports.pairing import Key, Part
+from gta_bench.reports.pairing import Part
 
 
 def run(
-    outcomes: dict[str, str], *, epochs: int = 1, broken: frozenset[Key] = frozenset()
-) -> Measured:
+    outcomes: dict[str, str], *, epochs: int = 1, broken: frozenset[UnitKey] = frozenset()
+) -> RunMetrics:
     """`+` passed, `-` failed, `?` without a root; one letter an epoch."""
     parts = {
         (task, epoch): Part(float(one == "+"), float(one != "?"), float(one == "?"))
@@ -30,7 +31,7 @@ def run(
         tasks=tuple(outcomes),
         epochs=epochs,
     )
-    return Measured("runs/a", "j", "workflow", spec, {"root_sr": parts}, broken)
+    return RunMetrics("runs/a", "j", "workflow", spec, {"root_sr": parts}, broken)
 
 
 def test_a_score_stands_beside_its_interval_and_what_is_missing() -> None:
@@ -95,7 +96,7 @@ def test_a_lost_repeat_does_not_hide_its_task() -> None:
 
 
 @pytest.mark.parametrize("broken", [frozenset({("2", 1)}), frozenset()])
-def test_work_that_was_broken_is_shown_with_and_without(broken: frozenset[Key]) -> None:
+def test_work_that_was_broken_is_shown_with_and_without(broken: frozenset[UnitKey]) -> None:
     said = list(broken_remarks([run({"1": "+", "2": "-", "3": "-"}, broken=broken)]))
     assert said == (
         [

@@ -11,7 +11,7 @@ from gta_bench.agents.models import ChosenModel
 from gta_bench.errors import RunError, WorkFailed
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.units import AtomicUnit
-from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, Work
+from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, WorkFunction
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.lock import locked
@@ -36,7 +36,7 @@ class Two(Inline):
         self.interrupted_after = interrupted_after
         self.at_once = 0
 
-    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         self.at_once = at_once
         for number, item in enumerate(items):
             if number == self.interrupted_after:
@@ -267,7 +267,9 @@ def test_work_that_leaves_no_log_is_not_taken_for_done(
     """As on machines of which some do not share the run's folder."""
 
     class Elsewhere(Two):
-        def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+        def run(
+            self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick
+        ) -> None:
             for item in items[:here]:
                 work(item)
 
@@ -279,7 +281,9 @@ def test_work_that_leaves_no_log_is_not_taken_for_done(
 
 def test_a_system_that_refuses_a_file_is_told_with_what_is_safe(bench: Bench) -> None:
     class Full(Two):
-        def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+        def run(
+            self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick
+        ) -> None:
             work(items[0])
             raise OSError(28, "No space left on device", str(bench.out))
 

@@ -19,12 +19,12 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.serving.app import make_app
-from gta_bench.serving.choice import ToolServer
+from gta_bench.serving.choice import ServerAddress
 from gta_bench.serving.connecting import RemoteSource, connect
 from gta_bench.serving.exchange import Patience
-from gta_bench.serving.limits import Limits
+from gta_bench.serving.limits import ServerLimits
 from gta_bench.serving.listening import bound_socket, make_server
-from gta_bench.serving.tokens import Tokens
+from gta_bench.serving.tokens import RunTokens
 from gta_bench.serving.wire import FileRef, OpenedWorkspace, OpenWorkspace
 from gta_bench.tools.source import ToolSource
 
@@ -115,7 +115,7 @@ class Served:
 
     port: int
     loop: asyncio.AbstractEventLoop
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
     @property
     def url(self) -> str:
@@ -155,16 +155,16 @@ def tool_server(
     folder: Path,
     *,
     tokens: tuple[str, ...] = (TOKEN, OTHER),
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     port: int = 0,
 ) -> Iterator[Served]:
     """The server, answering; ended and closed afterwards."""
-    chosen = limits or Limits()
+    chosen = limits or ServerLimits()
     started = threading.Event()
     box: list[Any] = []
 
     async def serve() -> None:
-        app = make_app(source, tokens=Tokens(tokens), folder=folder, limits=chosen)
+        app = make_app(source, tokens=RunTokens(tokens), folder=folder, limits=chosen)
         with bound_socket("127.0.0.1", port) as listening:
             server = make_server(app, chosen)
             box.extend([server, listening.getsockname()[1], asyncio.get_running_loop()])
@@ -203,5 +203,5 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
 
 
 async def connected(served: Served, protocol: Any = "http", **options: Any) -> RemoteSource:
-    server = ToolServer(protocol, served.url)
+    server = ServerAddress(protocol, served.url)
     return await connect(server, options.get("token", TOKEN), options.get("patience", HASTY))

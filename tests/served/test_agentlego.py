@@ -8,7 +8,7 @@ import pytest
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
-from gta_bench.serving.choice import ToolServer
+from gta_bench.serving.choice import ServerAddress
 from gta_bench.serving.connecting import connect
 from tests.chat_server import chat_server
 from tests.served.agentlego_server import PICTURE, AgentLegoServer, agentlego_server
@@ -31,7 +31,7 @@ def calls(
     lego: AgentLegoServer, folder: Path, name: str, **given: Any
 ) -> tuple[ToolResult, dict[str, bytes]]:
     async def go() -> ToolResult:
-        source = await connect(ToolServer("agentlego", lego.url), None, HASTY)
+        source = await connect(ServerAddress("agentlego", lego.url), None, HASTY)
         try:
             return await source.call(space, name, given)
         finally:
@@ -44,7 +44,7 @@ def calls(
 
 def specs(lego: AgentLegoServer) -> dict[str, ToolSpec]:
     async def go() -> dict[str, ToolSpec]:
-        source = await connect(ToolServer("agentlego", lego.url), None, HASTY)
+        source = await connect(ServerAddress("agentlego", lego.url), None, HASTY)
         await source.aclose()
         return dict(source.specs())
 
@@ -114,6 +114,6 @@ def test_a_busy_server_is_asked_again_and_then_given_up(
 def test_another_server_is_not_taken_for_one(loopback: None, small: Any) -> None:
     with chat_server() as other:
         for protocol in ("agentlego", "http"):
-            server = ToolServer(protocol, other.url)
+            server = ServerAddress(protocol, other.url)
             with pytest.raises((EnvironmentProblem, ToolServerFailure)):
                 asyncio.run(connect(server, "a-token-a-token-a-token", HASTY))

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gta_bench.serving.limits import Limits
+from gta_bench.serving.limits import ServerLimits
 from gta_bench.settings import Settings
 from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.toolbox import Toolbox
@@ -31,7 +31,7 @@ PARTS = {
     "pptx": "ppt/presentation.xml",
 }
 TOO_LARGE = re.compile("unpack|larg|too many|pixels|more than|at most")
-HASTE = Limits(header_seconds=1, body_seconds=1, body_bytes=1 << 16, artefact_bytes=1 << 20)
+HASTE = ServerLimits(header_seconds=1, body_seconds=1, body_bytes=1 << 16, artefact_bytes=1 << 20)
 
 
 @pytest.fixture(scope="module")
@@ -270,7 +270,7 @@ class TestSlowness:
 
     def test_two_hundred_slow_connections_do_not_stop_others(self, served_folder: Path) -> None:
         """Even where nothing cuts them."""
-        limits = Limits(header_seconds=600)
+        limits = ServerLimits(header_seconds=600)
         with (
             tool_server(SmallTools(), served_folder, limits=limits) as served,
             contextlib.ExitStack() as stack,
@@ -288,7 +288,7 @@ class TestSlowness:
         self, served_folder: Path
     ) -> None:
         with (
-            tool_server(SmallTools(), served_folder, limits=Limits(connections=20)) as served,
+            tool_server(SmallTools(), served_folder, limits=ServerLimits(connections=20)) as served,
             contextlib.ExitStack() as stack,
         ):
             for _ in range(60):
@@ -313,7 +313,7 @@ class TestSlowness:
 
 class TestBusy:
     def test_more_requests_than_the_rate_are_told_to_wait(self, served_folder: Path) -> None:
-        limits = Limits(rate=1, burst=5)
+        limits = ServerLimits(rate=1, burst=5)
         with (
             tool_server(SmallTools(), served_folder, limits=limits) as served,
             served.client() as client,
@@ -325,7 +325,7 @@ class TestBusy:
                 assert other.get("/version").status_code == 200
 
     def test_more_calls_than_wait_are_told_so_and_none_is_lost(self, served_folder: Path) -> None:
-        limits = Limits(calls=1, waiting=1)
+        limits = ServerLimits(calls=1, waiting=1)
         with tool_server(SmallTools(), served_folder, limits=limits) as served:
             space = served.open()
             with ThreadPoolExecutor(4) as pool:
@@ -337,14 +337,14 @@ class TestBusy:
     def test_a_call_that_takes_too_long_is_ended_and_the_agent_told(
         self, served_folder: Path
     ) -> None:
-        limits = Limits(slow_tools={"Wait": 0.1})
+        limits = ServerLimits(slow_tools={"Wait": 0.1})
         with tool_server(SmallTools(), served_folder, limits=limits) as served:
             answer = served.call(served.open(), "Wait", {"seconds": 30})
             assert answer.status_code == 422
             assert answer.json()["message"] == "Wait took longer than 0.1 seconds."
 
     def test_a_run_opens_only_so_many_workspaces(self, served_folder: Path) -> None:
-        with tool_server(SmallTools(), served_folder, limits=Limits(workspaces=2)) as served:
+        with tool_server(SmallTools(), served_folder, limits=ServerLimits(workspaces=2)) as served:
             first = served.open()
             served.open()
             with served.client() as client:
@@ -353,7 +353,9 @@ class TestBusy:
                 assert client.post("/v1/workspaces", content="{}").status_code == 201
 
     def test_the_oldest_contents_go_when_a_run_sends_too_many(self, served_folder: Path) -> None:
-        with tool_server(SmallTools(), served_folder, limits=Limits(artefacts_bytes=250)) as served:
+        with tool_server(
+            SmallTools(), served_folder, limits=ServerLimits(artefacts_bytes=250)
+        ) as served:
             for letter in b"abc":
                 served.open({"inputs/x": bytes([letter]) * 100})
             kept = [path for path in served_folder.rglob("contents/*/*") if path.is_file()]

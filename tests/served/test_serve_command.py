@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.errors import UsageError
-from gta_bench.serving.choice import ToolServer, parse_tools
-from gta_bench.serving.tokens import Tokens, new_token
+from gta_bench.serving.choice import ServerAddress, parse_tools
+from gta_bench.serving.tokens import RunTokens, new_token
 
 pytestmark = pytest.mark.usefixtures("loopback")
 
@@ -46,7 +46,7 @@ def test_a_workspace_is_for_stdio() -> None:
 
 def test_a_workspaces_token_depends_on_run_and_workspace() -> None:
     first, second = new_token(), new_token()
-    tokens = Tokens([first, second])
+    tokens = RunTokens([first, second])
     runs = [tokens.run(token) for token in (first, second)]
     assert tokens.run("") is None
     assert tokens.run("\udcff") is None
@@ -59,13 +59,13 @@ def test_a_workspaces_token_depends_on_run_and_workspace() -> None:
     ("text", "server"),
     [
         ("local", None),
-        ("http://127.0.0.1:1/", ToolServer("http", "http://127.0.0.1:1")),
-        ("https://h/x", ToolServer("http", "https://h/x")),
-        ("mcp+http://h:2", ToolServer("mcp", "http://h:2")),
-        ("agentlego+https://h", ToolServer("agentlego", "https://h")),
+        ("http://127.0.0.1:1/", ServerAddress("http", "http://127.0.0.1:1")),
+        ("https://h/x", ServerAddress("http", "https://h/x")),
+        ("mcp+http://h:2", ServerAddress("mcp", "http://h:2")),
+        ("agentlego+https://h", ServerAddress("agentlego", "https://h")),
     ],
 )
-def test_addresses_of_tools(text: str, server: ToolServer | None) -> None:
+def test_addresses_of_tools(text: str, server: ServerAddress | None) -> None:
     assert parse_tools(text) == server
 
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from pydantic import JsonValue
 
-from gta_bench.agents.calling import Work
+from gta_bench.agents.calling import TaskWork
 from gta_bench.confine.workspace import Workspace
 from gta_bench.harnesses.contract import RecordedTools
 from gta_bench.records.calls import ToolResult
@@ -78,7 +78,7 @@ def test_a_measured_system_cannot_tell_a_control_or_a_tape(
     kind: str, text: str, tmp_path: Path
 ) -> None:
     """`_meta` had `control`, `taped`, `backend` and `seconds`."""
-    work = Work([])
+    work = TaskWork([])
     tools = RecordedTools(wrapped(kind, tmp_path), [SPEC], work)
     workspace = Workspace.create(tmp_path / "files", {})
     said = asyncio.run(_replies(tools, workspace, tmp_path / "s", {"text": text}))

@@ -18,7 +18,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from gta_bench.harnesses.choice import free_port
-from gta_bench.serving.choice import ToolServer
+from gta_bench.serving.choice import ServerAddress
 from gta_bench.serving.connecting import RemoteSource, connect
 from gta_bench.settings import Settings
 from gta_bench.tools.equipment import close_equipment, open_equipment
@@ -70,7 +70,7 @@ class OnRay(NamedTuple):
         return [one for one in named.values() if _parent(one) not in named]
 
     async def connect(self) -> RemoteSource:
-        return await connect(ToolServer("http", self.url), TOKEN)
+        return await connect(ServerAddress("http", self.url), TOKEN)
 
 
 def _parent(process: psutil.Process) -> int:

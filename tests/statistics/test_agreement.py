@@ -6,7 +6,7 @@ import pytest
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.agreement import (
-    Table,
+    Ratings,
     ac1_of,
     agreement,
     alpha_of,
@@ -37,7 +37,7 @@ SECOND = (3, 6, 4, 6, 2, 4, 2, 4, 3, 3, 2, 3, 3, 3, 2, 2, 1, 3, 3, 4)
 ABSTRACTORS = ((1, 1),) * 13 + ((2, 2),) * 20 + ((2, 3),) * 7 + ((3, 2),) * 4 + ((3, 3),) * 56
 
 
-def apart(table: Table) -> list[str]:
+def apart(table: Ratings) -> list[str]:
     """Every row as a task of its own."""
     return [str(number) for number in range(len(table))]
 
@@ -96,10 +96,10 @@ def test_kappa_of_passed_or_not_is_cohens() -> None:
 
 
 def test_the_kappa_of_several_is_the_mean_over_pairs_that_have_one() -> None:
-    table: Table = [(a, b, a) for a, b in zip(FIRST, SECOND, strict=True)]
+    table: Ratings = [(a, b, a) for a, b in zip(FIRST, SECOND, strict=True)]
     mean = (0.2974 * 2 + 1) / 3
     assert estimate(kappa_of(table, apart(table))) == pytest.approx(mean, abs=1e-3)
-    gaps: Table = [(*row, None) for row in table]
+    gaps: Ratings = [(*row, None) for row in table]
     assert estimate(kappa_of(gaps, apart(gaps))) == pytest.approx(mean, abs=1e-3)
 
 

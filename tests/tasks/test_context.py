@@ -17,7 +17,7 @@ from inspect_ai.util import collect
 
 from gta_bench.records.cost import Cost
 from gta_bench.settings import Settings
-from gta_bench.tasks.context import Ended, RunContext, current_context, run_context
+from gta_bench.tasks.context import RunContext, SampleOutcome, current_context, run_context
 from tests.tasks.test_atomic_step import native_call, said
 
 # What saw the context, in the order in which it did.
@@ -34,7 +34,7 @@ class Noting:
     def began(self) -> None:
         note("sample start")
 
-    def ended(self, key: tuple[str, int], cost: Cost, how: Ended) -> None:
+    def ended(self, key: tuple[str, int], cost: Cost, how: SampleOutcome) -> None:
         note("sample end")
 
 

@@ -40,7 +40,7 @@ class Called(NamedTuple):
 
 
 @dataclass
-class Work:
+class TaskWork:
     """What a system has done so far on one task, kept call by call."""
 
     turns: list[HistoryTurn]
@@ -67,7 +67,7 @@ async def make_call(step: CallStep, source: ToolSource, workspace: Workspace) ->
 
 
 async def call_tool(
-    work: Work, step: CallStep, source: ToolSource, workspace: Workspace
+    work: TaskWork, step: CallStep, source: ToolSource, workspace: Workspace
 ) -> ToolResult:
     """Call a tool for a system; what came of it is in the work, whether or not it is raised."""
     called = await make_call(step, source, workspace)

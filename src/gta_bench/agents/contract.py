@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gta_bench.agents.history import History
 from gta_bench.agents.published import PublishedTexts
 from gta_bench.records.dialogue import Step
 from gta_bench.records.files import Attachment
+from gta_bench.records.run import Images
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import StopKind
@@ -15,7 +16,6 @@ from gta_bench.records.units import StopKind
 if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model, ModelOutput
 
-Images = Literal["path", "attached"]
 DecidedStep = CallStep | AnswerStep | MalformedStep
 
 

@@ -23,7 +23,7 @@ from gta_bench.leaderboard.bundle import (
 )
 from gta_bench.leaderboard.checks import read_judged
 from gta_bench.leaderboard.signing import make_key, read_key
-from gta_bench.leaderboard.submission import Label, ScoredRun, entry_of
+from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
     Checked,
     LoadDataset,
@@ -59,7 +59,7 @@ def make_bundle(
     runs: Sequence[Path],
     out: Path,
     key: Path | None,
-    label: Label,
+    label: EntryLabel,
     judge: str | None,
     settings: Settings,
     data: str | None = None,

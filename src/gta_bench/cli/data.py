@@ -8,24 +8,24 @@ from typing import Literal
 import click
 
 from gta_bench.agents.published import LAGENT, find_published
-from gta_bench.cli.options import Command, config_path, data_option, json_option
+from gta_bench.cli.options import CommandFunction, config_path, data_option, json_option
 from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import Check, Verified, verify
 from gta_bench.datasets.fetch import SourceName, fetch, fetch_prompts
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.datasets.pins import DatasetName
 from gta_bench.datasets.prompts import PINNED_TEXTS
 from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding
+from gta_bench.records.run import DatasetName
 from gta_bench.settings import DataSettings, read_settings
 
 
-def dataset_argument(command: Command) -> Command:
+def dataset_argument(command: CommandFunction) -> CommandFunction:
     """The dataset's name, on every subcommand."""
     return click.argument("dataset", type=click.Choice(["atomic", "workflow"]))(command)
 

@@ -16,7 +16,7 @@ from gta_bench.confine.network import require_way
 from gta_bench.confine.probe import probe
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
 from gta_bench.content.browser import browser_program
-from gta_bench.content.kinds import Kind
+from gta_bench.content.kinds import ContentKind
 from gta_bench.content.libreoffice import INSTALL as INSTALL_OFFICE
 from gta_bench.content.libreoffice import office_program
 from gta_bench.content.needs import INSTALL_FFMPEG, program_version
@@ -32,7 +32,7 @@ from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from gta_bench.judging.showing.draft import Failure
+    from gta_bench.judging.showing.draft import ShowFailure
 
 State = Literal["ok", "missing", "broken"]
 COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -146,7 +146,7 @@ def _evidence(settings: Settings) -> Iterator[Diagnosis]:
     # The judge's side needs packages of an extra; the rest of this command does not.
     from gta_bench.judging.known_good import check_kinds
 
-    async def check() -> Mapping[Kind, Sequence["Failure"]]:
+    async def check() -> Mapping[ContentKind, Sequence["ShowFailure"]]:
         async with equipped(settings) as equipment:
             return await check_kinds(equipment)
 

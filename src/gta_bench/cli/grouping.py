@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import click
 
 # In the order in which `--help` shows them.
-Group = Literal[
+OptionGroup = Literal[
     "System",
     "Tasks",
     "Run",
@@ -17,7 +17,7 @@ Group = Literal[
     "Harness, instead of an agent of ours",
     "Other options",
 ]
-OTHERS: Group = "Other options"
+OTHERS: OptionGroup = "Other options"
 
 
 _Command = Callable[..., None]
@@ -26,7 +26,7 @@ _Command = Callable[..., None]
 class GroupedOption(click.Option):
     """An option that is shown below the heading of its group."""
 
-    def __init__(self, *args: Any, group: Group, **attributes: Any) -> None:
+    def __init__(self, *args: Any, group: OptionGroup, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.group = group
 
@@ -37,7 +37,9 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write every group that has an option; defaults are shown for all."""
         ctx.show_default = True
-        groups: dict[Group, list[tuple[str, str]]] = {name: [] for name in get_args(Group)}
+        groups: dict[OptionGroup, list[tuple[str, str]]] = {
+            name: [] for name in get_args(OptionGroup)
+        }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
@@ -47,7 +49,7 @@ class GroupedCommand(click.Command):
             _write(formatter, heading, records)
 
 
-def options_of(group: Group) -> Callable[..., Callable[[_Command], _Command]]:
+def options_of(group: OptionGroup) -> Callable[..., Callable[[_Command], _Command]]:
     """Return `click.option` for options of this group."""
     return partial(click.option, cls=GroupedOption, group=group)
 

@@ -12,7 +12,7 @@ from gta_bench.cli.options import Positive
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness, Kind, parse_command
+from gta_bench.harnesses.choice import Harness, HarnessKind, parse_command
 from gta_bench.records.run import Network
 
 _Command = Callable[..., None]
@@ -144,8 +144,10 @@ def harness_options(command: _Command) -> _Command:
     return add_options(with_harness, OPTIONS)
 
 
-def _chosen(command: str | None, name: str | None, function: str | None) -> tuple[Kind, str] | None:
-    named: list[tuple[Kind, str | None]] = [
+def _chosen(
+    command: str | None, name: str | None, function: str | None
+) -> tuple[HarnessKind, str] | None:
+    named: list[tuple[HarnessKind, str | None]] = [
         ("command", command),
         ("named", name),
         ("bridged", function),
@@ -156,7 +158,7 @@ def _chosen(command: str | None, name: str | None, function: str | None) -> tupl
     return given[0] if given else None
 
 
-def _version(kind: Kind, target: str) -> str | None:
+def _version(kind: HarnessKind, target: str) -> str | None:
     """What can be known of the version; refuses what cannot be run here at all."""
     if kind == "named":
         from gta_bench.harnesses.named import installed_version

@@ -53,7 +53,7 @@ def label(
     needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
     require_packages("gta judge label", *needed, extra="workflow")
     from gta_bench.running.judge_run import made_evidence
-    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.limits import ServerLimits
     from gta_bench.serving.listening import bound_socket, make_server
     from gta_bench.tasks.judging import judgeable_units
     from gta_bench.web.labelling import label_items, make_label_app
@@ -76,4 +76,4 @@ def label(
     say(f"{leaves} of {counted(len(units), 'task')} to label; end it with Ctrl-C.")
     if can_open_pages():
         webbrowser.open(address)
-    asyncio.run(make_server(app, Limits()).serve(sockets=[taken]))
+    asyncio.run(make_server(app, ServerLimits()).serve(sockets=[taken]))

@@ -7,7 +7,7 @@ from zipfile import is_zipfile
 
 import click
 
-from gta_bench.cli.options import Command, config_path, data_option, json_option
+from gta_bench.cli.options import CommandFunction, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
 from gta_bench.errors import counted
 from gta_bench.leaderboard.entries import published, read_entries, without_doubles
@@ -18,7 +18,7 @@ from gta_bench.records.verification import Verification
 from gta_bench.settings import read_settings
 
 
-def files_argument(command: Command) -> Command:
+def files_argument(command: CommandFunction) -> CommandFunction:
     """Files of entries, on every subcommand."""
     return click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))(command)
 
@@ -64,10 +64,10 @@ def submit(
     """
     require_packages("gta leaderboard submit", "scipy", "cryptography", extra="report")
     from gta_bench.cli.bundles import make_bundle
-    from gta_bench.leaderboard.submission import Label
+    from gta_bench.leaderboard.submission import EntryLabel
 
     settings = read_settings(config_path(config_file)).settings
-    make_bundle(runs, out, key, Label(system, group), judge, settings, folder)
+    make_bundle(runs, out, key, EntryLabel(system, group), judge, settings, folder)
 
 
 @leaderboard.command()

@@ -24,7 +24,7 @@ class _Place(click.ParamType[StorePath]):
         return store_path(value) if isinstance(value, str) else value
 
 
-class Run(_Place):
+class RunFolder(_Place):
     """A folder that is there; an address is looked at when it is read."""
 
     name = "run"
@@ -40,10 +40,10 @@ class Run(_Place):
         return place
 
 
-PLACE, RUN = _Place(), Run()
+PLACE, RUN = _Place(), RunFolder()
 
 
-Command = Callable[..., None]
+CommandFunction = Callable[..., None]
 
 
 class Positive(click.FloatRange):
@@ -61,18 +61,18 @@ class Positive(click.FloatRange):
         return number
 
 
-def json_option(command: Command) -> Command:
+def json_option(command: CommandFunction) -> CommandFunction:
     """JSON instead of a table."""
     return click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")(command)
 
 
-def data_option(command: Command) -> Command:
+def data_option(command: CommandFunction) -> CommandFunction:
     """Where the dataset lies."""
     text = "Folder of the dataset; data.atomic or data.workflow of gta.toml unless given."
     return options_of("Tasks")("--data", "folder", type=click.Path(), help=text)(command)
 
 
-def similarity_option(command: Command) -> Command:
+def similarity_option(command: CommandFunction) -> CommandFunction:
     """The model that compares free text."""
     text = (
         "How free text is compared: all-mpnet-base-v2 (as published; the default where it was "
@@ -81,7 +81,7 @@ def similarity_option(command: Command) -> Command:
     return options_of("Scoring")("--similarity", help=text)(command)
 
 
-def backend_options(command: Command) -> Command:
+def backend_options(command: CommandFunction) -> CommandFunction:
     """Where the work is done; without either in this process."""
     workers = options_of("Run")(
         "--workers",
@@ -103,7 +103,7 @@ def from_settings(key: str) -> str:
     return f"{key} of gta.toml, else {'none' if default is None else default}"
 
 
-def preflight_option(command: Command) -> Command:
+def preflight_option(command: CommandFunction) -> CommandFunction:
     """Whether everything is tried before anything is written."""
     return options_of("Run")(
         "--no-preflight",
@@ -121,7 +121,7 @@ def config_path(config_file: str | None) -> Path | None:
     return None if config_file is None else Path(config_file)
 
 
-def judge_options(command: Command) -> Command:
+def judge_options(command: CommandFunction) -> CommandFunction:
     """How a judge is asked; each option is the setting of the same name in [judge] of gta.toml."""
     options = (
         click.option("--repeats", type=click.IntRange(1), help="Verdicts asked for each leaf."),

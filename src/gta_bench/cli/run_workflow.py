@@ -24,7 +24,7 @@ from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.estimate import UsageRange, estimate_judging, estimate_run
-from gta_bench.running.feedback import Judged, Judging, run_rounds
+from gta_bench.running.feedback import Judged, JudgeRound, run_rounds
 from gta_bench.running.judge_run import Judging as Asked
 from gta_bench.running.judge_run import plan_judging
 from gta_bench.running.preflight import check_start
@@ -127,7 +127,7 @@ def _estimate_judges(run: PlannedRun, asked: Asked | None, rounds: int) -> list[
 
 def _judging(
     planned: Asked | None, settings: Settings, backend: Backend, tasks: tuple[str, ...]
-) -> Judging:
+) -> JudgeRound:
     asked = None if planned is None else replace(planned, tasks=tasks)
 
     def judge(folder: StorePath) -> Judged:

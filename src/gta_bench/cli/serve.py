@@ -17,7 +17,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, UsageError, counted
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE
-from gta_bench.serving.tokens import Tokens, new_token
+from gta_bench.serving.tokens import RunTokens, new_token
 from gta_bench.settings import Settings, read_key, read_settings
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
@@ -89,7 +89,7 @@ def serve_command(
         return
     with _access_logged() if access_log else nullcontext():
         asyncio.run(
-            _http(settings, names, Tokens(tokens), host, port, new=None if given else tokens[0])
+            _http(settings, names, RunTokens(tokens), host, port, new=None if given else tokens[0])
         )
 
 
@@ -129,17 +129,17 @@ def _access_logged() -> Iterator[None]:
 async def _http(
     settings: Settings,
     names: tuple[str, ...],
-    tokens: Tokens,
+    tokens: RunTokens,
     host: str,
     port: int,
     *,
     new: str | None,
 ) -> None:
     from gta_bench.serving.app import make_app
-    from gta_bench.serving.limits import Limits
+    from gta_bench.serving.limits import ServerLimits
     from gta_bench.serving.listening import bound_socket, make_server
 
-    limits = Limits()
+    limits = ServerLimits()
     with (
         bound_socket(host, port) as listening,
         tempfile.TemporaryDirectory(prefix="gta-serve-") as folder,

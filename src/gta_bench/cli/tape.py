@@ -14,7 +14,7 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError, counted
 from gta_bench.settings import Settings, read_settings
-from gta_bench.tape.diff import CHANGES, Drift, drifts
+from gta_bench.tape.diff import CHANGES, CallDrift, drifts
 from gta_bench.tape.reference import reference_tape
 from gta_bench.tape.storage import Tape, tape_digest
 from gta_bench.tools.equipment import equipped
@@ -70,7 +70,7 @@ def diff_command(
 
 async def _drifts(
     folder: Path, settings: Settings, dataset: AtomicDataset, tool: str | None
-) -> list[Drift]:
+) -> list[CallDrift]:
     opened = Tape.open(folder)
     try:
         async with equipped(settings) as equipment:
@@ -80,7 +80,7 @@ async def _drifts(
         opened.close()
 
 
-def _write(found: Sequence[Drift]) -> None:
+def _write(found: Sequence[CallDrift]) -> None:
     """The counts by tool and version, then each reply that is another one."""
     counts = Counter(
         ((drift.tool, drift.version_then, drift.version_now), drift.change) for drift in found

@@ -15,8 +15,8 @@ from pathlib import Path, PurePath
 from typing import Self, TypeVar
 
 from gta_bench.confine import bubblewrap, files, held, outcomes, process, walls
-from gta_bench.confine.inside.protocol import READY, Request
-from gta_bench.confine.limits import JailKind, Limits, ProgramResult, SnippetResult
+from gta_bench.confine.inside.protocol import READY, SnippetRequest
+from gta_bench.confine.limits import JailKind, JailLimits, ProgramResult, SnippetResult
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.confine.python import Python
 from gta_bench.confine.users import job_user
@@ -77,7 +77,7 @@ class Jail:
         *,
         driver: str = CALL_SOLUTION,
         files: Mapping[str, bytes] | None = None,
-        limits: Limits | None = None,
+        limits: JailLimits | None = None,
         label: str = "The code",
     ) -> SnippetResult:
         """Run Python that a model wrote and return what it came to, or raise ConfinedError.
@@ -87,8 +87,8 @@ class Jail:
         `files` are put into the scratch folder, the current one, before anything starts.
         """
         contents = {name: _base64(data) for name, data in (files or {}).items()}
-        request: Request = {"driver": driver, "code": code, "files": contents}
-        wanted = limits or Limits()
+        request: SnippetRequest = {"driver": driver, "code": code, "files": contents}
+        wanted = limits or JailLimits()
 
         def run(cancelled: threading.Event) -> SnippetResult:
             user = job_user(self.kind)
@@ -112,7 +112,7 @@ class Jail:
         *,
         inputs: Mapping[str, bytes | Path] | None = None,
         stdin: bytes = b"",
-        limits: Limits | None = None,
+        limits: JailLimits | None = None,
         environment: Mapping[str, str] | None = None,
         readable: Sequence[Path] = (),
         allow_fork: bool = True,
@@ -124,7 +124,7 @@ class Jail:
         `argv` may be a function of `Places` where absolute paths are needed. `readable` adds
         folders of the host under their own paths, such as a program's settings.
         """
-        wanted = limits or Limits()
+        wanted = limits or JailLimits()
         label = argv[0] if isinstance(argv, Sequence) else "The program"
 
         def run(cancelled: threading.Event) -> ProgramResult:
@@ -160,10 +160,10 @@ class Jail:
             logger.warning("%s Trying once more.", exc.reason)
             return await self._in_thread(run)
 
-    def _run(self, job: Job, stdin: bytes, cancelled: threading.Event) -> process.Ended:
+    def _run(self, job: Job, stdin: bytes, cancelled: threading.Event) -> process.EndedProcess:
         limits = job.limits
         own_disk = self.kind == "bubblewrap" and job.argv is None
-        bounds = process.Bounds(
+        bounds = process.ProcessBounds(
             wall_seconds=limits.wall_seconds,
             start_seconds=limits.start_seconds,
             ready=READY,

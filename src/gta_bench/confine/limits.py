@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JailLimits:
     """Bounds on one use of the jail; what exceeds one is stopped and reported by name.
 
     `memory_bytes` is address space of each process, None for programs that reserve far more than

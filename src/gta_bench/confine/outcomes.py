@@ -13,8 +13,8 @@ from pydantic import ConfigDict, ValidationError
 
 from gta_bench.confine import files
 from gta_bench.confine.inside.protocol import NOT_STARTED, READY
-from gta_bench.confine.limits import MIB, JailKind, Limits, Report, SnippetResult
-from gta_bench.confine.process import Ended
+from gta_bench.confine.limits import MIB, JailKind, JailLimits, Report, SnippetResult
+from gta_bench.confine.process import EndedProcess
 from gta_bench.errors import ConfinedCause, ConfinedError, ToolUnavailable
 from gta_bench.records.base import Record
 
@@ -22,7 +22,7 @@ CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRA
 SHOWN_STDERR = 300
 
 
-class Reply(Record):
+class SnippetReply(Record):
     """The one line of JSON that a snippet answers with; exactly one field is set."""
 
     model_config = ConfigDict(strict=True)
@@ -46,7 +46,7 @@ class _Case(NamedTuple):
     """Everything an error message needs."""
 
     label: str
-    limits: Limits
+    limits: JailLimits
     report: Report
 
     def fail(self, cause: ConfinedCause, words: str) -> NoReturn:
@@ -58,7 +58,9 @@ class _Case(NamedTuple):
         )
 
 
-def snippet_result(ended: Ended, *, kind: JailKind, limits: Limits, label: str) -> SnippetResult:
+def snippet_result(
+    ended: EndedProcess, *, kind: JailKind, limits: JailLimits, label: str
+) -> SnippetResult:
     """The value of a snippet, or the error that it came to."""
     case = _Case(label, limits, _report(ended, kind))
     _require_ready(ended, case)
@@ -69,7 +71,7 @@ def snippet_result(ended: Ended, *, kind: JailKind, limits: Limits, label: str) 
     return SnippetResult(value=value, printed=printed, report=case.report)
 
 
-def check_program(ended: Ended, *, kind: JailKind, limits: Limits, label: str) -> Report:
+def check_program(ended: EndedProcess, *, kind: JailKind, limits: JailLimits, label: str) -> Report:
     """The report of a program that ended by itself; anything else is raised."""
     case = _Case(label, limits, _report(ended, kind))
     _require_ready(ended, case)
@@ -83,7 +85,7 @@ def check_program(ended: Ended, *, kind: JailKind, limits: Limits, label: str) -
     return case.report
 
 
-def collect(folder: Path, report: Report, *, limits: Limits, label: str) -> Collected:
+def collect(folder: Path, report: Report, *, limits: JailLimits, label: str) -> Collected:
     """The regular files that a program left, read without following anything."""
     case = _Case(label, limits, report)
     found: dict[str, bytes] = {}
@@ -117,7 +119,7 @@ def after_ready(stderr: bytes) -> bytes:
     return stderr.partition(READY)[2]
 
 
-def _report(ended: Ended, kind: JailKind) -> Report:
+def _report(ended: EndedProcess, kind: JailKind) -> Report:
     status = ended.status
     # Bubblewrap reports signals as shells do.
     if kind == "bubblewrap" and 128 < status <= 128 + signal.NSIG:
@@ -125,7 +127,7 @@ def _report(ended: Ended, kind: JailKind) -> Report:
     return Report(jail=kind, exit_status=status, seconds=ended.seconds)
 
 
-def _require_ready(ended: Ended, case: _Case) -> None:
+def _require_ready(ended: EndedProcess, case: _Case) -> None:
     """Raise what is not the foreign code's fault, because it never ran."""
     if READY in ended.stderr or ended.stopped == "cancelled":
         return
@@ -134,7 +136,7 @@ def _require_ready(ended: Ended, case: _Case) -> None:
         seconds = f"{case.limits.start_seconds:g} s"
         raise ToolUnavailable(f"The jail was not ready within {seconds}.", mend=mend)
     try:
-        reason = Reply.model_validate_json(ended.stdout).setup
+        reason = SnippetReply.model_validate_json(ended.stdout).setup
     except ValidationError:
         reason = None
     if reason is None and not ended.stderr:
@@ -142,7 +144,7 @@ def _require_ready(ended: Ended, case: _Case) -> None:
     raise ToolUnavailable(f"The jail failed: {reason or _tail(ended.stderr)}.", mend=mend)
 
 
-def _refuse_stopped(ended: Ended, case: _Case) -> None:
+def _refuse_stopped(ended: EndedProcess, case: _Case) -> None:
     limits = case.limits
     if ended.stopped == "timeout":
         case.fail("timeout", f"was stopped after {limits.wall_seconds:g} seconds.")
@@ -176,12 +178,12 @@ def _refuse_signals(case: _Case) -> None:
     case.fail("killed", f"was killed ({name}); it may have used too much time or memory.")
 
 
-def _parse(reply: bytes, case: _Case) -> Reply:
+def _parse(reply: bytes, case: _Case) -> SnippetReply:
     if not reply:
         status = case.report.exit_status
         case.fail("crashed", f"ended without a result (exit status {status}).")
     try:
-        parsed = Reply.model_validate_json(reply)
+        parsed = SnippetReply.model_validate_json(reply)
     except ValidationError:
         case.fail("crashed", "gave a reply that cannot be read.")
     if len(parsed.model_fields_set) != 1 or case.report.exit_status != 0:
@@ -189,7 +191,7 @@ def _parse(reply: bytes, case: _Case) -> Reply:
     return parsed
 
 
-def _value(reply: Reply, case: _Case) -> str | bytes:
+def _value(reply: SnippetReply, case: _Case) -> str | bytes:
     if reply.text is not None:
         return reply.text
     if reply.bytes is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gta_bench.confine.inside import landlock, seccomp
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.confine.limits import JailKind, JailLimits
 from gta_bench.confine.python import Python
 from gta_bench.errors import GtaError, ToolUnavailable
 
@@ -30,7 +30,7 @@ ORDER: tuple[JailKind, ...] = ("bubblewrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
-class Availability:
+class JailAvailability:
     """Whether one kind of jail works here; if not, why and how to mend it."""
 
     kind: JailKind
@@ -39,7 +39,7 @@ class Availability:
     mend: str
 
 
-async def probe(*, python: Python | None = None) -> tuple[Availability, ...]:
+async def probe(*, python: Python | None = None) -> tuple[JailAvailability, ...]:
     """Try each kind of jail, the best first."""
     return tuple([await _examine(kind, python) for kind in ORDER])
 
@@ -52,7 +52,7 @@ async def find_jail(
     `unconfined` is the user's explicit wish to do without where there is none: the code then
     sees the user's files and the network, and every result says so (`Report.jail` is "none").
     """
-    found: list[Availability] = []
+    found: list[JailAvailability] = []
     for kind in ORDER:
         found.append(await _examine(kind, python))
         if found[-1].works:
@@ -64,40 +64,40 @@ async def find_jail(
     raise ToolUnavailable(_reasons(found), mend=found[0].mend)
 
 
-def _reasons(found: Sequence[Availability]) -> str:
+def _reasons(found: Sequence[JailAvailability]) -> str:
     reasons = " ".join(f"{entry.kind}: {entry.reason}" for entry in found)
     return f"No jail for foreign code works here. {reasons}"
 
 
-async def _examine(kind: JailKind, python: Python | None) -> Availability:
+async def _examine(kind: JailKind, python: Python | None) -> JailAvailability:
     missing = _missing(kind)
     if missing is not None:
         return missing
     try:
         await _try(kind, python)
     except GtaError as exc:
-        return Availability(kind, False, str(exc), _mend(kind, str(exc)))
-    return Availability(kind, True, "A test program and a test snippet ran in it.", "")
+        return JailAvailability(kind, False, str(exc), _mend(kind, str(exc)))
+    return JailAvailability(kind, True, "A test program and a test snippet ran in it.", "")
 
 
-def _missing(kind: JailKind) -> Availability | None:
+def _missing(kind: JailKind) -> JailAvailability | None:
     """What can be said without trying."""
     if sys.platform != "linux":
-        return Availability(kind, False, f"{sys.platform} has no {kind}.", TOOL_SERVER)
+        return JailAvailability(kind, False, f"{sys.platform} has no {kind}.", TOOL_SERVER)
     if seccomp.this_architecture() is None:
-        return Availability(
+        return JailAvailability(
             kind, False, "There is a system-call table for x86_64 and aarch64 only.", TOOL_SERVER
         )
     if kind == "bubblewrap" and shutil.which("bwrap") is None:
-        return Availability(kind, False, "bubblewrap is not installed.", INSTALL)
+        return JailAvailability(kind, False, "bubblewrap is not installed.", INSTALL)
     if kind == "landlock" and landlock.abi() < landlock.OLDEST_ABI:
         reason = f"The kernel offers Landlock ABI {landlock.abi()} (0: none)."
-        return Availability(kind, False, reason, NEWER_KERNEL)
+        return JailAvailability(kind, False, reason, NEWER_KERNEL)
     return None
 
 
 async def _try(kind: JailKind, python: Python | None) -> None:
-    limits = Limits(wall_seconds=10.0, cpu_seconds=10)
+    limits = JailLimits(wall_seconds=10.0, cpu_seconds=10)
     with Jail(kind, slots=1, python=python) as jail:
         await jail.run_program(["true"], limits=limits)
         await jail.run_snippet("def solution():\n    return 1", limits=limits)

@@ -19,7 +19,7 @@ DRAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ProcessBounds:
     """When a process is stopped.
 
     Its time begins with the words `ready` on stderr, for which it has `start_seconds`.
@@ -36,7 +36,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedProcess:
     """A process that is no more; `stopped` says why it had to be killed."""
 
     status: int
@@ -49,7 +49,9 @@ class Ended:
 class _Streams:
     """The three pipes of a process, never waited for longer than a tick."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, bounds: Bounds) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: bytes, bounds: ProcessBounds
+    ) -> None:
         self._selector = selectors.DefaultSelector()
         self._input = memoryview(stdin)
         self._caps: dict[IO[bytes], int] = {}
@@ -114,9 +116,9 @@ def run(
     stdin: bytes,
     environment: Mapping[str, str],
     cwd: str,
-    bounds: Bounds,
+    bounds: ProcessBounds,
     descriptors: Sequence[int] = (),
-) -> Ended:
+) -> EndedProcess:
     """Run a program to its end, or to ours. Blocks: call it in a thread of its own.
 
     The thread that starts a child must outlive it, because the child dies with that thread
@@ -142,7 +144,7 @@ def run(
         _kill_group(process)
         _drain(streams)
         streams.close()
-    return Ended(
+    return EndedProcess(
         status=process.returncode,
         stdout=bytes(stdout[: bounds.stdout_bytes]),
         stderr=bytes(stderr[: bounds.stderr_bytes]),
@@ -151,7 +153,9 @@ def run(
     )
 
 
-def _watch(process: subprocess.Popen[bytes], streams: _Streams, bounds: Bounds) -> _Stop | None:
+def _watch(
+    process: subprocess.Popen[bytes], streams: _Streams, bounds: ProcessBounds
+) -> _Stop | None:
     """Until the process ends or has to be ended; the reason for the latter."""
     _, stderr = streams.read.values()
     ready = not bounds.ready

@@ -13,7 +13,7 @@ import gta_bench
 from gta_bench.confine import bubblewrap
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS, Bind, Walls
 from gta_bench.confine.inside.protocol import READY, LandlockOrders, Orders, Profile
-from gta_bench.confine.limits import JailKind, Limits
+from gta_bench.confine.limits import JailKind, JailLimits
 from gta_bench.confine.python import Python
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -62,7 +62,7 @@ class Job:
     """
 
     folder: Path
-    limits: Limits
+    limits: JailLimits
     argv: Sequence[str] | None
     environment: Mapping[str, str]
     readable: Sequence[str]
@@ -191,7 +191,7 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> _Command:
     return _Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
 
 
-def _bounded(limits: Limits) -> list[str]:
+def _bounded(limits: JailLimits) -> list[str]:
     """The start of a command that keeps the limits; a Python would take longer than many programs.
 
     The system's own programs do here what `inside.launch` does for snippets.

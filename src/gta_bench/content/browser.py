@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.walls import Places
 from gta_bench.content.driver import check_size
 from gta_bench.content.needs import Missing, missing_walls
@@ -28,7 +28,7 @@ MOST_PICTURES: Final = 20
 MOST_CHARACTERS: Final = 200_000
 # Chromium reserves address space without end; the driver bounds what its processes can write to.
 MEMORY: Final = 1536 * MIB
-LIMITS: Final = Limits(
+LIMITS: Final = JailLimits(
     memory_bytes=None,
     file_bytes=64 * MIB,
     disk_bytes=256 * MIB,

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.content.needs import missing_pandoc, pandoc_program, require
 from gta_bench.content.numbering import with_labels
 from gta_bench.content.office import count_parts, open_office
@@ -12,7 +12,7 @@ from gta_bench.errors import ToolError
 
 # The heap's bound lies below the jail's, so that pandoc itself says that it needs too much.
 HEAP = ["+RTS", "-M1024M", "-RTS"]
-LIMITS = Limits(wall_seconds=28.0, cpu_seconds=28, output_bytes=64 * MIB)
+LIMITS = JailLimits(wall_seconds=28.0, cpu_seconds=28, output_bytes=64 * MIB)
 HEAP_EXHAUSTED = 251
 SHOWN_ERROR = 300
 # GitHub's Markdown, but formulas between dollars, as everybody writes them.

@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits, SnippetResult
+from gta_bench.confine.limits import MIB, JailLimits, SnippetResult
 from gta_bench.content.needs import missing_modules, require
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 
-Shape = TypeVar("Shape")
+Parsed = TypeVar("Parsed")
 
 MOST_BYTES = 64 * MIB
 IMPORT_FAILED = re.compile(
@@ -26,7 +26,7 @@ ONE_ENVIRONMENT = (
 )
 
 # The file itself lies in the jail's own memory disk, hence the room. A reply may hold pictures.
-LIMITS = Limits(
+LIMITS = JailLimits(
     wall_seconds=28.0,
     cpu_seconds=28,
     file_bytes=2 * MOST_BYTES,
@@ -36,16 +36,16 @@ LIMITS = Limits(
 
 
 @dataclass(frozen=True, slots=True)
-class Driver(Generic[Shape]):
+class Driver(Generic[Parsed]):
     """A module of `content.inside`: what it needs and what its reply becomes."""
 
     module: str
     label: str
     modules: tuple[str, ...]
-    shape: TypeAdapter[Shape]
-    limits: Limits = field(default=LIMITS)
+    shape: TypeAdapter[Parsed]
+    limits: JailLimits = field(default=LIMITS)
 
-    async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> Shape:
+    async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> Parsed:
         """What the parser made of the file; ToolError if it is refused, broken or too much."""
         require(missing_modules(*self.modules))
         check_size(data, label=self.label)

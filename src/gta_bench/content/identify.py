@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from gta_bench.content.kinds import KIND_OF_FORM, KIND_OF_SUFFIX, KINDS, Kind
+from gta_bench.content.kinds import KIND_OF_FORM, KIND_OF_SUFFIX, KINDS, ContentKind
 from gta_bench.content.text import read_text
 from gta_bench.datasets.files import KINDS as FORMS_OF_DATASETS
 from gta_bench.errors import ToolError
@@ -65,9 +65,9 @@ class Identity:
     """
 
     name: str
-    claims: Kind | None
+    claims: ContentKind | None
     form: str
-    kind: Kind
+    kind: ContentKind
 
     @property
     def honest(self) -> bool:
@@ -107,7 +107,7 @@ def find_form(data: bytes) -> str:
     return "text" if _is_text(data) else "binary"
 
 
-def _kind(form: str, data: bytes) -> Kind:
+def _kind(form: str, data: bytes) -> ContentKind:
     """The kind of a form whose name says nothing, or something wrong."""
     head = data[:HEAD].lstrip(b"\xef\xbb\xbf \t\r\n")
     if form == "text" and head.startswith(b"<"):

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-Kind = Literal[
+ContentKind = Literal[
     "docx", "pptx", "xlsx", "pdf", "csv", "markdown", "html", "json", "code", "text",
     "png", "jpeg", "gif", "webp", "bmp", "tiff", "avif", "svg",
     "wav", "mp3", "flac", "ogg", "m4a", "mp4", "mov", "webm", "mkv", "avi", "zip",
     "packed", "mail", "notebook",
     "odt", "ods", "odp", "epub", "rtf", "office-97", "unknown",
 ]  # fmt: skip
-Reader = Literal["docx", "pptx", "xlsx", "pdf", "csv", "text", "image", "media", "zip"]
+ReaderName = Literal["docx", "pptx", "xlsx", "pdf", "csv", "text", "image", "media", "zip"]
 
 CODE = (
     ".bash", ".c", ".cfg", ".cpp", ".cs", ".css", ".go", ".h", ".hpp", ".ini", ".java",
@@ -25,10 +25,10 @@ class KindFacts(NamedTuple):
 
     suffixes: tuple[str, ...]
     form: str
-    reader: Reader | None
+    reader: ReaderName | None
 
 
-KINDS: Mapping[Kind, KindFacts] = {
+KINDS: Mapping[ContentKind, KindFacts] = {
     "docx": KindFacts((".docx", ".docm", ".dotx"), "docx", "docx"),
     "pptx": KindFacts((".pptx", ".pptm", ".ppsx", ".potx"), "pptx", "pptx"),
     "xlsx": KindFacts((".xlsx", ".xlsm", ".xltx"), "xlsx", "xlsx"),
@@ -70,12 +70,12 @@ KINDS: Mapping[Kind, KindFacts] = {
     "unknown": KindFacts((), "binary", None),
 }
 
-KIND_OF_SUFFIX: Mapping[str, Kind] = {
+KIND_OF_SUFFIX: Mapping[str, ContentKind] = {
     suffix: kind for kind, facts in KINDS.items() for suffix in facts.suffixes
 }
 
 # Where a file's name does not decide between the kinds of a form.
-KIND_OF_FORM: Mapping[str, Kind] = {
+KIND_OF_FORM: Mapping[str, ContentKind] = {
     **{facts.form: kind for kind, facts in KINDS.items()},
     "text": "text",
     "mp4": "mp4",

@@ -80,14 +80,14 @@ ELSEWHERE: Final = ("docProps/", "[Content_Types].xml", "xl/sharedStrings.xml", 
                     "META-INF/", "xl/calcChain.xml", "settings.xml", "customXml/_rels")  # fmt: skip
 
 
-class Part(NamedTuple):
+class PackagePart(NamedTuple):
     """A part of a package, and its texts: paragraphs, cells, alternative texts."""
 
     name: str
     texts: tuple[str, ...]
 
 
-def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
+def package_parts(archive: zipfile.ZipFile) -> Iterator[PackagePart]:
     """Every part that has text; call it for an archive that is safe to unpack."""
     names = archive.namelist()
     stale = WORKBOOK in names and CALCULATE.search(_source(archive, WORKBOOK))
@@ -99,10 +99,12 @@ def package_parts(archive: zipfile.ZipFile) -> Iterator[Part]:
             source = "".join(_without(source, "<c:numCache>", "</c:numCache>"))
         texts = tuple(dict.fromkeys(_texts(name, source)))
         if texts:
-            yield Part(name, texts)
+            yield PackagePart(name, texts)
 
 
-def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -> Iterator[Part]:
+def left_over(
+    parts: Sequence[PackagePart], shown: str, *, whole: Sequence[str] = ()
+) -> Iterator[PackagePart]:
     """What of the parts does not stand in the text that is shown, each text once.
 
     A text is left over if its words do not follow each other in `shown`: the same words elsewhere
@@ -116,7 +118,7 @@ def left_over(parts: Sequence[Part], shown: str, *, whole: Sequence[str] = ()) -
         texts = [text for text in part.texts if text not in told and (every or text not in known)]
         told.update(texts)
         if texts:
-            yield Part(part.name, tuple(texts))
+            yield PackagePart(part.name, tuple(texts))
 
 
 class _Shown:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.walls import Places
 from gta_bench.content.needs import Missing, missing_walls
 from gta_bench.errors import ToolError
@@ -17,7 +17,7 @@ PROGRAMS: Final = ("soffice", "libreoffice")
 SETTINGS: Final = ("/etc/libreoffice", "/var/lib/libreoffice")
 INSTALL: Final = "Install it: `apt install libreoffice-{writer,calc,impress,math}-nogui`."
 # It starts below 1 GiB of address space.
-LIMITS: Final = Limits(
+LIMITS: Final = JailLimits(
     wall_seconds=28.0,
     cpu_seconds=28,
     memory_bytes=3072 * MIB,

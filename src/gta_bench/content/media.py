@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
 from gta_bench.content.ffprobe import MediaInfo, Probed, parse_probe, parse_times
 from gta_bench.content.needs import missing_ffmpeg, require
 from gta_bench.errors import ToolError
@@ -118,7 +118,7 @@ FORMATS = (
 )
 SAFE = ["-protocol_whitelist", "file", "-format_whitelist", FORMATS]
 FROM_SOURCE = [*SAFE, "-i", SOURCE]
-LIMITS = Limits(
+LIMITS = JailLimits(
     wall_seconds=28.0,
     cpu_seconds=56,
     memory_bytes=4096 * MIB,
@@ -128,11 +128,11 @@ LIMITS = Limits(
     output_bytes=32 * MIB,
 )
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}  # else each thread reserves address space of its own
-Source = bytes | Path
+MediaSource = bytes | Path
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FilmFrame:
     """A frame of a film: its number, counted from 0, and its time after the first frame."""
 
     number: int
@@ -146,7 +146,7 @@ class VideoContent:
 
     info: MediaInfo
     frame_count: int
-    frames: tuple[Frame, ...]
+    frames: tuple[FilmFrame, ...]
     missing: tuple[float, ...]
 
     def as_text(self) -> str:
@@ -173,18 +173,18 @@ class SoundTrack(NamedTuple):
     cut: bool
 
 
-async def probe_media(source: Source, jail: Jail) -> MediaInfo:
+async def probe_media(source: MediaSource, jail: Jail) -> MediaInfo:
     """Length and streams of a sound or film; ToolError if it is neither."""
     return (await _probe(source, jail)).info
 
 
-async def read_media(source: Source, jail: Jail) -> AudioContent | VideoContent:
+async def read_media(source: MediaSource, jail: Jail) -> AudioContent | VideoContent:
     """A sound or a film, by what is in it: a film without pictures is a sound."""
     info = await probe_media(source, jail)
     return AudioContent(info) if info.video is None else await read_video(source, jail)
 
 
-async def read_audio(source: Source, jail: Jail) -> AudioContent:
+async def read_audio(source: MediaSource, jail: Jail) -> AudioContent:
     """Read a sound file, or the sound of a film; ToolError if there is none."""
     info = await probe_media(source, jail)
     if info.audio is None:
@@ -193,7 +193,7 @@ async def read_audio(source: Source, jail: Jail) -> AudioContent:
 
 
 async def read_video(
-    source: Source, jail: Jail, *, frames: int = 8, longest_side: int = LONGEST_SIDE
+    source: MediaSource, jail: Jail, *, frames: int = 8, longest_side: int = LONGEST_SIDE
 ) -> VideoContent:
     """Read a film: frames at even times, the first and the last included, scaled into a bound."""
     probed = await _probe(source, jail)
@@ -215,13 +215,13 @@ async def read_video(
     return VideoContent(
         info=probed.info,
         frame_count=len(times),
-        frames=tuple(Frame(at, choice.seconds(at), jpeg) for at, jpeg in pairs if jpeg),
+        frames=tuple(FilmFrame(at, choice.seconds(at), jpeg) for at, jpeg in pairs if jpeg),
         missing=tuple(choice.seconds(at) for at, jpeg in pairs if not jpeg),
     )
 
 
 async def sound_track(
-    source: Source, jail: Jail, *, most_seconds: float = MOST_SOUND_SECONDS
+    source: MediaSource, jail: Jail, *, most_seconds: float = MOST_SOUND_SECONDS
 ) -> SoundTrack:
     """The first sound track, mixed to one channel at 16 kHz; ToolError if there is none."""
     most = min(most_seconds, MOST_SOUND_SECONDS)
@@ -236,7 +236,7 @@ async def sound_track(
     return SoundTrack(wav, seconds, cut=info.seconds is None or info.seconds > most + 0.5)
 
 
-async def _probe(source: Source, jail: Jail) -> Probed:
+async def _probe(source: MediaSource, jail: Jail) -> Probed:
     entries = (
         "format=format_name,duration,start_time:stream=codec_type,codec_name,width,height,"
         "avg_frame_rate,duration,sample_rate,channels:stream_disposition=attached_pic:format_tags:"
@@ -249,7 +249,7 @@ async def _probe(source: Source, jail: Jail) -> Probed:
     return parse_probe(result.stdout)
 
 
-async def read_subtitles(source: Source, jail: Jail, number: int) -> str:
+async def read_subtitles(source: MediaSource, jail: Jail, number: int) -> str:
     """One of the streams of text of a film, counted from 0; ToolError if it is no text."""
     argv = ["ffmpeg", "-v", "error", *FROM_SOURCE, "-map", f"0:s:{number}", "-f", "srt", "-"]
     result = await run(argv, source, jail)
@@ -258,14 +258,14 @@ async def read_subtitles(source: Source, jail: Jail, number: int) -> str:
     return result.stdout.decode("utf-8", "replace")
 
 
-async def _frame_times(source: Source, jail: Jail) -> tuple[float, ...]:
+async def _frame_times(source: MediaSource, jail: Jail) -> tuple[float, ...]:
     """When each frame is shown, from the container alone: nothing is decoded for it."""
     argv = ["ffprobe", "-v", "error", *SAFE, "-select_streams", "V:0"]
     argv += ["-show_entries", "packet=pts_time,flags", "-of", "csv=p=0", SOURCE]
     return parse_times((await run(argv, source, jail)).stdout)
 
 
-async def run(argv: Sequence[str], source: Source, jail: Jail) -> ProgramResult:
+async def run(argv: Sequence[str], source: MediaSource, jail: Jail) -> ProgramResult:
     """Run ffmpeg or ffprobe on a file, which they find as `SOURCE`."""
     require(missing_ffmpeg())
     size = len(source) if isinstance(source, bytes) else source.stat().st_size

@@ -13,7 +13,7 @@ from gta_bench.confine.archives import check_archive
 from gta_bench.content.archive import ZipContent, read_zip
 from gta_bench.content.driver import check_size
 from gta_bench.content.identify import BROKEN_ZIP, require_form
-from gta_bench.content.leftovers import CALCULATE, WORKBOOK, Part, package_parts
+from gta_bench.content.leftovers import CALCULATE, WORKBOOK, PackagePart, package_parts
 from gta_bench.content.unseen import UnseenText, unseen_in_office
 from gta_bench.errors import ToolError
 
@@ -122,7 +122,7 @@ class PackageFacts:
     embedded: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     signed: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PackagePart, ...] = ()
     prefixed: bool = False
 
 

@@ -9,7 +9,7 @@ from gta_bench.content.csv import CsvContent, read_csv
 from gta_bench.content.docx import DocxContent, read_docx
 from gta_bench.content.identify import identify
 from gta_bench.content.images import ImageContent, read_image
-from gta_bench.content.kinds import KINDS, Kind, Reader
+from gta_bench.content.kinds import KINDS, ContentKind, ReaderName
 from gta_bench.content.media import AudioContent, VideoContent, read_media
 from gta_bench.content.pdf import Ocr, PdfContent, read_pdf
 from gta_bench.content.pptx import PptxContent, read_pptx
@@ -31,14 +31,14 @@ Content = (
 )
 
 
-JAILED: Mapping[Reader, Callable[[bytes, Jail], Awaitable[Content]]] = {
+JAILED: Mapping[ReaderName, Callable[[bytes, Jail], Awaitable[Content]]] = {
     "docx": read_docx,
     "pptx": read_pptx,
     "xlsx": read_xlsx,
     "image": read_image,
     "media": read_media,
 }
-PLAIN: Mapping[Reader, Callable[[bytes], Content]] = {"csv": read_csv, "text": read_text}
+PLAIN: Mapping[ReaderName, Callable[[bytes], Content]] = {"csv": read_csv, "text": read_text}
 
 
 async def read(name: str, data: bytes, jail: Jail, *, ocr: Ocr | None = None) -> Content:
@@ -50,7 +50,9 @@ async def read(name: str, data: bytes, jail: Jail, *, ocr: Ocr | None = None) ->
     return await read_kind(identity.kind, data, jail, ocr=ocr)
 
 
-async def read_kind(kind: Kind, data: bytes, jail: Jail, *, ocr: Ocr | None = None) -> Content:
+async def read_kind(
+    kind: ContentKind, data: bytes, jail: Jail, *, ocr: Ocr | None = None
+) -> Content:
     """Read a file of a kind that is known already."""
     reader = KINDS[kind].reader
     if reader is None:

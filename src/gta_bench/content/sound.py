@@ -6,7 +6,7 @@ from typing import Final
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.ffprobe import MediaInfo
-from gta_bench.content.media import FROM_SOURCE, Source, run
+from gta_bench.content.media import FROM_SOURCE, MediaSource, run
 from gta_bench.errors import ToolError
 
 MOST_SECONDS: Final = 1800.0
@@ -36,7 +36,7 @@ class SoundFacts:
     waveform: bytes = field(repr=False)
 
 
-async def measure_sound(source: Source, jail: Jail, info: MediaInfo) -> SoundFacts:
+async def measure_sound(source: MediaSource, jail: Jail, info: MediaInfo) -> SoundFacts:
     """Measure the first half hour of the first sound track; ToolError if it cannot be decoded."""
     detect = f"silencedetect=noise={SILENCE}dB:d={SHORTEST_SILENCE}"
     graph = (

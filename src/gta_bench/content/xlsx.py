@@ -17,7 +17,7 @@ LARGEST_GRID = 1_000_000
 CellType = Literal["text", "number", "truth", "date", "error", "empty"]
 
 
-class Cell(NamedTuple):
+class SheetCell(NamedTuple):
     """A cell that holds something, counted from 1; dates are ISO 8601, errors as `#DIV/0!`.
 
     A formula that no program has calculated yet has the type `empty`. `shown` is what a reader of
@@ -49,16 +49,16 @@ class Sheet:
     hidden: bool
     rows: int
     columns: int
-    cells: tuple[Cell, ...]
+    cells: tuple[SheetCell, ...]
     merged: tuple[str, ...]
 
     @property
-    def formulas(self) -> tuple[Cell, ...]:
+    def formulas(self) -> tuple[SheetCell, ...]:
         """The cells that are calculated."""
         return tuple(cell for cell in self.cells if cell.formula is not None)
 
     @property
-    def errors(self) -> tuple[Cell, ...]:
+    def errors(self) -> tuple[SheetCell, ...]:
         """The cells that show an error."""
         return tuple(cell for cell in self.cells if cell.type == "error")
 

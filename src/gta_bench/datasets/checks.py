@@ -403,15 +403,15 @@ def _syntax_problem(command: str) -> str | None:
     return None
 
 
-Kind = TypeVar("Kind", contravariant=True)
+_Checked = TypeVar("_Checked", contravariant=True)
 
 
 @dataclass(frozen=True)
-class Check(Generic[Kind]):
+class Check(Generic[_Checked]):
     """One thing to look for: how grave it is, and the function that finds its places."""
 
     severity: Severity
-    find: Callable[[Kind], Iterator[Spot]]
+    find: Callable[[_Checked], Iterator[Spot]]
 
 
 ATOMIC_CHECKS: Mapping[str, Check[AtomicDataset]] = {
@@ -474,7 +474,7 @@ def verify(dataset: Dataset, more: Mapping[str, Check[AtomicDataset]] | None = N
     return Verified(tuple(found))
 
 
-def _run(checks: Mapping[str, Check[Kind]], dataset: Kind, file: str) -> Iterator[Finding]:
+def _run(checks: Mapping[str, Check[_Checked]], dataset: _Checked, file: str) -> Iterator[Finding]:
     for name, check in checks.items():
         for spot in check.find(dataset):
             yield Finding(

@@ -14,7 +14,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.datasets.files import sha256
-from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES, DatasetName
+from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES
 from gta_bench.datasets.prompts import (
     COMMIT,
     PINNED_TEXTS,
@@ -26,6 +26,7 @@ from gta_bench.datasets.prompts import (
 )
 from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
 from gta_bench.errors import FetchError, counted
+from gta_bench.records.run import DatasetName
 
 MAX_MEMBERS = 20_000
 MAX_BYTES = 8 << 30

@@ -1,9 +1,8 @@
 """What is known of the published files."""
 
 from collections.abc import Mapping
-from typing import Literal
 
-DatasetName = Literal["atomic", "workflow"]
+from gta_bench.records.run import DatasetName
 
 # Files whose published content is known; everything else is "not pinned".
 PINNED_FILES: Mapping[DatasetName, Mapping[str, str]] = {

@@ -16,6 +16,7 @@ from gta_bench.metrics.comparability import (
     shared_tasks,
 )
 from gta_bench.metrics.table import Metric
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.comparison import (
     ComparedRun,
     Comparison,
@@ -30,14 +31,14 @@ from gta_bench.records.scores import RunScores, UnitScore
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.estimates import judged_parts, judged_units
-from gta_bench.reports.pairing import Key, Paired, Part, Parts, pair_tasks
+from gta_bench.reports.pairing import Paired, Part, Parts, pair_tasks
 from gta_bench.reports.summary import is_foreign
 from gta_bench.statistics.missing import envelope_of
 from gta_bench.statistics.pooled import difference_of
 from gta_bench.statistics.ranks import holm
 
 
-class Measured(NamedTuple):
+class MeasuredPair(NamedTuple):
     """A metric of both runs, unit by unit; `top` is its highest value before scaling, if any."""
 
     name: str
@@ -64,7 +65,9 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
     )
 
 
-def pair_metrics(first: ComparedRun, second: ComparedRun) -> tuple[list[Measured], list[Paired]]:
+def pair_metrics(
+    first: ComparedRun, second: ComparedRun
+) -> tuple[list[MeasuredPair], list[Paired]]:
     """All metrics that are tested, each on the tasks that are the same in both runs."""
     shared = shared_tasks(first, second)
     return _pairs(_only(first, shared), _only(second, shared), sorted(shared, key=_natural))
@@ -72,7 +75,7 @@ def pair_metrics(first: ComparedRun, second: ComparedRun) -> tuple[list[Measured
 
 def _pairs(
     first: ComparedRun, second: ComparedRun, both: Sequence[str]
-) -> tuple[list[Measured], list[Paired]]:
+) -> tuple[list[MeasuredPair], list[Paired]]:
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
     scores = list(_measured(first, second))
     return scores, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in scores]
@@ -148,14 +151,14 @@ def _natural(task: str) -> tuple[int, str]:
     return len(task), task
 
 
-def _units_of(tasks: set[str], first: ComparedRun, second: ComparedRun) -> set[Key]:
+def _units_of(tasks: set[str], first: ComparedRun, second: ComparedRun) -> set[UnitKey]:
     """Units of these tasks; where both runs were repeated alike, those that both have."""
     left, right = ({key for key in run.units if key[0] in tasks} for run in (first, second))
     alike = first.manifest.spec.epochs == second.manifest.spec.epochs
     return left & right if alike else left | right
 
 
-def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[Measured]:
+def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]:
     """The primary metric stands first; with several judges, that of each."""
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
@@ -171,17 +174,19 @@ def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[Measured]:
         yield _row(row, one.mode, _counted(one.units, row), _counted(two.units, row))
 
 
-def _row(row: Metric[Any], mode: RunMode, first: Parts, second: Parts, judge: str = "") -> Measured:
+def _row(
+    row: Metric[Any], mode: RunMode, first: Parts, second: Parts, judge: str = ""
+) -> MeasuredPair:
     name = f"{row.label}, {judge}" if judge else row.label
     role: Role = "primary" if row is table.primary(mode) else "secondary"
-    return Measured(name, role, first, second, top=row.top, scale=row.factor)
+    return MeasuredPair(name, role, first, second, top=row.top, scale=row.factor)
 
 
 def _counted(units: Iterable[UnitScore], row: Metric[Any]) -> Parts:
     return {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
 
 
-def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[Measured]:
+def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[MeasuredPair]:
     """A judge's figures; both sides by the thresholds of the first."""
     tables = [scores.table(name) for scores in (one, two)]
     counts = [judged_units(own.tasks, one) for own in tables if own is not None]
@@ -194,7 +199,7 @@ def _tool_parts(run: ComparedRun) -> Parts:
     return {key: Part(*table.TOOL_SR.part(unit.tools)) for key, unit in run.units.items()}
 
 
-def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[Measured]:
+def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterator[MeasuredPair]:
     """Means over the same units that the scores are made from; cost only where all is priced.
 
     What is zero in every unit of a run was not recorded, as with finished results.
@@ -213,18 +218,18 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[Key]) -> Iterator[M
         most = [max((part.value for part in side.values()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
         if min(most) > 0 and [side.keys() for side in sides] == whole:
-            yield Measured(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
+            yield MeasuredPair(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
 
 
 def differences(
-    measured: Iterable[Measured], pairs: Iterable[Paired]
+    measured: Iterable[MeasuredPair], pairs: Iterable[Paired]
 ) -> tuple[MetricDifference, ...]:
     """A test of every metric that both runs have, not corrected yet."""
     found = (_difference(one, pair) for one, pair in zip(measured, pairs, strict=True))
     return tuple(one for one in found if one is not None)
 
 
-def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
+def _difference(one: MeasuredPair, pair: Paired) -> MetricDifference | None:
     """None where no task has anything to measure in both runs, or one task all there is."""
     ratios = pair.ratios()
     if not all(np.sum(ratio.denominators) for ratio in ratios):
@@ -251,7 +256,7 @@ def _difference(one: Measured, pair: Paired) -> MetricDifference | None:
     )
 
 
-def _per_dollar(run: ComparedRun, parts: Parts, keys: set[Key]) -> float | None:
+def _per_dollar(run: ComparedRun, parts: Parts, keys: set[UnitKey]) -> float | None:
     used = (run.units[key].usage for key in keys if key in run.units)
     cost = sum_costs(_cost(run, one) for one in used).total
     return sum(parts[key].value for key in keys if key in parts) / cost if cost else None

@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gta_bench.decisions.comparison import Measured, correct, differences, pair_metrics
+from gta_bench.decisions.comparison import MeasuredPair, correct, differences, pair_metrics
 from gta_bench.errors import RunError
 from gta_bench.records.comparison import ComparedRun, MetricDifference, SelfTest
-from gta_bench.reports.pairing import Paired, Run
+from gta_bench.reports.pairing import Paired, RunSums
 from gta_bench.statistics.missing import Side
 from gta_bench.statistics.pooled import Ratio
 
@@ -57,7 +57,7 @@ def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) 
     )
 
 
-def _tested(measured: list[Measured], pairs: list[Paired]) -> tuple[MetricDifference, ...]:
+def _tested(measured: list[MeasuredPair], pairs: list[Paired]) -> tuple[MetricDifference, ...]:
     return correct([differences(measured, pairs)])[0]
 
 
@@ -66,13 +66,13 @@ def _swap(pair: Paired, mask: Mask) -> Paired:
     return pair._replace(first=_mixed(one, two, mask), second=_mixed(two, one, mask))
 
 
-def _mixed(own: Run, other: Run, mask: Mask) -> Run:
+def _mixed(own: RunSums, other: RunSums, mask: Mask) -> RunSums:
     side = Side(*(np.where(mask, two, one) for one, two in zip(own.side, other.side, strict=True)))
     means = (
         np.where(mask, np.asarray(two), np.asarray(one))
         for one, two in zip(own.means, other.means, strict=True)
     )
-    return Run(side, Ratio(*means))
+    return RunSums(side, Ratio(*means))
 
 
 def _room(pair: Paired, top: float) -> float:
@@ -88,7 +88,7 @@ def _plant(pair: Paired, chance: float, top: float, random: np.random.Generator)
     counts = bool(np.all(np.abs(lacking - whole) < 1e-9))
     drawn = random.binomial(whole.astype(int), chance) if counts else chance * lacking
     gained: _Array = np.asarray(drawn, dtype=np.float64)
-    better = Run(
+    better = RunSums(
         pair.first.side._replace(values=pair.first.side.values + _of_side(pair, gained)),
         Ratio(values + gained, seen),
     )

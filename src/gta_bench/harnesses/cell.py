@@ -30,7 +30,7 @@ from gta_bench.harnesses.cell_plan import (
     SOCKETS,
     WORKSPACE,
     Plan,
-    Stop,
+    StopCause,
     cell_environment,
     command,
     own_files,
@@ -53,7 +53,7 @@ FORGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, Overf
 class CellGone(Exception):
     """The cell ended before the command did; `stop` says why, None where it did so itself."""
 
-    def __init__(self, stop: Stop | None) -> None:
+    def __init__(self, stop: StopCause | None) -> None:
         self.stop = stop
         super().__init__(f"The cell is gone ({stop or 'it ended itself'}).")
 
@@ -65,7 +65,7 @@ class Ran:
     status: int
     stdout: bytes
     stderr: bytes
-    stop: Stop | None
+    stop: StopCause | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Cell:
         self.plan = plan
         self.folder = Path(tempfile.mkdtemp(prefix="gta-cell-"))
         self.ports: dict[str, int] = {}
-        self.stop: Stop | None = None
+        self.stop: StopCause | None = None
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -234,7 +234,7 @@ class Cell:
             await self._way.close()
         await asyncio.to_thread(files.take_back, self.plan.outputs, self._owner)
 
-    def halt(self, stop: Stop) -> None:
+    def halt(self, stop: StopCause) -> None:
         """End everything inside, for that reason."""
         self.stop = self.stop or stop
         self._kill()
@@ -284,7 +284,7 @@ class Cell:
             if stop is not None:
                 self.halt(stop)
 
-    def _excess(self) -> Stop | None:
+    def _excess(self) -> StopCause | None:
         limits = self.plan.limits
         processes = _inside(self._namespace)
         folders = (self.folder / "work", self.plan.outputs)

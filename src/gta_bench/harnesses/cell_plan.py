@@ -14,7 +14,7 @@ from gta_bench.confine.python import Python
 from gta_bench.confine.users import NOBODY
 from gta_bench.records.run import Network
 
-Stop = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
+StopCause = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
 WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
 INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
@@ -41,7 +41,7 @@ class CellLimits:
     memory_bytes: int = 8192 * MIB
     processes: int = 512
 
-    def words(self, stop: Stop) -> str:
+    def words(self, stop: StopCause) -> str:
         """What the harness did that it was stopped for."""
         return {
             "timeout": f"it had not ended after {self.seconds:g} seconds",

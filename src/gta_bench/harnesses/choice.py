@@ -17,7 +17,7 @@ from gta_bench.records.run import Limits, Network
 from gta_bench.redaction import PLAIN_NAME, mask_text, secrets_in_text
 from gta_bench.settings import read_key, read_variables
 
-Kind = Literal["command", "named", "bridged"]
+HarnessKind = Literal["command", "named", "bridged"]
 PLACE = "harness"  # where a secret of the command stands
 # What is filled into a command.
 PLACES = ("{task_file}", "{workspace}")
@@ -39,7 +39,7 @@ class Harness:
     environment.
     """
 
-    kind: Kind
+    kind: HarnessKind
     target: str
     version: str | None = None
     network: Network = "tools"

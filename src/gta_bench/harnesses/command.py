@@ -10,7 +10,7 @@ from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, Ran
 from gta_bench.harnesses.cell_plan import TASK, WORKSPACE, Plan
 from gta_bench.harnesses.choice import PLACES, Harness, parse_command, shown_files
-from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.serving.schemas import input_schema
@@ -39,7 +39,7 @@ def plan(harness: Harness, given: Assignment) -> Plan:
     )
 
 
-async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
+async def play(harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
     """Run the command to its end."""
     require_packages("--harness", *SERVER_PACKAGES, extra="serve")
     from gta_bench.serving.unit import serve_unit
@@ -70,11 +70,11 @@ async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
     return _outcome(ran)
 
 
-def _outcome(ran: Ran) -> Outcome:
+def _outcome(ran: Ran) -> HarnessOutcome:
     printed = ran.stdout.decode("utf-8", "replace").strip()
     said = ran.stderr.decode("utf-8", "replace").strip()[-SHOWN:]
     problem = None if ran.status == 0 else f"The harness ended with status {ran.status}."
-    return Outcome(printed, problem, f"{printed[-SHOWN:]}\n{said}".strip())
+    return HarnessOutcome(printed, problem, f"{printed[-SHOWN:]}\n{said}".strip())
 
 
 def _filled(word: str, places: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from gta_bench.agents.arguments import checked_call
-from gta_bench.agents.calling import Work, call_tool
+from gta_bench.agents.calling import TaskWork, call_tool
 from gta_bench.agents.history import files_text
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
@@ -26,7 +26,7 @@ class RecordedTools:
     makes of that, the attempt has no result; it counts, as a harness can spoil its own folders.
     """
 
-    def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: Work) -> None:
+    def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: TaskWork) -> None:
         self.work = work
         self.broken: Exception | None = None
         self._source = source
@@ -73,7 +73,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HarnessOutcome:
     """What a harness came to: its answer, and what went wrong with it, if anything.
 
     `problem` is the system's own failure; `printed` is for whoever reads the log. `steps` are those

@@ -18,7 +18,7 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 
 from gta_bench.agents.provider import LastFault, is_template_error, watch_faults
 from gta_bench.errors import EnvironmentProblem, RunError, fault_status
-from gta_bench.harnesses.contract import Outcome
+from gta_bench.harnesses.contract import HarnessOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Blame:
 
     fault: LastFault
 
-    async def judge(self, outcome: Outcome) -> Outcome:
+    async def judge(self, outcome: HarnessOutcome) -> HarnessOutcome:
         """The outcome with the harness's own problem, or with a fault that is not its own."""
         calls = model_calls()
         if not calls or calls[-1].error is None:

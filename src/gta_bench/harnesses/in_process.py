@@ -35,7 +35,7 @@ from pydantic import JsonValue
 from gta_bench.agents.history import step_histories
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.harnesses.faults import blaming
 from gta_bench.harnesses.named import told
 from gta_bench.harnesses.upstream_agent import (
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 _Message = Mapping[str, str]
 SHOWN = 2000
-Value = TypeVar("Value")
+Awaited = TypeVar("Awaited")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def load_function(target: str) -> Callable[[AgentTask], Any]:
     return cast(Callable[[AgentTask], Any], function)
 
 
-async def work_in_process(harness: Harness, given: Assignment) -> Outcome:
+async def work_in_process(harness: Harness, given: Assignment) -> HarnessOutcome:
     """Let the agent work within its time and cost; an exception of its own is its failure."""
     limits, function = harness.limits, load_function(harness.target)
     async with blaming() as blame:
@@ -129,13 +129,13 @@ async def work_in_process(harness: Harness, given: Assignment) -> Outcome:
         ):
             outcome = await _tried(function, given)
         if clock.cancelled_caught:
-            return Outcome("", f"The agent was stopped: {limits.words('timeout')}.")
+            return HarnessOutcome("", f"The agent was stopped: {limits.words('timeout')}.")
         if bounds.limit_error is not None:
-            return Outcome("", f"The agent was stopped: {limits.words('cost')}.")
+            return HarnessOutcome("", f"The agent was stopped: {limits.words('cost')}.")
         return await blame.judge(outcome)
 
 
-async def _tried(function: Callable[[AgentTask], Any], given: Assignment) -> Outcome:
+async def _tried(function: Callable[[AgentTask], Any], given: Assignment) -> HarnessOutcome:
     """The guard for foreign code in this process: whatever it raises is its own failure.
 
     What keeps its tools from working is not lost: `RecordedTools.broken` has it.
@@ -146,7 +146,7 @@ async def _tried(function: Callable[[AgentTask], Any], given: Assignment) -> Out
     except BaseException as exc:
         if is_from_outside(exc):
             raise
-        return Outcome("", f"The agent failed: {_first_line(exc)}", _where(exc))
+        return HarnessOutcome("", f"The agent failed: {_first_line(exc)}", _where(exc))
 
 
 def is_from_outside(exc: BaseException) -> bool:
@@ -166,14 +166,14 @@ def _where(exc: BaseException) -> str:
     return "".join(traceback.format_exception(exc))[-SHOWN:]
 
 
-async def _in_thread(work: Callable[[], Value]) -> Value:
+async def _in_thread(work: Callable[[], Awaited]) -> Awaited:
     """What foreign code gives that may take its time.
 
     The thread is its own: the event loop's pool has few, which our tools need, and one of them that
     never ended would keep the process from ending.
     """
     context = copy_context()
-    ended: Future[tuple[Value | None, BaseException | None]] = Future()
+    ended: Future[tuple[Awaited | None, BaseException | None]] = Future()
     ended.set_running_or_notify_cancel()
 
     def run() -> None:
@@ -187,12 +187,12 @@ async def _in_thread(work: Callable[[], Value]) -> Value:
     value, raised = await asyncio.wrap_future(ended)
     if raised is not None:
         raise raised
-    return cast(Value, value)
+    return cast(Awaited, value)
 
 
 async def _outcome(
     function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
-) -> Outcome:
+) -> HarnessOutcome:
     made = await _in_thread(partial(function, task))
     if isinstance(made, ChatAgent):
         attached, folder = given.task.attachments, task.folder
@@ -210,20 +210,20 @@ async def _outcome(
             "--mode end-to-end asks an agent for its answer: it must give a text, or an object "
             "with `chat(query, memory, resources)`."
         )
-    return Outcome("" if answer is None else str(answer))
+    return HarnessOutcome("" if answer is None else str(answer))
 
 
-def _upstream_outcome(steps: Iterable[PredictedStep]) -> Outcome:
+def _upstream_outcome(steps: Iterable[PredictedStep]) -> HarnessOutcome:
     """The last answer, and the steps before it, which may be calls of the agent's own tools."""
     trace = tuple(steps)
     answers = [step.content for step in trace if isinstance(step, AnswerStep)]
     before = tuple(step for step in trace if not isinstance(step, AnswerStep))
-    return Outcome(answers[-1] if answers else "", steps=before)
+    return HarnessOutcome(answers[-1] if answers else "", steps=before)
 
 
 async def work_in_steps(
     harness: Harness, entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path
-) -> Outcome:
+) -> HarnessOutcome:
     """A step of the agent for every assistant turn of the reference, by its `next_step`."""
     asked = step_histories(entry)
     steps: list[PredictedStep] = []
@@ -240,7 +240,7 @@ async def work_in_steps(
                     steps += [agent] * len(asked)
                 else:
                     await _ask_steps(agent, entry, tools, folder, steps)
-        outcome = await blame.judge(Outcome(""))
+        outcome = await blame.judge(HarnessOutcome(""))
     if missing := len(asked) - len(steps):
         assert clock.cancelled_caught or bounds.limit_error is not None
         words = limits.words("timeout" if clock.cancelled_caught else "cost")
@@ -277,7 +277,7 @@ def _read_step(agent: StepAgent, history: Any, resources: Any, *, last: bool) ->
     return read_step(agent.next_step(history, resources, stop=last))
 
 
-async def _guarded(ask: Callable[[], Value]) -> Value | MalformedStep:
+async def _guarded(ask: Callable[[], Awaited]) -> Awaited | MalformedStep:
     """What foreign code gives; what it raises is its own failure."""
     try:
         return await _in_thread(ask)

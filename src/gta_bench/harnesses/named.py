@@ -21,7 +21,7 @@ from gta_bench.errors import EnvironmentProblem, ToolError, ToolUnavailable, Usa
 from gta_bench.harnesses.cell import Cell
 from gta_bench.harnesses.cell_plan import HOME, WORKSPACE, Plan
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.packages import require_packages
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import ReplyTurn
@@ -109,11 +109,11 @@ def plan(harness: Harness, given: Assignment) -> Plan:
     return harness.cell(given.workspace, readable=installation(program), search=[program.parent])
 
 
-async def play(harness: Harness, given: Assignment, cell: Cell) -> Outcome:
+async def play(harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
     """Let it work on the task's prompt; its last message is the answer."""
     agent = _agent(harness.target, given)
     state = await agent(AgentState(messages=[ChatMessageUser(content=given.prompt)]))
-    return Outcome(state.output.completion)
+    return HarnessOutcome(state.output.completion)
 
 
 def bridged_tools(given: Assignment) -> list[Tool]:

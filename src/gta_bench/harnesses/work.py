@@ -15,17 +15,17 @@ from gta_bench.harnesses.cell import TICK, Cell, CellGone
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS
-from gta_bench.harnesses.contract import Assignment, Outcome
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.harnesses.faults import blaming, model_calls
 from gta_bench.harnesses.sandbox import CellSandbox
 
 FINAL = "final.txt"
-Play = Callable[[Harness, Assignment, Cell], Awaitable[Outcome]]
+Play = Callable[[Harness, Assignment, Cell], Awaitable[HarnessOutcome]]
 # What Inspect's bridge and the agents of inspect_swe raise when the program that they run fails.
 BROKEN = (CellGone, RuntimeError, OSError, SandboxUnavailableError)
 
 
-async def work_in_cell(harness: Harness, given: Assignment) -> Outcome:
+async def work_in_cell(harness: Harness, given: Assignment) -> HarnessOutcome:
     """Let a command or a named harness work; what it does wrong is in the outcome."""
     play, plan = (
         (command.play, command.plan) if harness.kind == "command" else (named.play, named.plan)
@@ -38,13 +38,13 @@ async def work_in_cell(harness: Harness, given: Assignment) -> Outcome:
             final = await anyio.to_thread.run_sync(_final, cell)
             if cell.stop == "disk":
                 await anyio.to_thread.run_sync(_clear, given.workspace)
-        outcome = Outcome(final or ended.answer, ended.problem, ended.printed)
+        outcome = HarnessOutcome(final or ended.answer, ended.problem, ended.printed)
         return outcome if cell.stop is not None else await blame.judge(outcome)
 
 
-async def _bounded(play: Play, harness: Harness, given: Assignment, cell: Cell) -> Outcome:
+async def _bounded(play: Play, harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
     """Within its time and cost; says in words what ended it."""
-    limits, ended = harness.limits, Outcome("")
+    limits, ended = harness.limits, HarnessOutcome("")
     watch = asyncio.create_task(_watch_cost(cell))
     try:
         with anyio.move_on_after(limits.seconds) as clock:
@@ -58,17 +58,19 @@ async def _bounded(play: Play, harness: Harness, given: Assignment, cell: Cell) 
     elif _too_dear(limits):
         cell.halt("cost")
     if cell.stop is not None:
-        return Outcome("", f"The harness was stopped: {limits.words(cell.stop)}.", ended.printed)
+        return HarnessOutcome(
+            "", f"The harness was stopped: {limits.words(cell.stop)}.", ended.printed
+        )
     return ended
 
 
-def _broken(exc: Exception, harness: Harness, cell: Cell) -> Outcome:
+def _broken(exc: Exception, harness: Harness, cell: Cell) -> HarnessOutcome:
     """A failure is the harness's own, but not where it could not even begin."""
     if isinstance(exc, CellGone):
-        return Outcome("", "The harness ended its own cell.")
+        return HarnessOutcome("", "The harness ended its own cell.")
     if harness.kind == "named" and cell.stop is None and not model_calls():
         raise RunError(f"{harness.target} failed before it asked its model: {exc}") from exc
-    return Outcome("", f"The harness failed: {exc}")
+    return HarnessOutcome("", f"The harness failed: {exc}")
 
 
 async def _watch_cost(cell: Cell) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gta_bench.judge_quality.paired_judges import by_task, signed
-from gta_bench.metrics.labels import People, Place
+from gta_bench.metrics.labels import People
+from gta_bench.metrics.panel import LeafPlace
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED
@@ -126,7 +127,7 @@ def bias_table(found: Sequence[Calibration]) -> Table:
     )
 
 
-def _pairs(judge: JudgeScores, settled: Mapping[Place, float]) -> Iterator[_Pair]:
+def _pairs(judge: JudgeScores, settled: Mapping[LeafPlace, float]) -> Iterator[_Pair]:
     for task in judge.tasks:
         for leaf in task.leaves:
             people = settled.get((task.task, task.epoch, leaf.leaf))
@@ -277,7 +278,7 @@ def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
     )
 
 
-def _people_root(unit: WorkflowUnit, settled: Mapping[Place, float]) -> float | None:
+def _people_root(unit: WorkflowUnit, settled: Mapping[LeafPlace, float]) -> float | None:
     """The root as people scored the leaves; None where one of them has no label."""
     places = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
     known = {leaf: settled[place] for leaf, place in places.items() if place in settled}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gta_bench.errors import counted
 from gta_bench.judge_quality.paired_judges import by_task, signed
-from gta_bench.metrics.panel import Place, by_leaf
+from gta_bench.metrics.panel import LeafPlace, by_leaf
 from gta_bench.metrics.strict.workflow import BEST, root_score, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
 from gta_bench.records.cost import Cost, recorded_cost, sum_costs
@@ -33,7 +33,7 @@ WIDEST = BEST
 class Draw(NamedTuple):
     """One verdict of either judge on a leaf, None where it has no score, and their costs."""
 
-    place: Place
+    place: LeafPlace
     repeat: int
     cheap: float | None
     strong: float | None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gta_bench.errors import RunError
 from gta_bench.metrics.labels import label_order
-from gta_bench.metrics.panel import Place, by_leaf, scores_of
+from gta_bench.metrics.panel import LeafPlace, by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
 from gta_bench.records.judges import Drift, Sharing
@@ -32,7 +32,7 @@ _Value = Callable[["LeafPair"], float]
 class LeafPair(NamedTuple):
     """A leaf with the mean score of either judge."""
 
-    place: Place
+    place: LeafPlace
     old: float
     new: float
 
@@ -123,7 +123,7 @@ def by_task(values: Iterable[tuple[str, float]]) -> Ratio:
     return Ratio([sum(own) for own in sums.values()], [float(len(own)) for own in sums.values()])
 
 
-def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[Place, list[VerdictRow]]:
+def _scored(rows: Iterable[VerdictRow], judge: str) -> dict[LeafPlace, list[VerdictRow]]:
     _, leaves = by_leaf(row for row in rows if row.key.judge == judge)
     return {
         place: own[judge]

@@ -5,7 +5,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 
 from gta_bench.errors import counted
-from gta_bench.metrics.panel import Place, by_leaf, scores_of
+from gta_bench.metrics.panel import LeafPlace, by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.agreement import Agreement, JudgeAgreement, LeafSpread, PanelReport
 from gta_bench.records.cost import recorded_cost, sum_costs
@@ -20,7 +20,7 @@ WORDS = (0,)
 UNSTABLE_WORDS = (0, 1, 3)
 UNSTABLE_SHOWN = 20
 
-Leaves = Mapping[Place, Mapping[str, list[VerdictRow]]]
+Leaves = Mapping[LeafPlace, Mapping[str, list[VerdictRow]]]
 
 
 def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
@@ -120,7 +120,7 @@ def _flips(own: Mapping[str, Sequence[VerdictRow]], threshold: float) -> bool:
     return len(sides) > 1
 
 
-def _spread(place: Place, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
+def _spread(place: LeafPlace, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
     task, epoch, leaf = place
     scores = tuple((judge, tuple(scores_of(rows))) for judge, rows in sorted(own.items()))
     every = [score for _, given in scores for score in given]

@@ -25,7 +25,14 @@ from gta_bench.judging.evidence_store import EvidenceStore, evidence_key
 from gta_bench.judging.known_good import failures_here
 from gta_bench.judging.printing import Document, Print, document, prints
 from gta_bench.judging.showing.catalog import SHOW, show_file
-from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Failure, Subject, clean, quoted
+from gta_bench.judging.showing.draft import (
+    Draft,
+    EvidenceLimits,
+    ShowFailure,
+    Subject,
+    clean,
+    quoted,
+)
 from gta_bench.judging.visibility import upstream_visibility
 from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.records.files import Deliverable
@@ -186,9 +193,9 @@ async def _make(
     store: EvidenceStore,
     equipment: Equipment,
     limits: EvidenceLimits,
-) -> dict[str, list[Failure]]:
+) -> dict[str, list[ShowFailure]]:
     """Make and keep what is missing; the files that this machine cannot show, and why."""
-    failed: dict[str, list[Failure]] = {}
+    failed: dict[str, list[ShowFailure]] = {}
     slots = equipment.jail.slots if equipment.jail else 1
     room = asyncio.Semaphore(AT_ONCE * slots)
     async with asyncio.TaskGroup() as group:
@@ -200,7 +207,7 @@ async def _make(
     return failed
 
 
-def _failure(failed: Mapping[str, Sequence[Failure]]) -> str:
+def _failure(failed: Mapping[str, Sequence[ShowFailure]]) -> str:
     """The first part that could not be shown, and how many files are like it."""
     path, failures = min(failed.items())
     what, problem = failures[0]
@@ -230,7 +237,7 @@ async def _show(
     store: EvidenceStore,
     equipment: Equipment,
     limits: EvidenceLimits,
-    failed: dict[str, list[Failure]],
+    failed: dict[str, list[ShowFailure]],
 ) -> None:
     """Make one file's evidence and keep it, unless this machine failed it."""
     data = await asyncio.to_thread(files.read, work.file.digest)

@@ -71,7 +71,7 @@ def fault_cause(raised: BaseException) -> Cause:
 Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
 # Whether no further call may be made; what was not asked stays open.
-Stop = Callable[[], object]
+StopAsking = Callable[[], object]
 
 # A reply that can be asked for again; what the provider refuses stays refused.
 _ASK_AGAIN: frozenset[Cause] = frozenset(
@@ -130,7 +130,7 @@ async def judge_unit(
     known: Known | None = None,
     pictures: PictureSource,
     keep: Keep,
-    stop: Stop = lambda: None,
+    stop: StopAsking = lambda: None,
 ) -> tuple[VerdictRow, ...]:
     """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
     unit = _Unit(task, visible(evidence, judge.options), judge, epoch)

@@ -9,29 +9,29 @@ from weakref import WeakKeyDictionary
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import identify
-from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS, Kind, Reader
+from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS, ContentKind, ReaderName
 from gta_bench.errors import ToolUnavailable
 from gta_bench.judging.printing import document, prints
 from gta_bench.judging.showing.catalog import show_file
-from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Failure, Subject
+from gta_bench.judging.showing.draft import Draft, EvidenceLimits, ShowFailure, Subject
 from gta_bench.tools.contract import Equipment
 
 WORD: Final = "Marigold"  # stands in every sample that has text
 with as_file(files("gta_bench.judging") / "samples") as _folder:
     FOLDER: Final = Path(_folder)
-WITHOUT_TEXT: Final[frozenset[Reader | None]] = frozenset({"image", "media"})
+WITHOUT_TEXT: Final[frozenset[ReaderName | None]] = frozenset({"image", "media"})
 MEND: Final = "`gta doctor` shows which kinds of files this machine can show."
 
-_good: WeakKeyDictionary[Jail, set[Kind]] = WeakKeyDictionary()
+_good: WeakKeyDictionary[Jail, set[ContentKind]] = WeakKeyDictionary()
 
 
-def sample(kind: Kind) -> Path | None:
+def sample(kind: ContentKind) -> Path | None:
     """The bundled file of a kind; None for what is of no kind."""
     found = sorted(FOLDER.glob("check.*"))
     return next((file for file in found if KIND_OF_SUFFIX[file.suffix] == kind), None)
 
 
-async def failures_here(kind: Kind, equipment: Equipment) -> Sequence[Failure]:
+async def failures_here(kind: ContentKind, equipment: Equipment) -> Sequence[ShowFailure]:
     """Why this machine cannot show a good file of a kind; nothing if it can.
 
     Tells a file that is broken from a machine that is. What worked once is not tried again.
@@ -46,8 +46,8 @@ async def failures_here(kind: Kind, equipment: Equipment) -> Sequence[Failure]:
 
 
 async def check_kinds(
-    equipment: Equipment, kinds: Iterable[Kind] = tuple(KINDS)
-) -> Mapping[Kind, Sequence[Failure]]:
+    equipment: Equipment, kinds: Iterable[ContentKind] = tuple(KINDS)
+) -> Mapping[ContentKind, Sequence[ShowFailure]]:
     """Show the bundled file of each kind; for each, what failed."""
     chosen = {kind: file for kind in kinds if (file := sample(kind)) is not None}
     drafts = {kind: _draft(kind, file, equipment) for kind, file in chosen.items()}
@@ -66,7 +66,7 @@ async def check_kinds(
     return {kind: draft.failed for kind, draft in drafts.items()}
 
 
-def _draft(kind: Kind, file: Path, equipment: Equipment) -> Draft:
+def _draft(kind: ContentKind, file: Path, equipment: Equipment) -> Draft:
     data = file.read_bytes()
     return Draft(
         Subject(
@@ -80,7 +80,7 @@ def _draft(kind: Kind, file: Path, equipment: Equipment) -> Draft:
     )
 
 
-async def _show(kind: Kind, draft: Draft, room: asyncio.Semaphore) -> None:
+async def _show(kind: ContentKind, draft: Draft, room: asyncio.Semaphore) -> None:
     async with room:
         await show_file(draft)
     draft.failed += [_broken(kind, reason) for reason in draft.unshown]
@@ -89,7 +89,7 @@ async def _show(kind: Kind, draft: Draft, room: asyncio.Semaphore) -> None:
         draft.failed.append(_broken(kind, "its text: a word of it is missing"))
 
 
-def _broken(kind: Kind, reason: str) -> Failure:
+def _broken(kind: ContentKind, reason: str) -> ShowFailure:
     what, _, why = reason.partition(": ")
     problem = ToolUnavailable(f"A good {kind} file cannot be shown here: {why}", mend=MEND)
-    return Failure(what, problem)
+    return ShowFailure(what, problem)

@@ -9,7 +9,7 @@ from typing import Final
 from gta_bench.confine.archives import check_archive
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
-from gta_bench.content.kinds import Kind
+from gta_bench.content.kinds import ContentKind
 from gta_bench.content.libreoffice import SHEET_A_PAGE, convert, convert_all, missing_office
 from gta_bench.content.needs import require
 from gta_bench.content.office import normalized
@@ -19,7 +19,7 @@ from gta_bench.tools.contract import Equipment
 
 TOGETHER: Final = 6
 MORE_SECONDS: Final = 10.0  # for each further document of a process
-SUFFIX: Final[Mapping[Kind, str]] = {
+SUFFIX: Final[Mapping[ContentKind, str]] = {
     "docx": ".docx",
     "pptx": ".pptx",
     "xlsx": ".xlsx",

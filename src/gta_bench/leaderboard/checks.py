@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from gta_bench.errors import NOT_BEGUN, counted
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
-from gta_bench.records.attempts import AttemptLine, newest_lines
+from gta_bench.records.attempts import AttemptLine, UnitKey, newest_lines
 from gta_bench.records.dialogue import AnswerTurn, ReplyTurn
 from gta_bench.records.judges import PROMPT_DIGESTS, JudgeEntry
 from gta_bench.records.leaderboard import CANARY, BundleFinding
@@ -26,8 +26,8 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.attempts import read_attempt_lines
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
-from gta_bench.runs.log_layout import Key, StoredSummary, stored_summaries
-from gta_bench.runs.logs import Said, kept_units, log_files, model_events
+from gta_bench.runs.log_layout import StoredSummary, stored_summaries
+from gta_bench.runs.logs import UnitConversation, kept_units, log_files, model_events
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 
@@ -36,7 +36,9 @@ SHORTEST: Final = 20
 _GUID: Final = CANARY.rpartition(" ")[2]
 
 
-def unit_findings(unit: AtomicUnit | WorkflowUnit, said: Said | None) -> Iterator[BundleFinding]:
+def unit_findings(
+    unit: AtomicUnit | WorkflowUnit, said: UnitConversation | None
+) -> Iterator[BundleFinding]:
     """What is wrong with a unit's trace: at most one leak, and the canary.
 
     A leak is a reference answer, or a leaf's requirement, in a system or user message, although
@@ -92,7 +94,7 @@ def _spaced(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-class JudgedBy(NamedTuple):
+class JudgeRecord(NamedTuple):
     """A judge by its verdicts: prompts, names by which providers answered, entries in the registry.
 
     `models` are those that were asked; a cascade has two.
@@ -104,7 +106,7 @@ class JudgedBy(NamedTuple):
     models: tuple[str, ...]
 
 
-def read_judged(run: Path) -> dict[str, JudgedBy]:
+def read_judged(run: Path) -> dict[str, JudgeRecord]:
     """Everything that a run tells of its judges, by their names."""
     registry = read_judges(run)
     names = {entry.name: None for entry in registry.judges}
@@ -115,7 +117,7 @@ def read_judged(run: Path) -> dict[str, JudgedBy]:
         prompts.setdefault(key.judge, set()).add(row.prompts)
         answered.setdefault(key.judge, set()).add(row.model)
     return {
-        name: JudgedBy(
+        name: JudgeRecord(
             tuple(sorted(prompts.get(name, ()))),
             tuple(sorted(answered.get(name, set()) - {""})),
             registry.of(name),
@@ -125,7 +127,7 @@ def read_judged(run: Path) -> dict[str, JudgedBy]:
     }
 
 
-def judge_findings(judged: JudgedBy | None, name: str) -> Iterator[BundleFinding]:
+def judge_findings(judged: JudgeRecord | None, name: str) -> Iterator[BundleFinding]:
     """Where verdicts under that name are not what the recorded judge could have said."""
     if judged is None or not judged.entries:
         yield _of_judge(f"{name} is not in judges.json: who gave its verdicts is not known")
@@ -168,7 +170,7 @@ def attempt_findings(
             yield _attempts("attempts.jsonl is missing")
         return
     tried = newest_lines(lines)
-    logged: dict[Key, list[StoredSummary]] = {}
+    logged: dict[UnitKey, list[StoredSummary]] = {}
     for log in log_files(log_folder(run)):
         for one in stored_summaries(log):
             logged.setdefault(one.key, []).append(one)
@@ -299,7 +301,7 @@ PREFIX: Final = "gta_bench/"
 
 
 def log_findings(
-    run: Path, manifest: RunManifest, units: Sequence[_Unit], said: Sequence[Said]
+    run: Path, manifest: RunManifest, units: Sequence[_Unit], said: Sequence[UnitConversation]
 ) -> Iterator[BundleFinding]:
     """Where the manifest is not what the logs say."""
     headers = [read_eval_log(log, header_only=True).eval for log in log_files(log_folder(run))]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar, get_args
 
 from gta_bench.errors import UsageError, counted
-from gta_bench.leaderboard.checks import JudgedBy
+from gta_bench.leaderboard.checks import JudgeRecord
 from gta_bench.leaderboard.tables import BOARD_METRICS, BOARDS
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.strict.workflow import count_judged
@@ -35,7 +35,7 @@ SIZES: Final[Mapping[Board, int]] = {
 # The model of systems that ask none, such as those of `gta judge floor`.
 NO_MODEL: Final = "none/none"
 SOURCE: Final = "submitted bundle"
-Counts = TypeVar("Counts")
+_Counts = TypeVar("_Counts")
 
 
 class ScoredRun(NamedTuple):
@@ -44,10 +44,10 @@ class ScoredRun(NamedTuple):
     name: str
     manifest: RunManifest
     scores: RunScores | WorkflowScores
-    judged: Mapping[str, JudgedBy] = {}
+    judged: Mapping[str, JudgeRecord] = {}
 
 
-class Label(NamedTuple):
+class EntryLabel(NamedTuple):
     """What a submitter may say of an entry; nothing of it is measured."""
 
     system: str | None = None
@@ -55,7 +55,11 @@ class Label(NamedTuple):
 
 
 def entry_of(
-    runs: Sequence[ScoredRun], *, judge: str | None, label: Label, run_digest: str | None = None
+    runs: Sequence[ScoredRun],
+    *,
+    judge: str | None,
+    label: EntryLabel,
+    run_digest: str | None = None,
 ) -> Entry:
     """The entry of one system; a step and an end-to-end run of GTA-Atomic make one together."""
     _check_together(runs)
@@ -178,7 +182,7 @@ def _atomic_scores(scores: RunScores) -> dict[MetricName, Score]:
     return _stated(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
 
 
-def _stated(metrics: Mapping[str, Metric[Counts]], counts: Counts) -> dict[MetricName, Score]:
+def _stated(metrics: Mapping[str, Metric[_Counts]], counts: _Counts) -> dict[MetricName, Score]:
     """Each metric that a board has, rounded, with the count behind it where it is one."""
     found: dict[MetricName, Score] = {}
     for name, row in metrics.items():

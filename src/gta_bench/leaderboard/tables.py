@@ -68,7 +68,7 @@ NESTED: Final = frozenset(
 )
 
 
-class Cell(NamedTuple):
+class ScoreCell(NamedTuple):
     """One score of a row, as text and as its interval in percent."""
 
     metric: MetricName
@@ -81,13 +81,13 @@ class Row(NamedTuple):
     """One entry in its table."""
 
     entry: Entry
-    cells: tuple[Cell | None, ...]
+    cells: tuple[ScoreCell | None, ...]
     standing: Standing
     findings: tuple[EntryFinding, ...]
-    headline: Cell
+    headline: ScoreCell
 
 
-class Comparison(NamedTuple):
+class EntryComparison(NamedTuple):
     """Two entries of one table: the better one first."""
 
     first: Entry
@@ -97,14 +97,14 @@ class Comparison(NamedTuple):
     adjusted: float
 
 
-class Table(NamedTuple):
+class BoardTable(NamedTuple):
     """One board of one release, best first; all pairs are tested, those of the best are told."""
 
     board: Board
     release: str
     metrics: tuple[MetricName, ...]
     rows: tuple[Row, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[EntryComparison, ...]
 
     @property
     def compared(self) -> tuple[Row, ...]:
@@ -121,7 +121,7 @@ class Table(NamedTuple):
         return [row for row in self.rows if row.standing.group == number]
 
 
-def tables(entries: Sequence[Entry]) -> tuple[Table, ...]:
+def tables(entries: Sequence[Entry]) -> tuple[BoardTable, ...]:
     """A table for every board and release that has entries, newest release first."""
     return tuple(
         _table(board, release, [one for one in entries if _key(one) == (board, release)])
@@ -139,7 +139,7 @@ def interval(entry: Entry, metric: MetricName) -> Interval | None:
     return wilson(_successes(score, n), n)
 
 
-def _table(board: Board, release: str, entries: Sequence[Entry]) -> Table:
+def _table(board: Board, release: str, entries: Sequence[Entry]) -> BoardTable:
     headline = BOARDS[board].headline
     for entry in entries:
         _size(entry, headline)
@@ -150,7 +150,7 @@ def _table(board: Board, release: str, entries: Sequence[Entry]) -> Table:
     comparisons, p_values = _compare(ranked, headline)
     placed = standings([entry.scores[headline].value for entry in ranked], p_values)
     rows = tuple(_row(*pair, metrics, headline) for pair in zip(ranked, placed, strict=True))
-    return Table(board, release, metrics, rows, comparisons)
+    return BoardTable(board, release, metrics, rows, comparisons)
 
 
 def _row(
@@ -160,21 +160,21 @@ def _row(
     return Row(entry, cells, standing, check_entry(entry), _cell(entry, headline))
 
 
-def _cell(entry: Entry, metric: MetricName) -> Cell:
+def _cell(entry: Entry, metric: MetricName) -> ScoreCell:
     score = entry.scores[metric]
     text = f"{score.value:.{score.decimals}f}"
-    return Cell(metric, text, score.value, interval(entry, metric))
+    return ScoreCell(metric, text, score.value, interval(entry, metric))
 
 
 def _compare(
     entries: Sequence[Entry], metric: MetricName
-) -> tuple[tuple[Comparison, ...], dict[tuple[int, int], float]]:
+) -> tuple[tuple[EntryComparison, ...], dict[tuple[int, int], float]]:
     sizes = [_size(entry, metric) for entry in entries]
     counts = [_successes(entry.scores[metric], n) for entry, n in zip(entries, sizes, strict=True)]
     pairs = list(combinations(range(len(entries)), 2))
     p_values = [_p_value(counts[one], sizes[one], counts[two], sizes[two]) for one, two in pairs]
     compared = tuple(
-        Comparison(
+        EntryComparison(
             entries[one],
             entries[two],
             newcombe(counts[one], sizes[one], counts[two], sizes[two]),
@@ -225,7 +225,7 @@ class Career(NamedTuple):
         return all(row.entry.scores == self.rows[0][1].entry.scores for _, row in self.rows)
 
 
-def careers(tables: Sequence[Table]) -> list[Career]:
+def careers(tables: Sequence[BoardTable]) -> list[Career]:
     """Systems that are in more than one release of the same board, by their newest score."""
     found: dict[str, list[tuple[str, Row]]] = {}
     for table in sorted(tables, key=lambda table: table.release):

@@ -17,7 +17,7 @@ from gta_bench.leaderboard.checks import (
     unit_findings,
 )
 from gta_bench.leaderboard.signing import fingerprint
-from gta_bench.leaderboard.submission import Label, ScoredRun, entry_of
+from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.table import label as label_of
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
@@ -171,7 +171,7 @@ def _score_findings(bundle: OpenBundle, again: Sequence[Again]) -> Iterator[Bund
     for run, one in zip(bundle.runs, again, strict=True):
         yield from _stored(run, one.run.scores)
     entry = bundle.entry
-    label = Label(entry.system, entry.group)
+    label = EntryLabel(entry.system, entry.group)
     runs = [one.run for one in again]
     rebuilt = entry_of(runs, judge=entry.judge, label=label, run_digest=bundle.manifest.run_digest)
     for metric in sorted({*entry.scores, *rebuilt.scores}):

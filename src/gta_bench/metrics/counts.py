@@ -29,7 +29,7 @@ def percent(part: float, whole: float) -> float | None:
     return part / whole * 100 if whole else None
 
 
-Counts = TypeVar("Counts", bound=Record)
+SummedCounts = TypeVar("SummedCounts", bound=Record)
 
 
 class JudgedCounts(NamedTuple):
@@ -43,7 +43,7 @@ class JudgedCounts(NamedTuple):
     leaves_passed: int = 0
 
 
-def add_counts(kind: type[Counts], parts: Iterable[Counts]) -> Counts:
+def add_counts(kind: type[SummedCounts], parts: Iterable[SummedCounts]) -> SummedCounts:
     """Add up the counts of units, field by field; a metric of the sum is the pooled score.
 
     Flags become true if one of them is.

@@ -11,7 +11,7 @@ from typing import Final, get_args
 
 from gta_bench.metrics.categories import WORKFLOW_CATEGORY
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import Similarity, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, bounded
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import CRASH_TEXTS, outcome, score_answer
 from gta_bench.metrics.strict.workflow import succeeds
@@ -58,7 +58,7 @@ Named = tuple[FailureCause, str]
 
 
 def unit_failures(
-    unit: AtomicUnit, mode: Mode, strict: object, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, strict: object, *, similarity: SimilarityFunction
 ) -> tuple[Failure, ...]:
     """What failed in an Atomic unit: every wrong step, or the whole task end to end."""
     if unit.failure is not None:
@@ -103,7 +103,7 @@ def _failure(unit: AtomicUnit | WorkflowUnit, place: str, named: Named) -> Failu
     return Failure(task=unit.task.id, epoch=unit.epoch, place=place, cause=cause, detail=detail)
 
 
-def _step_failures(unit: AtomicUnit, *, similarity: Similarity) -> Iterator[Failure]:
+def _step_failures(unit: AtomicUnit, *, similarity: SimilarityFunction) -> Iterator[Failure]:
     gold = reference_steps(unit.task)
     answers = [number for number, step in enumerate(gold, start=1) if isinstance(step, AnswerStep)]
     steps = (unit.trace or ())[: len(gold)]
@@ -120,7 +120,7 @@ def _step_cause(
     right: CallStep | AnswerStep,
     *,
     last: bool,
-    similarity: Similarity,
+    similarity: SimilarityFunction,
 ) -> Named | None:
     if left is None:
         return "format", "there is no prediction"

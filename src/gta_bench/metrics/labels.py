@@ -5,11 +5,11 @@ from hashlib import sha256
 from statistics import fmean
 from typing import NamedTuple
 
+from gta_bench.metrics.panel import LeafPlace
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.labels import Labels
 from gta_bench.records.units import WorkflowUnit
 
-Place = tuple[str, int, str]
 # Labels further apart than this are settled by somebody, even on one side of the threshold.
 MOST_APART = 2.0
 
@@ -17,8 +17,8 @@ MOST_APART = 2.0
 class People(NamedTuple):
     """What people agree on, and with which probability each leaf was drawn for labelling."""
 
-    settled: Mapping[Place, float] = {}
-    chances: Mapping[Place, float] = {}
+    settled: Mapping[LeafPlace, float] = {}
+    chances: Mapping[LeafPlace, float] = {}
 
 
 def label_order(units: Iterable[WorkflowUnit], *, seed: int) -> list[WorkflowUnit]:
@@ -31,21 +31,21 @@ def label_order(units: Iterable[WorkflowUnit], *, seed: int) -> list[WorkflowUni
     )
 
 
-def given_labels(raters: Sequence[Labels]) -> dict[Place, list[float]]:
+def given_labels(raters: Sequence[Labels]) -> dict[LeafPlace, list[float]]:
     """Every labelled leaf with the scores that it was given."""
-    found: dict[Place, list[float]] = {}
+    found: dict[LeafPlace, list[float]] = {}
     for rater in raters:
         for label in rater.labels:
             found.setdefault(label.place, []).append(label.value)
     return found
 
 
-def label_chances(raters: Sequence[Labels]) -> dict[Place, float]:
+def label_chances(raters: Sequence[Labels]) -> dict[LeafPlace, float]:
     """With which probability each labelled leaf was drawn; alike where one of them is not known."""
     labels = [label for rater in raters for label in rater.labels]
     if any(label.chance is None for label in labels):
         return dict.fromkeys((label.place for label in labels), 1.0)
-    found: dict[Place, float] = {}
+    found: dict[LeafPlace, float] = {}
     for label in labels:
         found[label.place] = max(label.chance or 0.0, found.get(label.place, 0.0))
     return found
@@ -57,7 +57,7 @@ def is_disputed(scores: Sequence[float], threshold: float) -> bool:
     return len(sides) > 1 or max(scores) - min(scores) > MOST_APART
 
 
-def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[Place]:
+def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[LeafPlace]:
     """The leaves that need a last word, in the order in which they were first labelled."""
     labels = given_labels(raters)
     return [place for place, scores in labels.items() if is_disputed(scores, threshold)]
@@ -65,7 +65,7 @@ def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[Place]:
 
 def settled_scores(
     raters: Sequence[Labels], adjudication: Labels | None, threshold: float
-) -> dict[Place, float]:
+) -> dict[LeafPlace, float]:
     """The last word where it was said, else the mean; disputed leaves without one are left out."""
     labels = given_labels(raters)
     found = {

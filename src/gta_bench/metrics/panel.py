@@ -7,7 +7,7 @@ from typing import Literal
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 
 Pooling = Literal["mean", "majority"]
-Place = tuple[str, int, str]
+LeafPlace = tuple[str, int, str]
 
 
 def panel_name(pooling: Pooling, judges: Sequence[str]) -> str:
@@ -30,9 +30,9 @@ def panel_rows(rows: Iterable[VerdictRow], pooling: Pooling) -> tuple[VerdictRow
 
 def by_leaf(
     rows: Iterable[VerdictRow],
-) -> tuple[list[str], dict[Place, dict[str, list[VerdictRow]]]]:
+) -> tuple[list[str], dict[LeafPlace, dict[str, list[VerdictRow]]]]:
     """The judges, and every leaf's rows by judge; repeats in their order."""
-    leaves: dict[Place, dict[str, list[VerdictRow]]] = {}
+    leaves: dict[LeafPlace, dict[str, list[VerdictRow]]] = {}
     for row in sorted(rows, key=lambda row: row.key.repeat):
         key = row.key
         own = leaves.setdefault((key.task, key.epoch, key.leaf), {})
@@ -46,7 +46,7 @@ def scores_of(rows: Sequence[VerdictRow]) -> list[float]:
 
 
 def _pooled(
-    leaves: dict[Place, dict[str, list[VerdictRow]]],
+    leaves: dict[LeafPlace, dict[str, list[VerdictRow]]],
     judges: Sequence[str],
     pooling: Pooling,
     name: str,

@@ -9,7 +9,7 @@ from gta_bench.metrics.compat import steps as compat_steps
 from gta_bench.metrics.counts import total
 from gta_bench.metrics.failures import unit_failures
 from gta_bench.metrics.reference import reference_steps, reference_trace
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
@@ -79,7 +79,7 @@ def score_run(
     units: Sequence[AtomicUnit],
     mode: Mode,
     *,
-    similarity: Similarity,
+    similarity: SimilarityFunction,
     similarity_name: str,
     comparable: bool,
     not_run: Sequence[tuple[str, int]] = (),
@@ -130,7 +130,7 @@ def score_run(
     )
 
 
-def score_unit(unit: AtomicUnit, mode: Mode, *, similarity: Similarity) -> UnitScore:
+def score_unit(unit: AtomicUnit, mode: Mode, *, similarity: SimilarityFunction) -> UnitScore:
     """What one unit counts under both scorings."""
     return UnitScore(
         task=unit.task.id,
@@ -205,7 +205,7 @@ def total_usage(used: Sequence[Usage]) -> Usage:
 
 
 def _count_strict(
-    unit: AtomicUnit, mode: Mode, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, *, similarity: SimilarityFunction
 ) -> StrictStepCounts | StrictEndToEndCounts:
     if mode == "step":
         return strict_steps.count_task(unit.task, unit.trace, similarity=similarity)
@@ -213,7 +213,7 @@ def _count_strict(
 
 
 def _count_compat(
-    unit: AtomicUnit, mode: Mode, *, similarity: Similarity
+    unit: AtomicUnit, mode: Mode, *, similarity: SimilarityFunction
 ) -> StepCounts | EndToEndCounts | None:
     """Upstream pairs predictions with references by position, so a missing one is not seen."""
     if unit.trace is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-Similarity = Callable[[str, str], float]
+SimilarityFunction = Callable[[str, str], float]
 
 
 def exact(left: str, right: str) -> float:
@@ -15,7 +15,7 @@ def exact_or_half(left: str, right: str) -> float:
     return 1.0 if left == right else 0.5
 
 
-def bounded(similarity: Similarity) -> Similarity:
+def bounded(similarity: SimilarityFunction) -> SimilarityFunction:
     """The same similarity, held within 0 and 1; what is not a number counts as 0."""
 
     def within(left: str, right: str) -> float:

@@ -36,11 +36,11 @@ Direction = Literal["higher", "lower"]
 # both sums (no interval without the tasks).
 IntervalKind = Literal["share", "clustered share", "mean", "ratio"]
 
-Counts = TypeVar("Counts", contravariant=True)
+_Counts = TypeVar("_Counts", contravariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(Generic[Counts]):
+class Metric(Generic[_Counts]):
     """One metric: `numerator / denominator` on its scale; a `count` has no denominator.
 
     `strict` and `compat` are the formulas in words, for the docs; a scoring without one does not
@@ -58,8 +58,8 @@ class Metric(Generic[Counts]):
     label: str
     meaning: str
     modes: tuple[RunMode, ...]
-    numerator: Callable[[Counts], float]
-    denominator: Callable[[Counts], float] | None
+    numerator: Callable[[_Counts], float]
+    denominator: Callable[[_Counts], float] | None
     strict: str = ""
     compat: str = ""
     scale: Scale = "percent"
@@ -67,7 +67,7 @@ class Metric(Generic[Counts]):
     interval: IntervalKind | None = None
     primary: bool = False
     short: str = ""
-    upstream: Callable[[Counts], float | None] | None = None
+    upstream: Callable[[_Counts], float | None] | None = None
     released: Mapping[Board, int] = field(default_factory=dict)
     released_strict: Mapping[Board, int] = field(default_factory=dict)
     compat_top: float | None = None
@@ -92,7 +92,7 @@ class Metric(Generic[Counts]):
         """Whether the value is a share of things that are counted, k of n."""
         return self.interval in ("share", "clustered share")
 
-    def value(self, counts: Counts) -> float | None:
+    def value(self, counts: _Counts) -> float | None:
         """The value by strict scoring; None if there is nothing to measure."""
         part = self.numerator(counts)
         if self.denominator is None:
@@ -100,11 +100,11 @@ class Metric(Generic[Counts]):
         whole = self.denominator(counts)
         return part / whole * self.factor if whole else None
 
-    def compat_value(self, counts: Counts) -> float | None:
+    def compat_value(self, counts: _Counts) -> float | None:
         """The value as upstream computes it from compat counts."""
         return self.value(counts) if self.upstream is None else self.upstream(counts)
 
-    def part(self, counts: Counts) -> tuple[float, float]:
+    def part(self, counts: _Counts) -> tuple[float, float]:
         """Numerator and denominator of one unit, which intervals and tests are made from."""
         assert self.denominator is not None
         return self.numerator(counts), self.denominator(counts)
@@ -388,10 +388,10 @@ COST: Final[Metric[Usage]] = Metric(
     interval="mean",
 )
 
-Rows = TypeVar("Rows")
+_Rows = TypeVar("_Rows")
 
 
-def _by_name(*rows: Metric[Rows]) -> Mapping[str, Metric[Rows]]:
+def _by_name(*rows: Metric[_Rows]) -> Mapping[str, Metric[_Rows]]:
     return {row.name: row for row in rows}
 
 
@@ -430,12 +430,12 @@ _ALL: Final[Mapping[str, Metric[Any]]] = {
 METRICS: Final[tuple[Metric[Any], ...]] = tuple(_ALL.values())
 
 
-def strict_values(metrics: Mapping[str, Metric[Rows]], counts: Rows) -> dict[str, float | None]:
+def strict_values(metrics: Mapping[str, Metric[_Rows]], counts: _Rows) -> dict[str, float | None]:
     """The value of each metric by strict scoring."""
     return {name: one.value(counts) for name, one in metrics.items()}
 
 
-def compat_values(metrics: Mapping[str, Metric[Rows]], counts: Rows) -> dict[str, float | None]:
+def compat_values(metrics: Mapping[str, Metric[_Rows]], counts: _Rows) -> dict[str, float | None]:
     """The value of each metric as upstream computes it."""
     return {name: one.compat_value(counts) for name, one in metrics.items()}
 

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime
 from gta_bench.records.base import Record
 from gta_bench.records.units import Usage
 
-Key = tuple[str, int]
+UnitKey = tuple[str, int]
 End = Literal["finished", "failed", "ours", "stopped"]
 
 
@@ -46,14 +46,14 @@ class Attempts(NamedTuple):
     usage: tuple[Usage, ...] = ()
 
 
-def count_attempts(lines: Iterable[AttemptLine]) -> dict[Key, Attempts]:
+def count_attempts(lines: Iterable[AttemptLine]) -> dict[UnitKey, Attempts]:
     """The attempts of every unit; those that were interrupted are among them, and not capped."""
     return {key: _counted(list(own.values())) for key, own in newest_lines(lines).items()}
 
 
-def newest_lines(lines: Iterable[AttemptLine]) -> dict[Key, dict[str, AttemptLine]]:
+def newest_lines(lines: Iterable[AttemptLine]) -> dict[UnitKey, dict[str, AttemptLine]]:
     """The last line of every attempt, by its unit and its id."""
-    newest: dict[Key, dict[str, AttemptLine]] = {}
+    newest: dict[UnitKey, dict[str, AttemptLine]] = {}
     for line in lines:
         newest.setdefault((line.task, line.epoch), {})[line.attempt] = line
     return newest

@@ -10,7 +10,7 @@ from gta_bench.records.files import Digest
 
 # Above this, providers scale pictures down themselves, after charging for the bytes.
 LONGEST_SIDE = 1568
-Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
+SideLength = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 
 
 class Picture(Record):
@@ -19,8 +19,8 @@ class Picture(Record):
     digest: Digest
     media_type: Literal["image/png", "image/jpeg"]
     label: str
-    width: Side
-    height: Side
+    width: SideLength
+    height: SideLength
 
 
 class Probe(Record):

@@ -104,7 +104,7 @@ _GROWING: Final = frozenset({"tasks", "epochs"})
 _UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest", "wording"})
 
 
-class Difference(NamedTuple):
+class SettingDifference(NamedTuple):
     """A setting that makes two runs different ones: what each of them has."""
 
     name: str
@@ -172,7 +172,7 @@ class RunSpec(Record):
         """How many units the run has: every task in every epoch."""
         return len(self.tasks) * self.epochs
 
-    def difference(self, other: "RunSpec") -> Difference | None:
+    def difference(self, other: "RunSpec") -> SettingDifference | None:
         """What makes the other one another run; None where it continues or extends this one."""
         for found in compare_specs(self, other):
             if found.name == "tape":
@@ -213,26 +213,26 @@ def state_run(spec: RunSpec, dataset_digest: str) -> dict[str, Any]:
     return {"dataset_digest": dataset_digest, **said}
 
 
-def compare_specs(one: RunSpec, two: RunSpec) -> Iterator[Difference]:
+def compare_specs(one: RunSpec, two: RunSpec) -> Iterator[SettingDifference]:
     """Every option in which the two differ, by its name; those of the system come last."""
     for name in RunSpec.model_fields:
         left, right = getattr(one, name), getattr(two, name)
         if name == "loop":
             yield from _differences(LoopLimits, left, right)
         elif name != "system" and left != right:
-            yield Difference(name, left, right)
+            yield SettingDifference(name, left, right)
     yield from _differences(System, one.system, two.system)
 
 
-def _differences(kind: type[Record], one: Any, two: Any) -> Iterator[Difference]:
+def _differences(kind: type[Record], one: Any, two: Any) -> Iterator[SettingDifference]:
     for name in kind.model_fields:
         left, right = getattr(one, name, None), getattr(two, name, None)
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             for key in sorted({*left, *right}):
                 if left.get(key) != right.get(key):
-                    yield Difference(f"{name}.{key}", left.get(key), right.get(key))
+                    yield SettingDifference(f"{name}.{key}", left.get(key), right.get(key))
         elif left != right:
-            yield Difference(name, left, right)
+            yield SettingDifference(name, left, right)
 
 
 def show_setting(value: object) -> str:
@@ -291,17 +291,19 @@ class RunManifest(Record):
         loop = spec.pop("loop") or dict.fromkeys(LoopLimits.model_fields)
         return {**facts, **spec, **loop}
 
-    def difference(self, other: "RunManifest") -> Difference | None:
+    def difference(self, other: "RunManifest") -> SettingDifference | None:
         """The first thing that makes the two another run; None where one extends the other."""
         same = self.spec.dataset == other.spec.dataset
         if same and self.dataset_digest != other.dataset_digest:
             digests = self.dataset_digest[:12], other.dataset_digest[:12]
-            return Difference("dataset_digest", *digests)
+            return SettingDifference("dataset_digest", *digests)
         return self.spec.difference(other.spec) or self._other_prompts(other)
 
-    def _other_prompts(self, other: "RunManifest") -> Difference | None:
+    def _other_prompts(self, other: "RunManifest") -> SettingDifference | None:
         one, two = set(self.prompts.items()), set(other.prompts.items())
-        return None if one == two else Difference("prompts", dict(one - two), dict(two - one))
+        return (
+            None if one == two else SettingDifference("prompts", dict(one - two), dict(two - one))
+        )
 
     def extend(self, other: "RunManifest") -> "RunManifest":
         """This run with the tasks and epochs of the other one; itself where it has them all."""

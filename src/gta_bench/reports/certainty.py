@@ -7,11 +7,12 @@ from pydantic import JsonValue
 
 from gta_bench.errors import counted
 from gta_bench.metrics import table
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
 from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
-from gta_bench.reports.pairing import Key, Parts
+from gta_bench.reports.pairing import Parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -24,7 +25,7 @@ FULL = 1 - 1e-9
 _Way = Callable[[Sequence[int], Sequence[int], int], Interval]
 
 
-class Measured(NamedTuple):
+class RunMetrics(NamedTuple):
     """The metrics of one run, as one judge sees it if it is a Workflow run.
 
     `broken` are units that failed by no fault of the system.
@@ -35,7 +36,7 @@ class Measured(NamedTuple):
     mode: RunMode
     spec: RunSpec
     parts: Mapping[str, Parts]
-    broken: frozenset[Key]
+    broken: frozenset[UnitKey]
 
     @property
     def of(self) -> str:
@@ -79,7 +80,7 @@ class Repeated(NamedTuple):
         return found, Bounds(missing=missing, low=low, high=high)
 
 
-def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Measured]:
+def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[RunMetrics]:
     """Every run, and every judge of a Workflow run."""
     for summary in summaries:
         spec = summary.manifest.spec
@@ -88,19 +89,19 @@ def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Meas
             rows = table.score_metrics(scores.mode)
             names = [row.name for row in rows if row.denominator is not None]
             parts = atomic_parts(scores.units, names)
-            yield Measured(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
+            yield RunMetrics(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
             continue
         for judge in summary.scores.judges:
             parts = workflow_parts(judge.tasks, summary.scores)
             broken = _broken(judge.failures)
-            yield Measured(summary.name, judge.judge, "workflow", spec, parts, broken)
+            yield RunMetrics(summary.name, judge.judge, "workflow", spec, parts, broken)
 
 
-def _broken(failures: Sequence[Failure]) -> frozenset[Key]:
+def _broken(failures: Sequence[Failure]) -> frozenset[UnitKey]:
     return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
 
 
-def interval_table(runs: Sequence[Measured]) -> Table:
+def interval_table(runs: Sequence[RunMetrics]) -> Table:
     """A row for each metric: its interval, and the worst and best case of what is missing."""
     found = [(run, one) for run in runs for one in run.estimates()]
     lacking = any(one.bounds is not None for _, one in found)
@@ -125,7 +126,7 @@ def interval_table(runs: Sequence[Measured]) -> Table:
     )
 
 
-def intervals_json(runs: Sequence[Measured]) -> list[JsonValue]:
+def intervals_json(runs: Sequence[RunMetrics]) -> list[JsonValue]:
     """The same for programs."""
     return [
         {
@@ -142,7 +143,7 @@ def _missing(one: Estimate) -> str:
     return "0" if one.bounds is None else str(one.bounds.missing)
 
 
-def broken_remarks(runs: Sequence[Measured]) -> Iterator[str]:
+def broken_remarks(runs: Sequence[RunMetrics]) -> Iterator[str]:
     """Scores with and without the work that a provider or our side broke but that was scored."""
     for run in runs:
         scored = {key for key in run.broken if any(_seen(own, key) for own in run.parts.values())}
@@ -167,11 +168,11 @@ def broken_remarks(runs: Sequence[Measured]) -> Iterator[str]:
         )
 
 
-def _seen(parts: Parts, key: Key) -> bool:
+def _seen(parts: Parts, key: UnitKey) -> bool:
     return key in parts and parts[key].seen > 0
 
 
-def repeated(runs: Sequence[Measured]) -> list[Repeated]:
+def repeated(runs: Sequence[RunMetrics]) -> list[Repeated]:
     """The runs whose tasks were run more than once."""
     found = []
     for run in runs:

@@ -8,11 +8,12 @@ from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.run_scores import tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.metrics.table import Metric
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.statistics import Bounds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
-from gta_bench.reports.pairing import Key, Part, Parts, side_of
+from gta_bench.reports.pairing import Part, Parts, side_of
 from gta_bench.statistics.missing import Side, bounds_of
 from gta_bench.statistics.pooled import Ratio, effective_tasks, interval_of
 
@@ -89,7 +90,7 @@ def workflow_parts(
     }
 
 
-def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key, _Judged]:
+def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[UnitKey, _Judged]:
     """What a judge gave to each unit, by the thresholds of these scores."""
     return {
         (task.task, task.epoch): _Judged(
@@ -104,7 +105,7 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Key
     }
 
 
-def judged_parts(row: Metric[Any], units: Mapping[Key, _Judged]) -> Parts:
+def judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
     """The parts of one metric: a unit without a root, or a leaf without a score, is missing."""
     found = {}
     for key, own in units.items():

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gta_bench.records.attempts import UnitKey
 from gta_bench.statistics.missing import Side
 from gta_bench.statistics.pooled import Ratio
-
-Key = tuple[str, int]
 
 
 class Part(NamedTuple):
@@ -20,10 +19,10 @@ class Part(NamedTuple):
     missing: float = 0.0
 
 
-Parts = Mapping[Key, Part]
+Parts = Mapping[UnitKey, Part]
 
 
-class Run(NamedTuple):
+class RunSums(NamedTuple):
     """One run of a metric: sums over all epochs that were planned, and means of those scored."""
 
     side: Side
@@ -34,8 +33,8 @@ class Paired(NamedTuple):
     """A metric of two runs: all tasks, and the places of those that both have a score for."""
 
     tasks: tuple[str, ...]
-    first: Run
-    second: Run
+    first: RunSums
+    second: RunSums
     common: tuple[int, ...]
 
     def ratios(self) -> tuple[Ratio, Ratio]:
@@ -82,7 +81,7 @@ def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
     return {task: fmean(own) for task, own in found.items()}
 
 
-def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> Run:
+def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> RunSums:
     """Of a task that no run has, the size is the mean of the others."""
     usual = fmean(sizes.values()) if sizes else 1.0
     own: dict[str, list[Part]] = {}
@@ -98,4 +97,4 @@ def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, fl
         scored = sum(unit.seen > 0 for unit in units) or 1
         means.append([summed[0] / scored, summed[1] / scored])
     table, mean = np.asarray(sums).reshape(-1, 3), np.asarray(means).reshape(-1, 2)
-    return Run(Side(table[:, 0], table[:, 1], table[:, 2]), Ratio(mean[:, 0], mean[:, 1]))
+    return RunSums(Side(table[:, 0], table[:, 1], table[:, 2]), Ratio(mean[:, 0], mean[:, 1]))

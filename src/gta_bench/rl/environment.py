@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from gta_bench.agents.calling import TOOL_ERROR, Work, call_tool
+from gta_bench.agents.calling import TOOL_ERROR, TaskWork, call_tool
 from gta_bench.agents.contract import DecidedStep
 from gta_bench.agents.history import History, RefusedTurn
 from gta_bench.confine.files import remove_tree
@@ -49,7 +49,7 @@ class Moment(NamedTuple):
     task: _Task
     position: int
     action: DecidedStep
-    work: Work
+    work: TaskWork
     workspace: Workspace
     done: bool
 
@@ -121,7 +121,7 @@ class Environment:
         workspace = Workspace.create(place, files, follow_links=True)
         source = self._sources(name)
         tools = tuple(offered_tools(own_tools(self._dataset, entry), source.specs()))
-        work = Work([UserTurn(content=entry.request)])
+        work = TaskWork([UserTurn(content=entry.request)])
         self._episode = _Episode(entry, source, tools, workspace, work)
         return self._episode.observation(last=self._max_steps == 1)
 
@@ -157,7 +157,7 @@ class _Episode:
         source: ToolSource,
         tools: Sequence[ToolSpec],
         workspace: Workspace,
-        work: Work,
+        work: TaskWork,
     ) -> None:
         self.task = task
         self.source = source

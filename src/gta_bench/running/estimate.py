@@ -20,6 +20,7 @@ from gta_bench.judging import prompts
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import RunManifest, RunMode, RunSpec
@@ -30,7 +31,6 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.running.judge_run import Judging, cascade_name, name_judge
 from gta_bench.running.system_run import Resources, read_dataset
 from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
-from gta_bench.runs.log_layout import Key
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
@@ -46,23 +46,23 @@ ENOUGH_UNITS: Final = 5
 _NARROWEST, _WIDEST = 0.05, 0.5
 
 
-class Amount(NamedTuple):
+class ModelUse(NamedTuple):
     """What a unit takes of a model."""
 
     calls: float = 0.0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
 
-    def scaled(self, factor: float) -> "Amount":
+    def scaled(self, factor: float) -> "ModelUse":
         """So many times as much."""
-        return Amount(*(part * factor for part in self))
+        return ModelUse(*(part * factor for part in self))
 
 
 class Guess(NamedTuple):
     """What a unit takes at least and at most, as far as its prompts tell."""
 
-    low: Amount
-    high: Amount
+    low: ModelUse
+    high: ModelUse
 
 
 class UsageRange(NamedTuple):
@@ -70,15 +70,15 @@ class UsageRange(NamedTuple):
 
     who: str
     units: int
-    low: Amount
-    high: Amount
+    low: ModelUse
+    high: ModelUse
     basis: str
     settings: ModelSettings
 
     @property
-    def middle(self) -> Amount:
+    def middle(self) -> ModelUse:
         """Halfway between low and high."""
-        return Amount(*((a + b) / 2 for a, b in zip(self.low, self.high, strict=True)))
+        return ModelUse(*((a + b) / 2 for a, b in zip(self.low, self.high, strict=True)))
 
     def __str__(self) -> str:
         """One line for people."""
@@ -103,15 +103,15 @@ class UsageRange(NamedTuple):
         return " to ".join(ends)
 
 
-def sum_amounts(amounts: Iterable[Amount]) -> Amount:
+def sum_amounts(amounts: Iterable[ModelUse]) -> ModelUse:
     """All of them together."""
-    found = [Amount(), *amounts]
-    return Amount(*map(math.fsum, zip(*found, strict=True)))
+    found = [ModelUse(), *amounts]
+    return ModelUse(*map(math.fsum, zip(*found, strict=True)))
 
 
 def scale_measured(
-    finished: Sequence[tuple[Amount, Amount]], left: Sequence[Amount]
-) -> tuple[Amount, Amount]:
+    finished: Sequence[tuple[ModelUse, ModelUse]], left: Sequence[ModelUse]
+) -> tuple[ModelUse, ModelUse]:
     """The least and the most that units of the sizes `left` take.
 
     `finished` has the size of each finished unit, as far as its prompts tell, and what it took.
@@ -119,9 +119,9 @@ def scale_measured(
     """
     ranges = [
         _scale([(size[part], took[part]) for size, took in finished], [one[part] for one in left])
-        for part in range(len(Amount._fields))
+        for part in range(len(ModelUse._fields))
     ]
-    return Amount(*(low for low, _ in ranges)), Amount(*(high for _, high in ranges))
+    return ModelUse(*(low for low, _ in ranges)), ModelUse(*(high for _, high in ranges))
 
 
 def _scale(finished: Sequence[tuple[float, float]], left: Sequence[float]) -> tuple[float, float]:
@@ -183,14 +183,14 @@ def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:
 
 
 def _estimate(
-    units: Sequence[Key],
+    units: Sequence[UnitKey],
     tasks: Mapping[str, WorkflowTask],
     verdicts: Mapping[VerdictKey, VerdictRow],
     judging: Judging,
     rounds: int = 0,
 ) -> list[UsageRange]:
     guesses = {name: _guess_judging(tasks[name], judging) for name, _ in units}
-    rows: dict[tuple[str, Key], list[VerdictRow]] = {}
+    rows: dict[tuple[str, UnitKey], list[VerdictRow]] = {}
     for key, row in verdicts.items():
         rows.setdefault((key.judge, (key.task, key.epoch)), []).append(row)
     found = []
@@ -205,7 +205,7 @@ def _estimate(
         ranges = known.estimate(units, rounds)
         if judging.cascade is not None and model is judging.models[-1]:
             # The second judge is asked where the first is in doubt: perhaps nowhere.
-            ranges = [one._replace(low=Amount()) for one in ranges]
+            ranges = [one._replace(low=ModelUse()) for one in ranges]
         found += ranges
     return found
 
@@ -235,7 +235,7 @@ def _guess_judging(task: WorkflowTask, judging: Judging) -> Guess:
     ):
         sent = sum(min(less * one + evidence, options.context_tokens) for one in asked)
         said = judging.repeats * len(leaves) * words
-        ends.append(Amount(calls + options.control, judging.repeats * sent, said))
+        ends.append(ModelUse(calls + options.control, judging.repeats * sent, said))
     return Guess(*ends)
 
 
@@ -247,9 +247,9 @@ def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging)
     return len(rows) >= wanted and all(scored)
 
 
-def _measured(rows: Sequence[VerdictRow], guess: Guess) -> Amount:
+def _measured(rows: Sequence[VerdictRow], guess: Guess) -> ModelUse:
     """What a unit's verdicts took; calls follow from the options."""
-    return Amount(
+    return ModelUse(
         guess.low.calls,
         sum(row.input_tokens for row in rows),
         sum(row.output_tokens for row in rows),
@@ -300,7 +300,7 @@ def estimate_run(
     return known.estimate(units, rounds)
 
 
-def all_units(spec: RunSpec) -> list[Key]:
+def all_units(spec: RunSpec) -> list[UnitKey]:
     """Every task in every epoch."""
     return [(task, epoch) for epoch in range(1, spec.epochs + 1) for task in spec.tasks]
 
@@ -323,11 +323,11 @@ class _Known(NamedTuple):
     who: str
     settings: ModelSettings
     guesses: Mapping[str, Guess] | None
-    finished: Mapping[Key, Amount]
+    finished: Mapping[UnitKey, ModelUse]
     basis: str
     follows: bool = True
 
-    def estimate(self, units: Sequence[Key], rounds: int) -> list[UsageRange]:
+    def estimate(self, units: Sequence[UnitKey], rounds: int) -> list[UsageRange]:
         """What the others of these units take: by the finished ones where they are enough."""
         left = [key for key in units if key not in self.finished]
         basis = self.basis
@@ -346,10 +346,10 @@ class _Known(NamedTuple):
         high = high.scaled(1 + rounds)
         return [UsageRange(self.who, len(left), low, high, basis, self.settings)]
 
-    def _sizes(self, units: Sequence[Key]) -> dict[Key, Amount]:
+    def _sizes(self, units: Sequence[UnitKey]) -> dict[UnitKey, ModelUse]:
         """What units are expected to be in proportion to; their replies, to their calls."""
         if self.guesses is None:
-            return dict.fromkeys(units, Amount(1, 1, 1))
+            return dict.fromkeys(units, ModelUse(1, 1, 1))
         guesses = {key: self.guesses[key[0]].low for key in units}
         if not self.follows:
             mean = sum_amounts(guesses.values()).scaled(1 / len(units))
@@ -357,7 +357,7 @@ class _Known(NamedTuple):
         return {key: one._replace(output_tokens=one.calls) for key, one in guesses.items()}
 
 
-def _finished_usage(manifest: RunManifest, out: StorePath) -> dict[Key, Amount]:
+def _finished_usage(manifest: RunManifest, out: StorePath) -> dict[UnitKey, ModelUse]:
     if not is_continued(manifest, out):
         return {}
     spec = read_manifest(out).spec
@@ -371,8 +371,8 @@ def _finished_usage(manifest: RunManifest, out: StorePath) -> dict[Key, Amount]:
     }
 
 
-def _amount(usage: Usage) -> Amount:
-    return Amount(usage.model_calls, usage.input_tokens, usage.output_tokens)
+def _amount(usage: Usage) -> ModelUse:
+    return ModelUse(usage.model_calls, usage.input_tokens, usage.output_tokens)
 
 
 def _basis(spec: RunSpec) -> str:
@@ -401,7 +401,7 @@ def _agent_guesses(spec: RunSpec, resources: Resources) -> dict[str, Guess] | No
 
 def _guess(mode: RunMode, task: _Task, most: int) -> Guess:
     if not task.prompts:  # an agent of the user's own that asked nothing
-        return Guess(Amount(), Amount())
+        return Guess(ModelUse(), ModelUse())
     if mode == "step":
         return _step_guess(task)
     return _loop_guess(task, most) if mode == "end-to-end" else _workflow_guess(task, most)
@@ -410,8 +410,8 @@ def _guess(mode: RunMode, task: _Task, most: int) -> Guess:
 def _step_guess(task: _Task) -> Guess:
     calls, sent, written = len(task.prompts), sum(task.prompts), sum(task.replies)
     return Guess(
-        Amount(calls, LESS * sent, LESS * written),
-        Amount(calls, MORE * sent, MORE * written + _THINKING * calls),
+        ModelUse(calls, LESS * sent, LESS * written),
+        ModelUse(calls, MORE * sent, MORE * written + _THINKING * calls),
     )
 
 
@@ -424,7 +424,7 @@ def _loop_guess(task: _Task, most: int) -> Guess:
     written = turns * (max(task.replies) + _THINKING)
     # A reference may have more turns than the run allows.
     fewer = min(1.0, turns / low.calls)
-    return Guess(low.scaled(fewer), Amount(turns, MORE * sent, MORE * written))
+    return Guess(low.scaled(fewer), ModelUse(turns, MORE * sent, MORE * written))
 
 
 def _workflow_guess(task: _Task, most: int) -> Guess:
@@ -432,7 +432,7 @@ def _workflow_guess(task: _Task, most: int) -> Guess:
     ends = []
     for turns, writes in ((min(_TURNS, most), _WRITES), (most, _WRITES_MOST)):
         sent = sum(first + turn * (_GROWTH + writes) for turn in range(turns))
-        ends.append(Amount(turns, sent, turns * writes))
+        ends.append(ModelUse(turns, sent, turns * writes))
     low, high = ends
     return Guess(
         low._replace(input_tokens=LESS * low.input_tokens),

@@ -17,7 +17,7 @@ from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import STATEMENT
 from gta_bench.running.limits import limit_check, within_limits
-from gta_bench.running.shards import PATIENCE, Listener, Part
+from gta_bench.running.shards import PATIENCE, Listener, RunPart
 from gta_bench.runs.lock import locked
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import reaching
@@ -48,7 +48,7 @@ def package_versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-def part_counter(part: Part, listener: Listener | None) -> Watcher:
+def part_counter(part: RunPart, listener: Listener | None) -> Watcher:
     """Counts the part's samples in the run's progress, and tells the listener of this process."""
     # Inspect prints a banner on stdout about hooks that are there when the first model is made.
     from gta_bench.running.progress import Counter
@@ -64,7 +64,7 @@ def part_counter(part: Part, listener: Listener | None) -> Watcher:
 
 def evaluate(
     task: Task,
-    part: Part,
+    part: RunPart,
     context: RunContext,
     *,
     epochs: int,

@@ -50,7 +50,7 @@ class Judged(NamedTuple):
     stopped: bool = False
 
 
-Judging = Callable[[StorePath], Judged]
+JudgeRound = Callable[[StorePath], Judged]
 _Watching = Callable[[StorePath], AbstractContextManager[Listener]]
 
 
@@ -59,7 +59,7 @@ def run_rounds(
     resources: Resources,
     out: StorePath,
     watching: _Watching,
-    judging: Judging,
+    judging: JudgeRound,
     *,
     rounds: int,
     level: FeedbackLevel,

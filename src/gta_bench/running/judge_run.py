@@ -26,10 +26,10 @@ from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
-from gta_bench.running.backends.backend import INLINE, Backend, Work
+from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
 from gta_bench.running.evaluation import check_interrupt, part_counter
-from gta_bench.running.limits import Limits
-from gta_bench.running.shards import Listener, Part, places_for, shared, tell_progress, told_with
+from gta_bench.running.limits import RunLimits
+from gta_bench.running.shards import Listener, RunPart, places_for, shared, tell_progress, told_with
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
@@ -200,11 +200,11 @@ def _ask(
     record_judge(run, judge_entry(judge, command.started))
     logs = judging_folder(run, judge.name)
     parts = [
-        Part(str(number), names, logs, progress, command, Limits())
+        RunPart(str(number), names, logs, progress, command, RunLimits())
         for number, names in enumerate(_dealt(units, backend))
     ]
     at_once = places_for(len(parts), judging.settings, backend)
-    work: Work
+    work: WorkFunction
     if backend is INLINE:
         work = partial(
             _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
@@ -255,7 +255,7 @@ def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> No
 
 
 def _judge_part(
-    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: Part
+    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: RunPart
 ) -> None:
     """A part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
@@ -313,7 +313,7 @@ def _judge(
     evidence: MadeEvidence,
     settings: Settings,
     spending: Spending,
-    part: Part,
+    part: RunPart,
     *,
     listener: Listener | None = None,
 ) -> None:

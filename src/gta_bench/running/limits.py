@@ -13,7 +13,7 @@ from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import current_context
 
 
-class Limits(NamedTuple):
+class RunLimits(NamedTuple):
     """When no more units begin: at a time, or when so much was spent."""
 
     deadline: datetime | None = None
@@ -37,20 +37,20 @@ class Limits(NamedTuple):
         return progress.model_copy(update={"stopped": stopped, "needed_usd": needed})
 
 
-def limits_from(budget: BudgetSettings, started: datetime) -> Limits:
+def limits_from(budget: BudgetSettings, started: datetime) -> RunLimits:
     """The settings as a command that began then knows them."""
     hours = budget.hours
     deadline = None if hours is None else started + timedelta(hours=hours)
-    return Limits(deadline, budget.cost_usd)
+    return RunLimits(deadline, budget.cost_usd)
 
 
 def limit_check(
-    limits: Limits, progress: Callable[[], RunProgress | None]
+    limits: RunLimits, progress: Callable[[], RunProgress | None]
 ) -> Callable[[], str | None]:
     """A function that names the limit that is reached, over all shards of the run."""
 
     def check() -> str | None:
-        if limits == Limits():
+        if limits == RunLimits():
             return None
         found = progress() if limits.cost_usd is not None else None
         return limits.reached(None if found is None else found.known_usd)

@@ -16,7 +16,7 @@ from gta_bench.records.units import StopKind
 from gta_bench.runs.logs import models_cost
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.tasks.attempts import note_end
-from gta_bench.tasks.context import UNSCORED, Ended, current_context
+from gta_bench.tasks.context import UNSCORED, SampleOutcome, current_context
 
 _Key = tuple[str, int]
 # Seconds between two words of samples that only began; those that ended are told at once.
@@ -40,7 +40,7 @@ class Counter:
         if time.monotonic() - self._told > PAUSE:
             self._say()
 
-    def ended(self, key: _Key, cost: Cost, how: Ended) -> None:
+    def ended(self, key: _Key, cost: Cost, how: SampleOutcome) -> None:
         """One less is running."""
         self._failed.discard(key)
         if how.failed:
@@ -106,13 +106,17 @@ class SampleProgress(Hooks):
             await model.api.aclose()
 
 
-def _ended(sample: EvalSample) -> Ended:
+def _ended(sample: EvalSample) -> SampleOutcome:
     """A unit that was stopped neither finished nor failed."""
     if sample.error is None:
         stops = read_unit_data(sample.store.items()).stops
-        return Ended(finished=True, cause=sample.store.get(UNSCORED), stops=stops)
+        return SampleOutcome(finished=True, cause=sample.store.get(UNSCORED), stops=stops)
     noted = sample.error.message
-    return Ended() if was_stopped(noted) else Ended(failed=True, cause=short_cause(noted))
+    return (
+        SampleOutcome()
+        if was_stopped(noted)
+        else SampleOutcome(failed=True, cause=short_cause(noted))
+    )
 
 
 def _cost(sample: EvalSample) -> Cost:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from gta_bench.errors import INTERRUPTED, GtaError, RunError, WorkFailed
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.plan import Shard, ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest, RunSpec
-from gta_bench.running.backends.backend import Backend, Work, told_of_system
-from gta_bench.running.limits import Limits, limits_from
+from gta_bench.running.backends.backend import Backend, WorkFunction, told_of_system
+from gta_bench.running.limits import RunLimits, limits_from
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.lock import locked
-from gta_bench.runs.log_layout import Key
 from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files, restore_attempts
 from gta_bench.runs.merge import (
     SHARDS,
@@ -39,7 +39,7 @@ Listener = Callable[[RunProgress], None]
 PATIENCE = 90.0
 
 
-class Part(NamedTuple):
+class RunPart(NamedTuple):
     """What one process evaluates of a run, and where it keeps its logs."""
 
     name: str
@@ -47,11 +47,11 @@ class Part(NamedTuple):
     logs: StorePath
     progress: StorePath
     command: Command
-    limits: Limits
+    limits: RunLimits
 
 
 def run_units(
-    work: Callable[[Settings], Work],
+    work: Callable[[Settings], WorkFunction],
     manifest: RunManifest,
     spec: RunSpec,
     out: StorePath,
@@ -119,7 +119,7 @@ def shared(settings: Settings, at_once: int) -> Settings:
 
 
 def _command(
-    manifest: RunManifest, kept: Mapping[Key, Kept], backend: Backend, before: Cost
+    manifest: RunManifest, kept: Mapping[UnitKey, Kept], backend: Backend, before: Cost
 ) -> Command:
     """What this command sets out to do; money of attempts that failed stays spent."""
     spent = (sum_costs(one.cost for one in kept.values()), before)
@@ -134,7 +134,7 @@ def _command(
     )
 
 
-def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[Key, Kept]) -> bool:
+def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept]) -> bool:
     """Whether the engine can go on in the run's own log.
 
     It drops from a log what it is not asked for. So what shards hold, and what a command for fewer
@@ -146,7 +146,7 @@ def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[Key, Kept]) -> bool:
 
 
 def _plan(
-    out: StorePath, spec: RunSpec, kept: Mapping[Key, Kept], backend: Backend, *, whole: bool
+    out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept], backend: Backend, *, whole: bool
 ) -> ShardPlan | None:
     """The plan for what is open; None where nothing is, or where one part is enough for it."""
     open_tasks = _open_tasks(spec.tasks, spec.epochs, kept)
@@ -174,7 +174,9 @@ def _plan(
     return plan
 
 
-def _write_begun(out: StorePath, plan: ShardPlan, shard: Shard, kept: Mapping[Key, Kept]) -> None:
+def _write_begun(
+    out: StorePath, plan: ShardPlan, shard: Shard, kept: Mapping[UnitKey, Kept]
+) -> None:
     """A shard whose tasks have finished epochs elsewhere begins with those."""
     units = [(task, epoch) for task in shard.tasks for epoch in range(1, plan.epochs + 1)]
     finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
@@ -182,7 +184,7 @@ def _write_begun(out: StorePath, plan: ShardPlan, shard: Shard, kept: Mapping[Ke
         write_begun(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
 
 
-def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[Key, Kept]) -> list[str]:
+def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[UnitKey, Kept]) -> list[str]:
     """The tasks that have an epoch which is not finished."""
     return [
         task
@@ -198,19 +200,19 @@ def _parts(
     out: StorePath,
     spec: RunSpec,
     plan: ShardPlan | None,
-    kept: Mapping[Key, Kept],
+    kept: Mapping[UnitKey, Kept],
     command: Command,
-    limits: Limits,
+    limits: RunLimits,
     *,
     whole: bool,
-) -> list[Part]:
+) -> list[RunPart]:
     """What is left, a part for each shard that has something left."""
     folder = progress_folder(out)
     if plan is None:
-        part = Part("", spec.tasks, log_folder(out), folder, command, limits)
+        part = RunPart("", spec.tasks, log_folder(out), folder, command, limits)
         return [part] if whole else []
     return [
-        Part(
+        RunPart(
             shard.name,
             shard.tasks,
             shards_folder(out, plan) / shard.name,
@@ -240,7 +242,7 @@ def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
         merge_shards(chosen, merged_log(out, plan), shards_folder(out, plan))
 
 
-def _units(tasks: Iterable[str], epochs: int) -> list[Key]:
+def _units(tasks: Iterable[str], epochs: int) -> list[UnitKey]:
     return [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
 
 

@@ -37,7 +37,7 @@ from gta_bench.records.run import (
     state_run,
 )
 from gta_bench.redaction import protect
-from gta_bench.running.backends.backend import INLINE, Backend, Work
+from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
 from gta_bench.running.evaluation import (
     agent_digests,
     evaluate,
@@ -45,7 +45,7 @@ from gta_bench.running.evaluation import (
     package_versions,
     tool_digests,
 )
-from gta_bench.running.shards import Listener, Part, run_units
+from gta_bench.running.shards import Listener, RunPart, run_units
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import log_folder, open_run, read_manifest
 from gta_bench.runs.logs import data_of_logs
@@ -160,7 +160,7 @@ def execute(
         load_similarity(manifest.spec.similarity)
     spec = planned.spec.model_copy(update={"similarity": manifest.spec.similarity})
 
-    def work(settings: Settings) -> Work:
+    def work(settings: Settings) -> WorkFunction:
         own = replace(resources, settings=settings)
         if backend is INLINE:
             return partial(_evaluate, spec, own, out, earlier, model=model, listener=listener)
@@ -185,7 +185,7 @@ def _evaluate(
     resources: Resources,
     out: StorePath,
     earlier: Earlier | None,
-    part: Part,
+    part: RunPart,
     *,
     model: Model | None = None,
     listener: Listener | None = None,

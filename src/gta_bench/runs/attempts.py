@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from gta_bench.errors import RunError
-from gta_bench.records.attempts import AttemptLine, Attempts, Key, count_attempts
+from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, count_attempts
 from gta_bench.runs.lock import locked_file
 from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, parts_of, whole_file
 from gta_bench.runs.unreadable import is_broken_json
@@ -39,7 +39,7 @@ def append_lines(run: StorePath, data: bytes) -> None:
             data = data[os.write(handle, data) :]
 
 
-def read_attempts(run: StorePath, task: str | None = None) -> dict[Key, Attempts] | None:
+def read_attempts(run: StorePath, task: str | None = None) -> dict[UnitKey, Attempts] | None:
     """The attempts of every unit, or of one task's; None where they were not recorded."""
     lines = read_attempt_lines(run, task)
     return None if lines is None else count_attempts(lines)

@@ -25,11 +25,11 @@ LOGS = "logs"
 FILES = "files"
 ROUNDS = "rounds"
 
-Scores = TypeVar("Scores", bound=Record)
-Place = TypeVar("Place", Path, StorePath)
+StoredScores = TypeVar("StoredScores", bound=Record)
+AnyPath = TypeVar("AnyPath", Path, StorePath)
 
 
-def log_folder(run: Place) -> Place:
+def log_folder(run: AnyPath) -> AnyPath:
     """Where the evaluation engine keeps the run's logs."""
     return run / LOGS
 
@@ -39,7 +39,7 @@ def files_folder(run: Path) -> Path:
     return run / FILES
 
 
-def round_folder(run: Place, number: int) -> Place:
+def round_folder(run: AnyPath, number: int) -> AnyPath:
     """Where a round lies: the first is the run itself, a later one is a run inside it."""
     return run if number == 1 else run / ROUNDS / str(number)
 
@@ -146,7 +146,7 @@ def read_floors(run: StorePath) -> Floors:
         raise RunError(f"{file} cannot be read; run `gta judge floor {run}` again.") from exc
 
 
-def _read_scores(run: StorePath, kind: type[Scores]) -> Scores:
+def _read_scores(run: StorePath, kind: type[StoredScores]) -> StoredScores:
     file = run / SCORES
     if not file.is_file():
         raise RunError(

@@ -25,11 +25,11 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from gta_bench.errors import NOT_BEGUN, EnvironmentProblem
+from gta_bench.records.attempts import UnitKey
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import StorePath, made_whole, opened, store_path
 from gta_bench.runs.unreadable import explain_unreadable
 
-Key = tuple[str, int]
 HEADER, REDUCTIONS, SUMMARIES = "header.json", "reductions.json", "summaries.json"
 START = "_journal/start.json"
 # Where the summaries are until an evaluation ends.
@@ -84,7 +84,7 @@ class Stored(BaseModel):
     model_usage: dict[str, ModelUsage] = {}
 
     @property
-    def key(self) -> Key:
+    def key(self) -> UnitKey:
         """The task and the epoch."""
         return (str(self.id), self.epoch)
 
@@ -131,7 +131,7 @@ class StoredSample(Stored):
         return [call for call in calls if call.role is None]
 
 
-def stored_samples(log: str, keys: Sequence[Key]) -> Iterator[StoredSample]:
+def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
     """These samples of the log, one in memory at a time."""
     if log.endswith(".json"):
         wanted = set(keys)
@@ -194,7 +194,7 @@ class LogWriter:
         start = {"version": header.version, "eval": header.eval, "plan": header.plan}
         self._zipped.writestr(START, to_json_safe(start))
 
-    def copy(self, log: str, keys: Sequence[Key]) -> Iterator[StoredScores]:
+    def copy(self, log: str, keys: Sequence[UnitKey]) -> Iterator[StoredScores]:
         """Copy samples of a log as they are; reading them also checks their sums."""
         wanted = set(keys)
         with explain_unreadable(log), _open_archive(log) as source:

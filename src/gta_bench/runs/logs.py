@@ -18,7 +18,7 @@ from inspect_ai.model import ModelUsage
 from gta_bench.errors import was_stopped
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attempts import AttemptLine, Attempts, newest_lines
+from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, newest_lines
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.files import Deliverable
@@ -27,13 +27,7 @@ from gta_bench.records.run import STATEMENT
 from gta_bench.records.units import UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.attempts import append_attempts, read_attempt_lines, read_attempts
-from gta_bench.runs.log_layout import (
-    Key,
-    ModelCall,
-    StoredSample,
-    stored_samples,
-    stored_summaries,
-)
+from gta_bench.runs.log_layout import ModelCall, StoredSample, stored_samples, stored_summaries
 from gta_bench.runs.requirements import read_trees
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
 from gta_bench.runs.store import StorePath, reaching
@@ -51,7 +45,7 @@ class ReadUnits(NamedTuple, Generic[UnitT]):
     """What the logs hold, and the (task, epoch) pairs that were not run yet."""
 
     units: tuple[UnitT, ...]
-    not_run: tuple[Key, ...]
+    not_run: tuple[UnitKey, ...]
 
 
 def read_units(
@@ -71,7 +65,7 @@ def read_units(
     )
 
 
-def read_finished(folder: StorePath) -> dict[Key, UnitData]:
+def read_finished(folder: StorePath) -> dict[UnitKey, UnitData]:
     """What every finished unit left behind, by task and epoch."""
     return {key: data for key, data in _newest(folder, _finished_data) if data is not None}
 
@@ -94,9 +88,9 @@ class Kept(NamedTuple):
     attempts: int = 1
 
 
-def kept_units(folder: StorePath) -> dict[Key, Kept]:
+def kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
     """Every unit that the logs hold; a killed attempt leaves its log, and finished beats failed."""
-    found: dict[Key, Kept] = {}
+    found: dict[UnitKey, Kept] = {}
     for log in log_files(folder):
         with explain_unreadable(log), reaching(folder):
             summaries = stored_summaries(log)
@@ -109,14 +103,14 @@ def kept_units(folder: StorePath) -> dict[Key, Kept]:
     return found
 
 
-def restore_attempts(run: StorePath, kept: Mapping[Key, Kept]) -> None:
+def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
     """Note what logs show of attempts at units without a result, and `attempts.jsonl` lacks.
 
     Whoever removed or damaged its lines would have more attempts than others. Logs of versions that
     had no such file say nothing of what was run.
     """
     tried = newest_lines(read_attempt_lines(run) or ())
-    lacking: dict[str, list[Key]] = {}
+    lacking: dict[str, list[UnitKey]] = {}
     for key, one in kept.items():
         if not (one.finished or one.stopped) and len(tried.get(key, ())) < one.attempts:
             lacking.setdefault(one.log, []).append(key)
@@ -179,7 +173,7 @@ def data_of_logs(folder: StorePath) -> str | None:
     return None
 
 
-class Said(NamedTuple):
+class UnitConversation(NamedTuple):
     """What a unit's system was told and what it said itself, in its own model calls.
 
     `replied` is what the model replied in these calls. `models` are those that were asked, by the
@@ -195,7 +189,7 @@ class Said(NamedTuple):
     models: tuple[str, ...] = ()
 
 
-def read_said(sample: EvalSample) -> Said:
+def read_said(sample: EvalSample) -> UnitConversation:
     """The messages of a unit; a judge's calls are left out."""
     told: dict[str, None] = {}
     tools: dict[str, None] = {}
@@ -206,7 +200,7 @@ def read_said(sample: EvalSample) -> Said:
             kept = {"tool": tools, "assistant": said}.get(message.role, told)
             kept[message.text] = None
     replies = dict.fromkeys(event.output.completion for event in own)
-    return Said(
+    return UnitConversation(
         task=str(sample.id),
         epoch=sample.epoch,
         told="\n".join(told),
@@ -247,9 +241,11 @@ def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
     return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
 
-def _newest_by_log(folder: StorePath, wanted: Container[Key] | None) -> dict[str, list[Key]]:
+def _newest_by_log(
+    folder: StorePath, wanted: Container[UnitKey] | None
+) -> dict[str, list[UnitKey]]:
     """Which log has the newest sample of each unit that was run to some end."""
-    found: dict[str, list[Key]] = {}
+    found: dict[str, list[UnitKey]] = {}
     for key, kept in kept_units(folder).items():
         if not kept.stopped and (wanted is None or key in wanted):
             found.setdefault(kept.log, []).append(key)
@@ -257,8 +253,8 @@ def _newest_by_log(folder: StorePath, wanted: Container[Key] | None) -> dict[str
 
 
 def _newest(
-    folder: StorePath, read: Callable[[StoredSample], T], wanted: Container[Key] | None = None
-) -> Iterator[tuple[Key, T]]:
+    folder: StorePath, read: Callable[[StoredSample], T], wanted: Container[UnitKey] | None = None
+) -> Iterator[tuple[UnitKey, T]]:
     """What `read` makes of the newest sample of each unit."""
     for log, keys in _newest_by_log(folder, wanted).items():
         with explain_unreadable(log), reaching(folder):
@@ -269,7 +265,7 @@ def _newest(
 
 
 def _unit(
-    sample: StoredSample, kind: type[UnitT], tasks: "_Tasks", tried: Mapping[Key, Attempts]
+    sample: StoredSample, kind: type[UnitT], tasks: "_Tasks", tried: Mapping[UnitKey, Attempts]
 ) -> UnitT:
     calls, data = sample.model_calls(), read_unit_data(sample.store.items())
     task = tasks.read(sample)

@@ -17,15 +17,10 @@ from inspect_ai.model import ModelUsage
 from pydantic import ValidationError
 
 from gta_bench.errors import RunError
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.plan import ShardPlan, plan_digest
 from gta_bench.runs.directory import log_folder, write_record
-from gta_bench.runs.log_layout import (
-    Key,
-    LogWriter,
-    StoredScores,
-    stored_summaries,
-    writing_log,
-)
+from gta_bench.runs.log_layout import LogWriter, StoredScores, stored_summaries, writing_log
 from gta_bench.runs.logs import log_files
 from gta_bench.runs.store import StorePath, remove_folder, store_path
 from gta_bench.runs.unreadable import explain_unreadable
@@ -77,7 +72,7 @@ class _Gathered(NamedTuple):
     usage: dict[str, ModelUsage]
 
 
-def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath) -> None:
+def merge_shards(chosen: Mapping[UnitKey, str], target: StorePath, shards: StorePath) -> None:
     """One log with these samples, each from its log; then all other logs are removed."""
     _write(chosen, target, status="success")
     own = f"/{target.parent.name}/{target.name}"
@@ -97,15 +92,15 @@ def merge_shards(chosen: Mapping[Key, str], target: StorePath, shards: StorePath
         remove_folder(shards)
 
 
-def write_begun(chosen: Mapping[Key, str], target: StorePath) -> None:
+def write_begun(chosen: Mapping[UnitKey, str], target: StorePath) -> None:
     """A log with these samples that the engine continues, as it would one that broke off."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _write(chosen, target, status="error")
 
 
-def _write(chosen: Mapping[Key, str], target: StorePath, *, status: EvalStatus) -> None:
+def _write(chosen: Mapping[UnitKey, str], target: StorePath, *, status: EvalStatus) -> None:
     """Write the log whole or not at all."""
-    by_log: dict[str, list[Key]] = {}
+    by_log: dict[str, list[UnitKey]] = {}
     for key, log in chosen.items():
         by_log.setdefault(log, []).append(key)
     headers = [_header(log) for log in by_log]
@@ -130,7 +125,7 @@ def _header(log: str) -> EvalLog:
         return read_eval_log(log, header_only=True)
 
 
-def _copy(log: str, keys: Sequence[Key], writer: LogWriter, gathered: _Gathered) -> None:
+def _copy(log: str, keys: Sequence[UnitKey], writer: LogWriter, gathered: _Gathered) -> None:
     for sample in writer.copy(log, keys):
         gathered.scored.append(_scored(sample))
         for model, usage in sample.model_usage.items():
@@ -147,7 +142,7 @@ def _scored(sample: StoredScores) -> EvalSample:
     return EvalSample(id=sample.id, epoch=sample.epoch, input="", target="", scores=scores)
 
 
-def _spec(headers: Sequence[EvalLog], keys: Collection[Key]) -> EvalSpec:
+def _spec(headers: Sequence[EvalLog], keys: Collection[UnitKey]) -> EvalSpec:
     """The evaluation as if it had been one."""
     tasks = list(dict.fromkeys(task for task, _ in keys))
     epochs = max(epoch for _, epoch in keys)

@@ -29,10 +29,10 @@ from gta_bench.settings import Settings
 ENTRY_POINTS = "gta_bench.metrics"
 
 # A number for a unit, or None where the metric says nothing about it.
-Metric = Callable[[Any], float | None]
+UnitMetric = Callable[[Any], float | None]
 
 
-def load_metric(name: str) -> Metric:
+def load_metric(name: str) -> UnitMetric:
     """A metric that an installed package brings, or `pkg.mod:function`."""
     known = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     module, colon, attribute = known.get(name, name).partition(":")
@@ -40,13 +40,17 @@ def load_metric(name: str) -> Metric:
     if not (module and colon and attribute):
         raise UsageError(f"Unknown metric {name!r}. Known metrics: {choices}.")
     try:
-        return cast(Metric, getattr(import_module(module), attribute))
+        return cast(UnitMetric, getattr(import_module(module), attribute))
     except (ImportError, AttributeError) as exc:
         raise UsageError(f"Cannot load metric {name!r}: {exc}. Known: {choices}.") from exc
 
 
 def measure(
-    units: Sequence[AtomicUnit] | Sequence[WorkflowUnit], metric: Metric, *, name: str, n_units: int
+    units: Sequence[AtomicUnit] | Sequence[WorkflowUnit],
+    metric: UnitMetric,
+    *,
+    name: str,
+    n_units: int,
 ) -> Measured:
     """The metric's mean over the units that it says something about.
 

@@ -16,11 +16,11 @@ from starlette.routing import Route
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.calling import Caller
 from gta_bench.serving.gate import RUN, SPACE, App, Gate
-from gta_bench.serving.limits import Busy, Limits
+from gta_bench.serving.limits import Busy, ServerLimits
 from gta_bench.serving.mcp_face import McpFace
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.spaces import MissingContents, Space, Spaces, UnfitFiles
-from gta_bench.serving.tokens import Run, Tokens
+from gta_bench.serving.tokens import RunTokens, TokenHolder
 from gta_bench.serving.wire import (
     KEY_HEADER,
     PROTOCOL,
@@ -43,13 +43,13 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(
-    source: ToolSource, *, tokens: Tokens, folder: Path, limits: Limits | None = None
+    source: ToolSource, *, tokens: RunTokens, folder: Path, limits: ServerLimits | None = None
 ) -> App:
     """The server: HTTP routes and MCP over the same calls, behind one gate.
 
     `folder` holds clients' files while the server runs; whoever made it removes it.
     """
-    limits = limits or Limits()
+    limits = limits or ServerLimits()
     caller = Caller(source, limits)
     spaces = Spaces(folder, limits)
     face = McpFace(caller)
@@ -238,8 +238,8 @@ def _arguments(body: bytes) -> dict[str, JsonValue] | None:
     return value if isinstance(value, dict) else None
 
 
-def _run(request: Request) -> Run:
-    return cast(Run, request.scope[RUN])
+def _run(request: Request) -> TokenHolder:
+    return cast(TokenHolder, request.scope[RUN])
 
 
 def _space(request: Request) -> Space:

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.tools import ToolSpec
-from gta_bench.serving.limits import Limits, Slots
-from gta_bench.serving.spaces import Outcome, Space
+from gta_bench.serving.limits import ServerLimits, Slots
+from gta_bench.serving.spaces import CallOutcome, Space
 from gta_bench.serving.wire import CallFailure, CallReply
 from gta_bench.tools.source import ToolSource
 
@@ -17,7 +17,7 @@ from gta_bench.tools.source import ToolSource
 class Caller:
     """Calls the tools of any source for the clients of a server."""
 
-    def __init__(self, source: ToolSource, limits: Limits) -> None:
+    def __init__(self, source: ToolSource, limits: ServerLimits) -> None:
         self.specs: Mapping[str, ToolSpec] = dict(source.specs())
         self._source = source
         self._limits = limits
@@ -25,7 +25,7 @@ class Caller:
 
     async def call(
         self, space: Space, name: str, arguments: Mapping[str, JsonValue], *, key: str | None
-    ) -> Outcome:
+    ) -> CallOutcome:
         """What a call comes to; with a key it happens once, however often it is asked for.
 
         Raises Busy where no slot is to be had.
@@ -34,7 +34,7 @@ class Caller:
         if key is None:
             return await self._execute(space, name, arguments)
 
-        def begin() -> asyncio.Task[Outcome]:
+        def begin() -> asyncio.Task[CallOutcome]:
             return asyncio.create_task(self._execute(space, name, arguments))
 
         # A client that went away may come back for it.
@@ -42,7 +42,7 @@ class Caller:
 
     async def _execute(
         self, space: Space, name: str, arguments: Mapping[str, JsonValue]
-    ) -> Outcome:
+    ) -> CallOutcome:
         async with self._slots.one():
             workspace = space.for_call()
             most = self._limits.seconds(name)

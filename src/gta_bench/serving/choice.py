@@ -14,14 +14,14 @@ Protocol = Literal["http", "mcp", "agentlego"]
 PREFIXES: dict[str, Protocol] = {"mcp+": "mcp", "agentlego+": "agentlego"}
 
 
-class ToolServer(NamedTuple):
+class ServerAddress(NamedTuple):
     """A server's address, and how it is spoken to."""
 
     protocol: Protocol
     url: str
 
 
-def parse_tools(text: str) -> ToolServer | None:
+def parse_tools(text: str) -> ServerAddress | None:
     """The server that `--tools` names, or None for the tools of this machine.
 
     An address is written into the run's manifest, so it may hold no secret.
@@ -42,7 +42,7 @@ def parse_tools(text: str) -> ToolServer | None:
         or secrets_in_text(url, "--tools")
     ):
         raise UsageError(f"--tools takes a plain address; the token goes into {TOKEN_VARIABLE}.")
-    return ToolServer(protocol, url.rstrip("/"))
+    return ServerAddress(protocol, url.rstrip("/"))
 
 
 def _protocol(text: str) -> tuple[Protocol, str]:

@@ -6,7 +6,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.packages import require_packages
 from gta_bench.serving.agentlego import AgentLegoTools
-from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE, ToolServer
+from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE, ServerAddress
 from gta_bench.serving.client import HttpTools, RemoteTools
 from gta_bench.serving.exchange import Exchange, Patience
 from gta_bench.tools.source import ToolSource
@@ -29,7 +29,7 @@ class RemoteSource(ToolSource, Protocol):
 
 
 async def connect(
-    server: ToolServer, token: str | None, patience: Patience | None = None
+    server: ServerAddress, token: str | None, patience: Patience | None = None
 ) -> RemoteSource:
     """The tools of a server, ready to be called; close them with `aclose`."""
     if token is None and server.protocol != "agentlego":
@@ -45,7 +45,7 @@ async def connect(
     return source
 
 
-def _source(server: ToolServer, exchange: Exchange) -> RemoteSource:
+def _source(server: ServerAddress, exchange: Exchange) -> RemoteSource:
     if server.protocol == "agentlego":
         return AgentLegoTools(exchange)
     if server.protocol == "http":

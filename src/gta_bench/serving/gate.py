@@ -11,9 +11,9 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from gta_bench.serving.limits import Busy, Limits, Rate
+from gta_bench.serving.limits import Busy, Rate, ServerLimits
 from gta_bench.serving.spaces import Space, Spaces
-from gta_bench.serving.tokens import Run, Tokens, same
+from gta_bench.serving.tokens import RunTokens, TokenHolder, same
 from gta_bench.serving.wire import CallFailure, FailureKind
 
 Scope = MutableMapping[str, Any]
@@ -42,7 +42,9 @@ class _Refused(Exception):
 class Gate:
     """The application behind its checks."""
 
-    def __init__(self, app: App, *, tokens: Tokens, spaces: Spaces, limits: Limits) -> None:
+    def __init__(
+        self, app: App, *, tokens: RunTokens, spaces: Spaces, limits: ServerLimits
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._spaces = spaces
@@ -99,7 +101,7 @@ class Gate:
         except Busy as exc:
             raise _Refused(429, str(exc), kind="busy", wait=exc.wait) from exc
 
-    def _space(self, name: str, token: str, run: Run | None) -> Space:
+    def _space(self, name: str, token: str, run: TokenHolder | None) -> Space:
         space = self._spaces.get(name)
         if run is not None:
             if space is None or space.run.id != run.id:

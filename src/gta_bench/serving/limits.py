@@ -19,7 +19,7 @@ SLOW_TOOLS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """What holds for every client of a server."""
 
     body_bytes: int = 8 * MIB

@@ -13,10 +13,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.serving.gate import App
-from gta_bench.serving.limits import Limits
+from gta_bench.serving.limits import ServerLimits
 
 
-def guarded_protocol(limits: Limits) -> type[asyncio.Protocol]:
+def guarded_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
     """HTTP/1.1 for uvicorn where a connection must send its headers in time.
 
     When there are too many connections the one that has been silent longest is closed, so
@@ -91,7 +91,9 @@ class _Guest(uvicorn.Server):
         yield
 
 
-def make_server(app: App, limits: Limits, *, guest: bool = False, **options: Any) -> uvicorn.Server:
+def make_server(
+    app: App, limits: ServerLimits, *, guest: bool = False, **options: Any
+) -> uvicorn.Server:
     """A server that is started with `await server.serve(sockets=[…])`; a guest heeds no signal."""
     config = uvicorn.Config(
         app,

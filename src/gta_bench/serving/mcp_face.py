@@ -25,10 +25,10 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.calling import Caller
 from gta_bench.serving.gate import SPACE, App
-from gta_bench.serving.limits import Busy, Limits
+from gta_bench.serving.limits import Busy, ServerLimits
 from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.spaces import Space
-from gta_bench.serving.tokens import Run, new_token
+from gta_bench.serving.tokens import TokenHolder, new_token
 from gta_bench.serving.wire import (
     FAILURE_META,
     KEY_META,
@@ -236,6 +236,6 @@ def _is_text(value: Any) -> bool:
 
 async def serve_stdio(source: ToolSource, workspace: Workspace) -> None:
     """Serve MCP on standard input and output until the client leaves."""
-    run = Run("stdio", new_token())
+    run = TokenHolder("stdio", new_token())
     space = Space("stdio", run, run.workspace_token("stdio"), workspace)
-    await McpFace(Caller(source, Limits()), space=space).over_stdio()
+    await McpFace(Caller(source, ServerLimits()), space=space).over_stdio()

@@ -27,10 +27,10 @@ from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.app import make_app
 from gta_bench.serving.client import told_failure, workspace_files
 from gta_bench.serving.gate import App
-from gta_bench.serving.limits import Busy, Limits
+from gta_bench.serving.limits import Busy, ServerLimits
 from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, ServePlan
 from gta_bench.serving.ray_replica import Returned, ToolReplica
-from gta_bench.serving.tokens import Tokens
+from gta_bench.serving.tokens import RunTokens
 from gta_bench.serving.wire import CallFailure
 from gta_bench.settings import Settings
 
@@ -101,13 +101,13 @@ class ToolServer:
     ) -> None:
         stay_on_loopback()
         self._source = RayTools(specs, handles)
-        self._tokens = Tokens(tokens)
+        self._tokens = RunTokens(tokens)
         self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
 
     def __serve_build_asgi_app__(self) -> App:
         """The same application as under uvicorn."""
         return make_app(
-            self._source, tokens=self._tokens, folder=Path(self._folder.name), limits=Limits()
+            self._source, tokens=self._tokens, folder=Path(self._folder.name), limits=ServerLimits()
         )
 
 
@@ -164,7 +164,7 @@ def deploy(
     server = serve.deployment(ToolServer).options(  # type: ignore[attr-defined]
         name="server",
         num_replicas=1,
-        max_ongoing_requests=Limits().calls + Limits().waiting,
+        max_ongoing_requests=ServerLimits().calls + ServerLimits().waiting,
         ray_actor_options={"num_cpus": 0},
     )
     quiet = {"log_level": "ERROR", "enable_access_log": False}

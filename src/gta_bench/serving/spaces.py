@@ -13,8 +13,8 @@ from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import OutputFile, Quota, Workspace
 from gta_bench.errors import EnvironmentProblem, RunError, ToolError
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.serving.limits import Busy, Limits
-from gta_bench.serving.tokens import Run
+from gta_bench.serving.limits import Busy, ServerLimits
+from gta_bench.serving.tokens import TokenHolder
 from gta_bench.serving.wire import CallFailure, CallReply, FileRef
 
 REMEMBERED = 64  # outcomes kept for each workspace, for clients that ask again
@@ -32,7 +32,7 @@ class MissingContents(Exception):
         super().__init__(f"{len(self.digests)} contents are missing.")
 
 
-Outcome = CallReply | CallFailure
+CallOutcome = CallReply | CallFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class Space:
     """An open workspace: whose it is, which contents it holds, and what its calls came to."""
 
     id: str
-    run: Run
+    run: TokenHolder
     token: str = field(repr=False)
     workspace: Workspace
     files: dict[str, FileRef] = field(default_factory=dict)  # by digest
-    outcomes: "OrderedDict[str, asyncio.Task[Outcome]]" = field(default_factory=OrderedDict)
+    outcomes: "OrderedDict[str, asyncio.Task[CallOutcome]]" = field(default_factory=OrderedDict)
     used: float = field(default_factory=time.monotonic)
 
     def for_call(self) -> CallWorkspace:
@@ -89,8 +89,8 @@ class Space:
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def once(
-        self, key: str, work: "Callable[[], asyncio.Task[Outcome]]"
-    ) -> "asyncio.Task[Outcome]":
+        self, key: str, work: "Callable[[], asyncio.Task[CallOutcome]]"
+    ) -> "asyncio.Task[CallOutcome]":
         """The task of that key, begun now if it is new."""
         task = self.outcomes.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
@@ -101,7 +101,7 @@ class Space:
         return task
 
 
-def _seen(task: "asyncio.Task[Outcome]") -> None:
+def _seen(task: "asyncio.Task[CallOutcome]") -> None:
     """A failure that nobody waited for is no surprise to the event loop."""
     if not task.cancelled():
         task.exception()
@@ -147,7 +147,7 @@ class Contents:
 class Spaces:
     """Every open workspace, below one folder of the server."""
 
-    def __init__(self, folder: Path, limits: Limits, quota: Quota | None = None) -> None:
+    def __init__(self, folder: Path, limits: ServerLimits, quota: Quota | None = None) -> None:
         self._folder = folder
         self._limits = limits
         self._quota = quota or Quota()
@@ -158,14 +158,14 @@ class Spaces:
         """The open workspace of that id."""
         return self._open.get(workspace)
 
-    def contents(self, run: Run) -> Contents:
+    def contents(self, run: TokenHolder) -> Contents:
         """What the clients of a run have sent."""
         if run.id not in self._contents:
             folder = self._folder / run.id / "contents"
             self._contents[run.id] = Contents(folder, self._limits.artefacts_bytes)
         return self._contents[run.id]
 
-    async def open(self, run: Run, refs: tuple[FileRef, ...]) -> Space:
+    async def open(self, run: TokenHolder, refs: tuple[FileRef, ...]) -> Space:
         """A new workspace with these files."""
         if sum(space.run.id == run.id for space in self._open.values()) >= self._limits.workspaces:
             raise Busy("The run has as many workspaces open as it may.", wait=30)

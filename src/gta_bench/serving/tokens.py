@@ -16,7 +16,7 @@ SHORTEST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TokenHolder:
     """Whoever holds a run's token; `id` is fit for logs and folder names."""
 
     id: str
@@ -29,14 +29,16 @@ class Run:
         ).hexdigest()
 
 
-class Tokens:
+class RunTokens:
     """The runs that a server serves."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
         # Looked up by digest: how long a lookup takes says nothing about a token.
-        self._runs = {_digest(token): Run(_digest(token)[:12], _checked(token)) for token in tokens}
+        self._runs = {
+            _digest(token): TokenHolder(_digest(token)[:12], _checked(token)) for token in tokens
+        }
 
-    def run(self, token: str) -> Run | None:
+    def run(self, token: str) -> TokenHolder | None:
         """The run whose token that is."""
         return self._runs.get(_digest(token))
 

@@ -13,11 +13,11 @@ from starlette.routing import Route
 from gta_bench.confine.workspace import Workspace
 from gta_bench.serving.calling import Caller
 from gta_bench.serving.gate import App, Gate
-from gta_bench.serving.limits import Limits
+from gta_bench.serving.limits import ServerLimits
 from gta_bench.serving.listening import make_server
 from gta_bench.serving.mcp_face import McpFace
 from gta_bench.serving.spaces import Space, Spaces
-from gta_bench.serving.tokens import Tokens
+from gta_bench.serving.tokens import RunTokens
 from gta_bench.tools.source import ToolSource
 
 # Of one harness at once. Each takes a file of the run's own process, which all units share.
@@ -29,7 +29,7 @@ async def serve_unit(
     source: ToolSource, workspace: Workspace, token: str, path: Path
 ) -> AsyncIterator[None]:
     """Serve while the block lasts; whoever has the token may call the tools in that workspace."""
-    limits, tokens = Limits(connections=CONNECTIONS), Tokens([token])
+    limits, tokens = ServerLimits(connections=CONNECTIONS), RunTokens([token])
     run = tokens.run(token)
     assert run is not None
     space = Space("unit", run, run.workspace_token("unit"), workspace)

@@ -22,7 +22,7 @@ from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, effective_tasks, int
 from gta_bench.statistics.proportions import score_bounds
 
 _Row = Sequence[float | None]
-Table = Sequence[_Row]
+Ratings = Sequence[_Row]
 Array = npt.NDArray[np.float64]
 # The coefficient and its disagreement by chance, from sums over items; several at once.
 Measure = Callable[[Array], tuple[Array, Array]]
@@ -34,7 +34,7 @@ LEVEL = 0.95
 
 
 def ac1_of(
-    table: Table, tasks: Sequence[str], *, categories: Sequence[float] = (0.0, 1.0)
+    table: Ratings, tasks: Sequence[str], *, categories: Sequence[float] = (0.0, 1.0)
 ) -> Interval | None:
     """Gwet's AC1 (2008) of names, for any number of raters and gaps; None if nothing is paired.
 
@@ -58,7 +58,7 @@ def ac1_of(
     return _interval(parts, paired, tasks, measure)
 
 
-def kappa_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
     """Cohen's kappa with quadratic weights, for any numbers; of zeros and ones the plain one.
 
     Of more than two raters the mean over pairs. None where no pair differs in anything.
@@ -90,7 +90,7 @@ def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | N
     return None if found is None else found.estimate
 
 
-def alpha_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+def alpha_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
     """Krippendorff's alpha for intervals, which of zeros and ones is that for names.
 
     Any number of raters and gaps; items with a single rating say nothing and do not count
@@ -111,7 +111,7 @@ def alpha_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interva
     return _interval(parts, paired, tasks, measure)
 
 
-def icc_of(table: Table, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+def icc_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
     """ICC(2,1) of Shrout and Fleiss (1979): items and raters random, absolute agreement.
 
     Over the items that all raters rated; None where there are fewer than two, or nothing varies.
@@ -149,7 +149,7 @@ def passed(ratings: Sequence[float], threshold: float) -> list[float]:
     return [float(value >= threshold - ROUNDING) for value in ratings]
 
 
-def agreement(table: Table, tasks: Sequence[str], *, threshold: float) -> Agreement:
+def agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agreement:
     """Everything that is said of a table of scores; `tasks` names the task of each row."""
     items = [given for row in table if len(given := _given(row)) > 1]
     sides = [
@@ -168,7 +168,7 @@ def agreement(table: Table, tasks: Sequence[str], *, threshold: float) -> Agreem
     )
 
 
-def _flips(table: Table, tasks: Sequence[str], threshold: float) -> Interval:
+def _flips(table: Ratings, tasks: Sequence[str], threshold: float) -> Interval:
     chances: dict[str, list[float]] = {}
     for row, task in zip(table, tasks, strict=True):
         if len(given := _given(row)) > 1:
@@ -243,7 +243,7 @@ def _varying(chance: Array) -> Array:
     return np.where(chance > ROUNDING, chance, np.nan)
 
 
-def _values(table: Table) -> Array:
+def _values(table: Ratings) -> Array:
     """The ratings, with no number in the gaps."""
     width = max(map(len, table), default=0)
     return np.array([list(row) for row in table], dtype=np.float64).reshape(len(table), width)

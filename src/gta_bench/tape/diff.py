@@ -21,7 +21,7 @@ CHANGES: tuple[Change, ...] = ("equal", "changed", "failed", "unavailable", "no 
 FAILED = "-"
 
 
-class Drift(NamedTuple):
+class CallDrift(NamedTuple):
     """One call then and now. `failed`: it gave a result then and an error now, or the reverse.
 
     Versions are the tool's and the backend's; errors have none.
@@ -48,7 +48,7 @@ class _Seen(NamedTuple):
 
 async def drifts(
     tape: Tape, live: ToolSource, dataset: AtomicDataset, tool: str | None = None
-) -> AsyncIterator[Drift]:
+) -> AsyncIterator[CallDrift]:
     """Make the first of each task's equal calls again, with the files that it had."""
     for line in tape.first_calls():
         if tool is not None and line.call.tool != tool:
@@ -59,7 +59,7 @@ async def drifts(
 
 async def _drift(
     tape: Tape, live: ToolSource, dataset: AtomicDataset, line: CallLine, folder: Path
-) -> Drift:
+) -> CallDrift:
     then = _recorded(line)
     workspace = _workspace(tape, dataset, line.call, folder)
     if workspace is None:
@@ -88,8 +88,8 @@ def _change(then: _Seen, now: _Seen) -> Change:
     return "equal" if (then.text, then.digests) == (now.text, now.digests) else "changed"
 
 
-def _said(line: CallLine, change: Change, then: _Seen, now: _Seen) -> Drift:
-    return Drift(
+def _said(line: CallLine, change: Change, then: _Seen, now: _Seen) -> CallDrift:
+    return CallDrift(
         task=line.call.task,
         tool=line.call.tool,
         call=call_text(line.call),

@@ -11,14 +11,14 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
-from gta_bench.agents.contract import Images, Setup
+from gta_bench.agents.contract import Setup
 from gta_bench.agents.dialogue import Dialogue
 from gta_bench.agents.loop import work_on
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
+from gta_bench.records.run import DEFAULT_TURNS, Images, LoopLimits
 from gta_bench.records.steps import ReplyStep, Trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.similarity.catalog import chosen_similarity

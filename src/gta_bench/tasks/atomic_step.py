@@ -10,7 +10,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect, store_as
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
-from gta_bench.agents.contract import Decide, DecidedStep, Decision, Images, Setup
+from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
 from gta_bench.agents.history import dataset_files, step_histories
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
@@ -18,6 +18,7 @@ from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.files import Attachment
+from gta_bench.records.run import Images
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.samples import UnitStore
 from gta_bench.similarity.catalog import chosen_similarity

@@ -75,7 +75,7 @@ class Earlier:
     words: Mapping[tuple[str, int], str]
 
 
-class Ended(NamedTuple):
+class SampleOutcome(NamedTuple):
     """How a sample ended: finished, failed, or neither where it did not begin or was interrupted.
 
     `cause` is why it failed, or why a judge gave no score; `stops` is how replies of a finished one
@@ -94,7 +94,7 @@ class Watcher(Protocol):
     def began(self) -> None:
         """A sample began."""
 
-    def ended(self, key: tuple[str, int], cost: Cost, how: Ended) -> None:
+    def ended(self, key: tuple[str, int], cost: Cost, how: SampleOutcome) -> None:
         """A sample ended."""
 
 

@@ -6,13 +6,13 @@ from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents.calling import Work
+from gta_bench.agents.calling import TaskWork
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.agents.replies import clean_text
 from gta_bench.errors import EnvironmentProblem, WorkFailed
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
-from gta_bench.harnesses.contract import Assignment, Outcome, RecordedTools
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process, work_in_steps
 from gta_bench.harnesses.sandbox import CELL
 from gta_bench.harnesses.work import work_in_cell
@@ -67,7 +67,7 @@ def deliver_by_harness(data: str) -> Solver:
         workspace = open_workspace(dataset, entry, state.epoch)
         own = own_tools(dataset, entry)
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
-            work = Work([UserTurn(content=entry.request)])
+            work = TaskWork([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
             # Before the harness works: it may take away what it was given.
             unit.inputs = await asyncio.to_thread(input_files, entry, workspace, artefact_store())
@@ -88,7 +88,7 @@ def answer_by_harness(data: str) -> Solver:
         unit = unit_store(dataset, entry.id)
         workspace = open_workspace(dataset, entry, state.epoch)
         async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
-            work = Work([UserTurn(content=entry.request)])
+            work = TaskWork([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
             await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
         return state
@@ -126,7 +126,7 @@ def _broken_tool(given: Assignment) -> Exception | None:
     return broken
 
 
-async def _outcome(harness: Harness, given: Assignment) -> Outcome:
+async def _outcome(harness: Harness, given: Assignment) -> HarnessOutcome:
     if harness.kind == "bridged":
         return await work_in_process(harness, given)
     return await work_in_cell(harness, given)

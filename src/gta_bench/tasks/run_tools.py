@@ -13,7 +13,7 @@ from gta_bench.records.tools import ToolSpec
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import write_manifest
 from gta_bench.runs.store import StorePath
-from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, ToolServer, parse_tools
+from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, ServerAddress, parse_tools
 from gta_bench.serving.connecting import RemoteSource, connect
 from gta_bench.serving.exchange import Patience
 from gta_bench.settings import read_key
@@ -130,7 +130,7 @@ class RunTools:
             return self._local
 
 
-async def connect_tools(server: ToolServer, patience: Patience | None = None) -> RemoteSource:
+async def connect_tools(server: ServerAddress, patience: Patience | None = None) -> RemoteSource:
     """A server's tools, with the token of this environment."""
     return await connect(server, read_key(TOKEN_VARIABLE), patience)
 

@@ -11,7 +11,7 @@ from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
-from gta_bench.agents.contract import Images, Setup
+from gta_bench.agents.contract import Setup
 from gta_bench.agents.dialogue import Dialogue, dump_messages, load_messages
 from gta_bench.agents.earlier import earlier_messages
 from gta_bench.agents.history import History, read_turns
@@ -22,7 +22,7 @@ from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.records.files import Deliverable
-from gta_bench.records.run import DEFAULT_TURNS
+from gta_bench.records.run import DEFAULT_TURNS, Images
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.runs.samples import UnitData, UnitStore

@@ -30,8 +30,8 @@ def bounded(text: str, *, length: int | None = None) -> str:
     return f"{text[:MOST_CHARACTERS]}\n[The first {MOST_CHARACTERS} of {whole} characters.]"
 
 
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 
 class FileKind(NamedTuple):
@@ -97,8 +97,11 @@ class Equipment:
         return self.jail
 
     async def in_thread(
-        self, work: Callable[Arguments, Value], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Value:
+        self,
+        work: Callable[Parameters, Returned],
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Returned:
         """Slow work off the event loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.threads, lambda: work(*args, **kwargs))

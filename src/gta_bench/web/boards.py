@@ -27,7 +27,7 @@ from gta_bench.reports.estimates import (
 )
 from gta_bench.reports.summary import metrics, system_name
 from gta_bench.reports.tables import dollars
-from gta_bench.web.cells import DASH, Cell, PageTable, estimated, number_cell, plain
+from gta_bench.web.cells import DASH, PageCell, PageTable, estimated, number_cell, plain
 from gta_bench.web.charts import Chart, Spent, front, spent_chart
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
@@ -56,7 +56,7 @@ class _Row(NamedTuple):
     about: str
     n: str
     whole: bool
-    cells: tuple[Cell, ...]
+    cells: tuple[PageCell, ...]
     headline: Estimate | None
     badges: tuple[str, ...] = ()
 
@@ -190,13 +190,13 @@ def _spent(
         ("", "run", label, *axes, table.TOKENS.heading, "on the front"),
         tuple(
             (
-                Cell(str(number)),
-                Cell(run.name),
-                Cell(best[number].text) if number in best else Cell(DASH),
+                PageCell(str(number)),
+                PageCell(run.name),
+                PageCell(best[number].text) if number in best else PageCell(DASH),
                 _amount(usages[number][0], dollars),
                 _amount(usages[number][1], "{:,.2f}".format),
                 _amount(usages[number][2], "{:,.0f}".format),
-                Cell(
+                PageCell(
                     " and ".join(
                         word
                         for place, word in enumerate(("cost", "time"))
@@ -224,8 +224,8 @@ def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | Non
     )
 
 
-def _amount(value: float | None, shown: Callable[[float], str]) -> Cell:
-    return Cell("unknown" if value is None else shown(value))
+def _amount(value: float | None, shown: Callable[[float], str]) -> PageCell:
+    return PageCell("unknown" if value is None else shown(value))
 
 
 _Group = tuple[str, str, str, Mapping[str, Estimate]]
@@ -296,7 +296,7 @@ def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) ->
         f"Scores of {name} by group",
         ("group", "n", *map(table.label, columns)),
         tuple(
-            (Cell(group), Cell(n), *(estimated(found, column) for column in columns))
+            (PageCell(group), PageCell(n), *(estimated(found, column) for column in columns))
             for _, group, n, found in groups
         ),
         parts={place: f"By {by}" for by, place in first.items()},

@@ -9,7 +9,7 @@ from gta_bench.reports.tables import Table
 DASH: Final = "\N{EN DASH}"
 
 
-class Cell(NamedTuple):
+class PageCell(NamedTuple):
     """A text, what stands small below it, where it leads, and whether it is good or bad."""
 
     text: str
@@ -26,26 +26,26 @@ class PageTable(NamedTuple):
 
     name: str
     heading: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[PageCell, ...], ...]
     words: tuple[int, ...] = (0,)
     parts: Mapping[int, str] = {}
 
 
 def plain(name: str, table: Table, words: Sequence[int] = (0,)) -> PageTable:
     """A table of text as one of cells."""
-    rows = tuple(tuple(Cell(text) for text in row) for row in table.rows)
+    rows = tuple(tuple(PageCell(text) for text in row) for row in table.rows)
     return PageTable(name, table.heading, rows, tuple(words))
 
 
-def estimated(found: Mapping[str, Estimate], metric: str) -> Cell:
+def estimated(found: Mapping[str, Estimate], metric: str) -> PageCell:
     """A score with its interval below, and what it could be if something is missing."""
     one = found.get(metric)
     if one is None:
-        return Cell(DASH)
+        return PageCell(DASH)
     missing = f"; with all that is missing {one.cases}" if one.bounds is not None else ""
-    return Cell(one.text, f"{one.span}{missing}")
+    return PageCell(one.text, f"{one.span}{missing}")
 
 
-def number_cell(value: float | None) -> Cell:
+def number_cell(value: float | None) -> PageCell:
     """A number with two decimals; a dash where nothing was measured."""
-    return Cell(DASH if value is None else f"{value:.2f}")
+    return PageCell(DASH if value is None else f"{value:.2f}")

@@ -1,10 +1,11 @@
 """Files on a page: their names, sizes, small pictures, and what a reader should know of them."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
+from gta_bench.judging.messages import PictureSource
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.records.files import Deliverable
 
@@ -13,7 +14,6 @@ PAGES_SHOWN = 3
 FILES_SHOWN = 8
 
 # Pictures of the evidence by digest; they come from our own renderer, not from the system.
-PictureSource = Callable[[str], bytes]
 
 
 @dataclass(frozen=True)

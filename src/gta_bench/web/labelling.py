@@ -14,7 +14,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gta_bench.judging.run_evidence import MadeEvidence
-from gta_bench.metrics.labels import Place, disputed_leaves, given_labels
+from gta_bench.metrics.labels import disputed_leaves, given_labels
+from gta_bench.metrics.panel import LeafPlace
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.labels import Label, Labels
@@ -52,7 +53,7 @@ class Item:
     chance: float
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LeafPlace:
         """The leaf's key."""
         return self.unit.task.id, self.unit.epoch, self.leaf.id
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gta_bench.judging.messages import PictureSource
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.records.run import RunManifest, RunMode
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
@@ -11,7 +12,6 @@ from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.reports.summary import RunSummary, remarks
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
-from gta_bench.web.gallery import PictureSource
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ class JudgedRun:
 
 
 RunMaterial = AtomicRun | JudgedRun
-UnitKey = tuple[str, int]
 
 
 def anchor(number: int, task: str, epoch: int) -> str:

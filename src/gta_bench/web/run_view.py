@@ -16,6 +16,7 @@ from gta_bench.judge_quality.panel import (
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SR
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure, FailureCount
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
@@ -31,9 +32,9 @@ from gta_bench.reports.gains import (
 from gta_bench.reports.summary import tool_table
 from gta_bench.reports.tables import line
 from gta_bench.web.boards import atomic_groups, workflow_groups
-from gta_bench.web.cells import Cell, PageTable, number_cell, plain
+from gta_bench.web.cells import PageCell, PageTable, number_cell, plain
 from gta_bench.web.charts import Chart, curve_chart
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor
 from gta_bench.web.sections import (
     AtomicSection,
     WorkflowSection,
@@ -209,23 +210,23 @@ def _thresholds(name: str, judge: JudgeScores) -> PageTable:
         f"Success rates of {name} by threshold",
         ("threshold", LEAF_SR.label, ROOT_SR.label),
         tuple(
-            (Cell(f"{one.threshold:g}"), number_cell(one.leaf_sr), number_cell(one.root_sr))
+            (PageCell(f"{one.threshold:g}"), number_cell(one.leaf_sr), number_cell(one.root_sr))
             for one in judge.curve
         ),
         (),
     )
 
 
-def _loss_row(number: int, loss: Loss, shown: set[UnitKey]) -> tuple[Cell, ...]:
+def _loss_row(number: int, loss: Loss, shown: set[UnitKey]) -> tuple[PageCell, ...]:
     return (
         _task_cell(number, (loss.task, loss.epoch), shown),
-        Cell(f"+{loss.gain:.2f}"),
-        Cell(line(loss.what), ", ".join(loss.causes)),
+        PageCell(f"+{loss.gain:.2f}"),
+        PageCell(line(loss.what), ", ".join(loss.causes)),
     )
 
 
-def _task_cell(number: int, key: UnitKey, shown: set[UnitKey]) -> Cell:
-    return Cell(unit_name(*key), href=_link(number, key, shown))
+def _task_cell(number: int, key: UnitKey, shown: set[UnitKey]) -> PageCell:
+    return PageCell(unit_name(*key), href=_link(number, key, shown))
 
 
 def _link(number: int, key: UnitKey, shown: set[UnitKey]) -> str:
@@ -236,7 +237,10 @@ def _errors(name: str, kinds: Sequence[tuple[tuple[str, str], int]]) -> PageTabl
     return PageTable(
         f"Errors of {name}",
         ("where", "what", "times"),
-        tuple((Cell(where), Cell(what), Cell(str(count))) for (where, what), count in kinds),
+        tuple(
+            (PageCell(where), PageCell(what), PageCell(str(count)))
+            for (where, what), count in kinds
+        ),
         (0, 1),
     )
 
@@ -251,14 +255,14 @@ def _causes(
     for one in sorted(failures, key=lambda one: (one.task, one.epoch) not in shown):
         examples.setdefault(one.cause, one)
 
-    def row(count: FailureCount) -> tuple[Cell, ...]:
+    def row(count: FailureCount) -> tuple[PageCell, ...]:
         seen = examples[count.cause]
         return (
-            Cell(count.cause),
-            Cell(f"{count.failures:,}"),
-            Cell(f"{100 * count.failures / len(failures):.1f} %"),
-            Cell(f"{count.tasks:,}"),
-            Cell(example(seen), href=_link(number, (seen.task, seen.epoch), shown)),
+            PageCell(count.cause),
+            PageCell(f"{count.failures:,}"),
+            PageCell(f"{100 * count.failures / len(failures):.1f} %"),
+            PageCell(f"{count.tasks:,}"),
+            PageCell(example(seen), href=_link(number, (seen.task, seen.epoch), shown)),
         )
 
     return PageTable(
@@ -288,8 +292,8 @@ def _atomic_tasks(
         tuple(
             (
                 _task_cell(number, key, shown),
-                Cell(missed(scores[key], units[key]) if key in scores else "unscored"),
-                Cell(line(units[key].task.request)),
+                PageCell(missed(scores[key], units[key]) if key in scores else "unscored"),
+                PageCell(line(units[key].task.request)),
             )
             for key in keys
         ),
@@ -313,8 +317,8 @@ def _workflow_tasks(
             (
                 _task_cell(number, key, shown),
                 *(_root_cell(judged[name, *key], scores.root_threshold) for name in names),
-                Cell(str(len(units[key].deliverables))),
-                Cell(line(units[key].task.request)),
+                PageCell(str(len(units[key].deliverables))),
+                PageCell(line(units[key].task.request)),
             )
             for key in keys
         ),
@@ -322,10 +326,10 @@ def _workflow_tasks(
     )
 
 
-def _root_cell(task: TaskScore, threshold: float) -> Cell:
+def _root_cell(task: TaskScore, threshold: float) -> PageCell:
     if task.root is None:
         known = sum(leaf.value is not None for leaf in task.leaves)
         leaves = counted(len(task.leaves), "leaf", "leaves")
-        return Cell("unscored", f"{known} of {leaves}", state="unscored")
+        return PageCell("unscored", f"{known} of {leaves}", state="unscored")
     state = "passed" if succeeds(task.root, threshold) else "failed"
-    return Cell(score_text(task.root), state=state)
+    return PageCell(score_text(task.root), state=state)

@@ -9,6 +9,7 @@ from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import outcome
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.steps import (
     AnswerStep,
@@ -22,7 +23,7 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.gains import missed
 from gta_bench.reports.tables import short
 from gta_bench.web.gallery import Gallery, gallery
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, UnitKey, anchor
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor
 from gta_bench.web.task_view import TaskView, view_task
 
 STEPS_SHOWN = 40

@@ -8,10 +8,10 @@ from gta_bench.leaderboard.tables import (
     BOARD_METRICS,
     BOARDS,
     NESTED,
-    Cell,
-    Comparison,
+    BoardTable,
+    EntryComparison,
     Row,
-    Table,
+    ScoreCell,
     careers,
     tables,
 )
@@ -41,7 +41,7 @@ def build_site(entries: Sequence[Entry], folder: Path) -> list[Path]:
     return [folder / name for name in pages]
 
 
-def _pages(made: Sequence[Table]) -> dict[str, str]:
+def _pages(made: Sequence[BoardTable]) -> dict[str, str]:
     by_board = {
         board: own for board in BOARDS if (own := [table for table in made if table.board == board])
     }
@@ -96,13 +96,13 @@ def span(interval: Interval | None) -> str:
     return f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"
 
 
-def axis(table: Table) -> int:
+def axis(table: BoardTable) -> int:
     """The end of the axis that all intervals of the table share, in percent."""
     highest = max(100 * row.headline.interval.high for row in table.rows if row.headline.interval)
     return min(100, 10 * -int(-highest // 10))
 
 
-def plot(cell: Cell, end: int) -> _Plot:
+def plot(cell: ScoreCell, end: int) -> _Plot:
     """The interval's place on an axis of 100 units that stands for 0 to `end` percent."""
     assert cell.interval is not None
     low, high = (round(100 * 100 * x / end, 1) for x in (cell.interval.low, cell.interval.high))
@@ -119,17 +119,17 @@ def p_text(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def verdict(comparison: Comparison) -> str:
+def verdict(comparison: EntryComparison) -> str:
     """Whether a difference is one, in a few words."""
     return "told apart" if comparison.adjusted < 0.05 else "cannot be told apart"
 
 
-def anchor(table: Table) -> str:
+def anchor(table: BoardTable) -> str:
     """The id of a table on its page."""
     return f"{table.board}-{table.release}"
 
 
-def _compare_data(made: Sequence[Table]) -> dict[str, object]:
+def _compare_data(made: Sequence[BoardTable]) -> dict[str, object]:
     """What the comparison page shows when two rows are chosen."""
     return {
         "entries": [_shown(row) for table in made for row in table.compared],
@@ -159,7 +159,7 @@ def _shown(row: Row) -> dict[str, object]:
     }
 
 
-def _sentence(table: Table, one: Comparison) -> str:
+def _sentence(table: BoardTable, one: EntryComparison) -> str:
     headline = label(BOARDS[table.board].headline)
     return (
         f"{one.first.system} and {one.second.system}: {verdict(one)}. {headline} differs by "

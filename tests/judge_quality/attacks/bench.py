@@ -9,7 +9,7 @@ from inspect_ai.model import get_model
 from gta_bench.judge_quality.attacks.corpus import Attack, with_twins, write_corpus
 from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
 from gta_bench.judging.evidence import EvidenceStore, make_evidence
-from gta_bench.judging.judge import Judge, Stop, judge_unit
+from gta_bench.judging.judge import Judge, StopAsking, judge_unit
 from gta_bench.judging.options import JudgeOptions, judge_name
 from gta_bench.judging.scripted import scripted
 from gta_bench.records.evidence import Evidence
@@ -66,7 +66,7 @@ class Bench:
         return self._judged[judge, options]
 
     async def ask(
-        self, judge: Judge, works: Sequence[Attack], stop: Stop = lambda: None
+        self, judge: Judge, works: Sequence[Attack], stop: StopAsking = lambda: None
     ) -> Verdicts:
         """The verdicts of any judge on these works."""
 

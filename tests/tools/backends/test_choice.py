@@ -6,7 +6,7 @@ import pytest
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolUnavailable
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
-from gta_bench.tools.backends.choice import ENDPOINT, BackedTool, Backend
+from gta_bench.tools.backends.choice import ENDPOINT, BackedTool, ToolBackend
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -22,7 +22,7 @@ class Nothing(ToolInput):
     pass
 
 
-class Remote(Backend[Nothing]):
+class Remote(ToolBackend[Nothing]):
     name = ENDPOINT
 
     def check(self) -> Availability:

@@ -11,8 +11,14 @@ import pytest
 
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
-from gta_bench.tools.backends.client import Answer, Client, Endpoint, Picture, find_endpoint
-from gta_bench.tools.backends.transport import Bounds
+from gta_bench.tools.backends.client import (
+    Client,
+    EncodedImage,
+    Endpoint,
+    ModelAnswer,
+    find_endpoint,
+)
+from gta_bench.tools.backends.transport import RetryPolicy
 from gta_bench.tools.contract import Equipment, Unavailable
 from tests.tools.openai_server import HASTY, KEY, OpenAiServer, Turn, openai_server, png
 
@@ -25,12 +31,12 @@ def server(loopback: None) -> Iterator[OpenAiServer]:
         yield running
 
 
-def client(server: OpenAiServer, *, bounds: Bounds = HASTY, model: str = "tiny-vlm") -> Client:
+def client(server: OpenAiServer, *, bounds: RetryPolicy = HASTY, model: str = "tiny-vlm") -> Client:
     return Client(Endpoint("mine", f"{server.origin}/v1", model, KEY, "TEST_KEY"), bounds)
 
 
-def ask(asked: Client) -> Answer:
-    return asyncio.run(asked.chat("What is this?", [Picture(png(), "image/png")]))
+def ask(asked: Client) -> ModelAnswer:
+    return asyncio.run(asked.chat("What is this?", [EncodedImage(png(), "image/png")]))
 
 
 def image_reply(**fields: str) -> bytes:
@@ -44,7 +50,7 @@ def test_a_chat_sends_the_pictures_as_data_and_the_question_after_them(
     server: OpenAiServer,
 ) -> None:
     answer = ask(client(server))
-    assert answer == Answer("A blue rectangle.", "tiny-vlm-2026-11")
+    assert answer == ModelAnswer("A blue rectangle.", "tiny-vlm-2026-11")
     (seen,) = server.seen
     assert seen.path == "/v1/chat/completions"
     assert seen.headers["authorization"] == f"Bearer {KEY}"
@@ -66,7 +72,7 @@ def test_an_image_is_generated_from_words(server: OpenAiServer) -> None:
 
 
 def test_an_edit_sends_the_image_as_a_file(server: OpenAiServer) -> None:
-    given = Picture(png("green"), "image/png")
+    given = EncodedImage(png("green"), "image/png")
     assert asyncio.run(client(server).edit_image("paint it blue", given)) == png("blue")
     (seen,) = server.seen
     assert (seen.path, seen.image) == ("/v1/images/edits", png("green"))
@@ -223,7 +229,7 @@ def test_a_strange_retry_after_does_no_harm(server: OpenAiServer, wait: str) -> 
 
 def test_all_tries_together_end_in_time(server: OpenAiServer) -> None:
     server.turns = [Turn(500, headers={"retry-after": "1"})] * 10
-    bounds = Bounds(attempts=10, seconds=1, total_seconds=2.5, longest_delay=2)
+    bounds = RetryPolicy(attempts=10, seconds=1, total_seconds=2.5, longest_delay=2)
     with pytest.raises(ToolError, match="status 500"):
         ask(client(server, bounds=bounds))
     assert 2 <= len(server.seen) <= 3
@@ -246,7 +252,7 @@ def test_a_refused_request_is_told_in_the_server_s_words(server: OpenAiServer) -
 
 
 def test_a_huge_reply_is_dropped_at_the_bound(server: OpenAiServer) -> None:
-    bounds = Bounds(reply_bytes=100_000, image_bytes=200_000)
+    bounds = RetryPolicy(reply_bytes=100_000, image_bytes=200_000)
     server.turns = [
         Turn(body=b" " * 5_000_000),
         Turn(body=b" " * 5_000_000),
@@ -279,9 +285,9 @@ def test_an_address_that_is_none_is_unavailable(loopback: None) -> None:
 
 Call = Callable[[Client], Awaitable[object]]
 CALLS: dict[str, Call] = {
-    "chat": lambda asked: asked.chat("What?", [Picture(png(), "image/png")]),
+    "chat": lambda asked: asked.chat("What?", [EncodedImage(png(), "image/png")]),
     "generate": lambda asked: asked.generate_image("x"),
-    "edit": lambda asked: asked.edit_image("x", Picture(png(), "image/png")),
+    "edit": lambda asked: asked.edit_image("x", EncodedImage(png(), "image/png")),
 }
 
 

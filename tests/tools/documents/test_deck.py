@@ -7,10 +7,17 @@ import pytest
 from pptx import Presentation
 
 from gta_bench.tools.documents import layout
-from gta_bench.tools.documents.blocks import Grid, Line, Run
-from gta_bench.tools.documents.deck import Sheet, build_deck
-from gta_bench.tools.documents.layout import Box, Page, PictureBlock, TextBlock, Title, pages_of
-from gta_bench.tools.documents.pictures import Picture
+from gta_bench.tools.documents.blocks import Grid, Line, TextRun
+from gta_bench.tools.documents.deck import DeckSlide, build_deck
+from gta_bench.tools.documents.layout import (
+    Page,
+    PictureBlock,
+    SlideBox,
+    TextBlock,
+    Title,
+    pages_of,
+)
+from gta_bench.tools.documents.pictures import DecodedPicture
 from tests.tools.documents.making import parts
 from tests.tools.documents.sample import wide_picture
 
@@ -21,10 +28,12 @@ RUN_ORDER = ["solidFill", "latin", "ea", "hlinkClick"]
 
 
 def deck(*lines: Line, title: str = "t") -> Any:
-    return opened([Sheet(layout.title_of([Run(title)]), page) for page in pages_of(lines, [])])
+    return opened(
+        [DeckSlide(layout.title_of([TextRun(title)]), page) for page in pages_of(lines, [])]
+    )
 
 
-def opened(sheets: list[Sheet]) -> Any:
+def opened(sheets: list[DeckSlide]) -> Any:
     return Presentation(io.BytesIO(build_deck(sheets)))
 
 
@@ -43,13 +52,13 @@ def names(element: Any) -> list[str]:
 
 
 LOOKS = [
-    Run("plain"),
-    Run("bold", bold=True),
-    Run("linked", link="https://a.b"),
-    Run("raised", raised=1),
-    Run("struck", strike=True),
-    Run("中文", italic=True, underline=True),
-    Run("code", code=True),
+    TextRun("plain"),
+    TextRun("bold", bold=True),
+    TextRun("linked", link="https://a.b"),
+    TextRun("raised", raised=1),
+    TextRun("struck", strike=True),
+    TextRun("中文", italic=True, underline=True),
+    TextRun("code", code=True),
 ]
 
 
@@ -66,7 +75,7 @@ def test_properties_stand_in_the_order_that_the_standard_has(mark: str | None, k
 
 
 def test_heights_of_lines_are_fixed_so_that_no_font_changes_them() -> None:
-    (paragraph,) = paragraphs(deck(Line((Run("中文 English"),))))
+    (paragraph,) = paragraphs(deck(Line((TextRun("中文 English"),))))
     size = paragraph.runs[0].font.size.pt
     assert paragraph.line_spacing.pt == pytest.approx(size * layout.LEADING, abs=0.1)
 
@@ -75,7 +84,7 @@ def test_heights_of_lines_are_fixed_so_that_no_font_changes_them() -> None:
     ("level", "char"), [(1, "•"), (2, "\u2013"), (3, "▪"), (4, "\u2013"), (5, "▪"), (9, "▪")]
 )
 def test_deeper_points_have_other_bullets_and_stand_further_in(level: int, char: str) -> None:
-    (paragraph,) = paragraphs(deck(Line((Run("x"),), level, "•")))
+    (paragraph,) = paragraphs(deck(Line((TextRun("x"),), level, "•")))
     properties = paragraph._p.pPr
     assert properties.find(f"{A}buChar").get("char") == char
     size = paragraph.runs[0].font.size.pt
@@ -85,44 +94,44 @@ def test_deeper_points_have_other_bullets_and_stand_further_in(level: int, char:
 
 
 def test_a_line_without_a_mark_has_none() -> None:
-    (paragraph,) = paragraphs(deck(Line((Run("x"),))))
+    (paragraph,) = paragraphs(deck(Line((TextRun("x"),))))
     assert paragraph._p.pPr.find(f"{A}buNone") is not None
     assert paragraph._p.pPr.get("marL") == "0"
 
 
 def test_a_deck_is_wide_and_has_a_slide_for_each_sheet() -> None:
-    sheets = [Sheet(Title((Run(str(n)),), 32.0), Page(())) for n in range(3)]
+    sheets = [DeckSlide(Title((TextRun(str(n)),), 32.0), Page(())) for n in range(3)]
     made = opened(sheets)
     assert made.slide_width / made.slide_height == pytest.approx(16 / 9, rel=0.001)
     assert [slide.shapes.title.text for slide in made.slides] == ["0", "1", "2"]
 
 
 def test_a_sheet_without_title_has_no_empty_box_for_one() -> None:
-    made = opened([Sheet(None, pages_of([Line((Run("x"),))], [])[0])])
+    made = opened([DeckSlide(None, pages_of([Line((TextRun("x"),))], [])[0])])
     (slide,) = made.slides
     assert slide.shapes.title is None
     assert len(list(slide.shapes)) == 1
 
 
 def test_notes_are_on_the_sheet_that_has_them() -> None:
-    made = opened([Sheet(None, Page(()), "said"), Sheet(None, Page(()))])
+    made = opened([DeckSlide(None, Page(()), "said"), DeckSlide(None, Page(()))])
     first, second = made.slides
     assert first.notes_slide.notes_text_frame.text == "said"
     assert not second.has_notes_slide
 
 
 def test_a_picture_has_words_for_those_who_cannot_see_it() -> None:
-    picture = Picture("inputs/sales 2026.png", wide_picture(), "image/png", 3000, 200)
-    made = opened([Sheet(None, Page((PictureBlock(Box(50, 150, 600, 40), picture),)))])
+    picture = DecodedPicture("inputs/sales 2026.png", wide_picture(), "image/png", 3000, 200)
+    made = opened([DeckSlide(None, Page((PictureBlock(SlideBox(50, 150, 600, 40), picture),)))])
     (shape,) = made.slides[0].shapes
     assert shape._element.nvPicPr.cNvPr.get("descr") == "sales 2026"
     assert shape.width / shape.height == pytest.approx(15, rel=0.01)
 
 
 def table(*rows: tuple[str, ...], header: int = 1) -> Any:
-    cells = tuple(tuple((Run(text),) if text else () for text in row) for row in rows)
+    cells = tuple(tuple((TextRun(text),) if text else () for text in row) for row in rows)
     grid = Grid(cells, ("left", "right", "center")[: len(rows[0])], header)  # type: ignore[arg-type]
-    made = opened([Sheet(None, page) for page in pages_of([grid], [])])
+    made = opened([DeckSlide(None, page) for page in pages_of([grid], [])])
     (shape,) = made.slides[0].shapes
     return shape.table
 
@@ -151,13 +160,13 @@ def test_a_line_break_in_a_cell_is_one() -> None:
 
 def test_text_with_markup_in_it_stays_text() -> None:
     words = '<a:t> & "quotes" \' ]]> \u2028 {{image_1}}'
-    made = deck(Line((Run(words),)), title=words)
+    made = deck(Line((TextRun(words),)), title=words)
     assert paragraphs(made)[0].text == words
     assert made.slides[0].shapes.title.text == words
 
 
 def test_a_block_of_text_is_as_tall_as_its_lines() -> None:
-    (page,) = pages_of([Line((Run("one"),)), Line((Run("two"),))], [])
+    (page,) = pages_of([Line((TextRun("one"),)), Line((TextRun("two"),))], [])
     (block,) = page.blocks
     assert isinstance(block, TextBlock)
     height = 2 * block.size * (layout.LEADING + layout.PARAGRAPH_GAP)
@@ -165,7 +174,7 @@ def test_a_block_of_text_is_as_tall_as_its_lines() -> None:
 
 
 def test_the_file_has_no_slide_left_of_the_template() -> None:
-    made = parts(build_deck([Sheet(None, Page(()))]))
+    made = parts(build_deck([DeckSlide(None, Page(()))]))
     assert [name for name in made if name.startswith("ppt/slides/slide")] == [
         "ppt/slides/slide1.xml"
     ]

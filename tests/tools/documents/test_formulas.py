@@ -5,7 +5,7 @@ from openpyxl import Workbook, load_workbook
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.formulas import (
-    Value,
+    FormulaValue,
     date_format,
     is_formula,
     spelled,
@@ -83,15 +83,15 @@ PART = "xl/worksheets/sheet1.xml"
 @pytest.mark.parametrize(
     ("value", "read"),
     [
-        (Value(None, "3.5"), 3.5),
-        (Value("n", "3"), 3),
-        (Value("str", "a<b>&"), "a<b>&"),
-        (Value("b", "1"), True),
-        (Value("e", "#DIV/0!"), "#DIV/0!"),
-        (Value("e", "#NAME?"), None),
+        (FormulaValue(None, "3.5"), 3.5),
+        (FormulaValue("n", "3"), 3),
+        (FormulaValue("str", "a<b>&"), "a<b>&"),
+        (FormulaValue("b", "1"), True),
+        (FormulaValue("e", "#DIV/0!"), "#DIV/0!"),
+        (FormulaValue("e", "#NAME?"), None),
     ],
 )
-def test_a_value_stands_beside_its_formula(value: Value, read: object) -> None:
+def test_a_value_stands_beside_its_formula(value: FormulaValue, read: object) -> None:
     made = with_values(workbook(A1="=1+1", B1="text", C1=7), {PART: {"A1": value}})
     sheet = load_workbook(io.BytesIO(made), data_only=True).worksheets[0]
     assert [cell.value for cell in next(iter(sheet))] == [read, "text", 7]
@@ -104,4 +104,4 @@ def test_nothing_else_of_the_workbook_changes() -> None:
     assert {k: v for k, v in parts(made).items() if k != PART} == {
         k: v for k, v in parts(book).items() if k != PART
     }
-    assert values(made) == {PART: {"A1": Value(None, "")}}
+    assert values(made) == {PART: {"A1": FormulaValue(None, "")}}

@@ -8,15 +8,23 @@ from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents import layout
-from gta_bench.tools.documents.blocks import Alignment, Block, Grid, Line, Run, Shown, read_blocks
+from gta_bench.tools.documents.blocks import (
+    Alignment,
+    Block,
+    Grid,
+    Line,
+    Shown,
+    TextRun,
+    read_blocks,
+)
 from gta_bench.tools.documents.layout import Page, PictureBlock, TableBlock, TextBlock, pages_of
 from gta_bench.tools.documents.measure import cut, piece_width, wrap
-from gta_bench.tools.documents.pictures import Picture
+from gta_bench.tools.documents.pictures import DecodedPicture
 
 WORDS = st.text("ab 中文字W-<", min_size=1, max_size=120)
 MARKS = st.sampled_from([None, "•", "3."])
 LINES = st.builds(
-    lambda text, bold, level, mark: Line((Run(text.strip() or "x", bold=bold),), level, mark),
+    lambda text, bold, level, mark: Line((TextRun(text.strip() or "x", bold=bold),), level, mark),
     WORDS,
     st.booleans(),
     st.integers(0, 5),
@@ -24,14 +32,14 @@ LINES = st.builds(
 )
 
 
-def _cell(text: str) -> tuple[Run, ...]:
-    return (Run(text),) if text else ()
+def _cell(text: str) -> tuple[TextRun, ...]:
+    return (TextRun(text),) if text else ()
 
 
 CELLS = st.text("ab 中", max_size=30).map(_cell)
 
 
-def _grid(rows: list[list[tuple[Run, ...]]]) -> Grid:
+def _grid(rows: list[list[tuple[TextRun, ...]]]) -> Grid:
     alignments: list[Alignment] = ["left" for _ in rows[0]]
     return Grid(tuple(tuple(row) for row in rows), tuple(alignments), header=1)
 
@@ -40,7 +48,7 @@ GRIDS = st.integers(1, 6).flatmap(
     lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=12)
 ).map(_grid)  # fmt: skip
 PICTURES = st.builds(
-    lambda width, height: Picture("inputs/p.png", b"", "image/png", width, height),
+    lambda width, height: DecodedPicture("inputs/p.png", b"", "image/png", width, height),
     st.integers(1, 5000),
     st.integers(1, 5000),
 )
@@ -76,7 +84,7 @@ def assert_in_order(pages: list[Page]) -> None:
 @given(st.lists(LINES | GRIDS, max_size=10), st.lists(PICTURES, max_size=7))
 @settings(max_examples=40)
 def test_nothing_leaves_the_slide_overlaps_or_is_lost(
-    blocks: list[Block], pictures: list[Picture]
+    blocks: list[Block], pictures: list[DecodedPicture]
 ) -> None:
     pages = pages_of(blocks, pictures)
     assert_in_order(pages)
@@ -96,17 +104,17 @@ def test_nothing_leaves_the_slide_overlaps_or_is_lost(
 
 
 @given(st.lists(PICTURES, min_size=1, max_size=4))
-def test_pictures_keep_their_shape(pictures: list[Picture]) -> None:
-    (page,) = pages_of([Line((Run("words"),))], pictures)
+def test_pictures_keep_their_shape(pictures: list[DecodedPicture]) -> None:
+    (page,) = pages_of([Line((TextRun("words"),))], pictures)
     for block in page.blocks:
         if isinstance(block, PictureBlock):
             shape = block.picture.width / block.picture.height
             assert block.box.width / block.box.height == pytest.approx(shape, rel=0.001)
 
 
-@given(st.lists(st.builds(Run, WORDS, bold=st.booleans()), max_size=6), st.floats(40, 900))
+@given(st.lists(st.builds(TextRun, WORDS, bold=st.booleans()), max_size=6), st.floats(40, 900))
 @settings(max_examples=100)
-def test_wrapped_lines_hold_the_words_and_fit(runs: list[Run], room: float) -> None:
+def test_wrapped_lines_hold_the_words_and_fit(runs: list[TextRun], room: float) -> None:
     lengths = wrap(runs, room, 20.0)
     assert sum(lengths) == sum(len(run.text) for run in runs)
     rest = tuple(runs)
@@ -115,9 +123,9 @@ def test_wrapped_lines_hold_the_words_and_fit(runs: list[Run], room: float) -> N
         if length > 1:
             blanks = sum(piece_width(" ", run, 20.0) for run in line)
             # A word that spans two looks is not held together, so one letter may stand out.
-            most = room + piece_width("W", Run("", bold=True), 20.0) + blanks
+            most = room + piece_width("W", TextRun("", bold=True), 20.0) + blanks
             words = "".join(run.text for run in line).rstrip()
-            assert piece_width(words, Run("", bold=False), 20.0) <= most
+            assert piece_width(words, TextRun("", bold=False), 20.0) <= most
     early = wrap(runs, room, 20.0, most=2)
     assert early[:2] == lengths[:2]
     assert (len(early) > 2) == (len(lengths) > 2)
@@ -125,7 +133,7 @@ def test_wrapped_lines_hold_the_words_and_fit(runs: list[Run], room: float) -> N
 
 def test_a_short_text_is_large_and_a_longer_one_smaller() -> None:
     def size(count: int) -> float:
-        (page,) = pages_of([Line((Run("some words"),))] * count, [])
+        (page,) = pages_of([Line((TextRun("some words"),))] * count, [])
         (block,) = page.blocks
         assert isinstance(block, TextBlock)
         return block.size
@@ -135,7 +143,7 @@ def test_a_short_text_is_large_and_a_longer_one_smaller() -> None:
 
 
 def test_a_paragraph_is_cut_between_words_and_goes_on_without_its_bullet() -> None:
-    line = Line((Run("word " * 900),), 1, "•")
+    line = Line((TextRun("word " * 900),), 1, "•")
     pages = pages_of([line], [])
     lines = [
         found
@@ -152,16 +160,16 @@ def test_a_paragraph_is_cut_between_words_and_goes_on_without_its_bullet() -> No
 
 def test_a_table_row_too_tall_for_a_slide_is_told() -> None:
     with pytest.raises(ToolError, match="too tall for a slide"):
-        pages_of([_grid([[(Run("x " * 20_000),)]] * 2)], [])
+        pages_of([_grid([[(TextRun("x " * 20_000),)]] * 2)], [])
 
 
 def test_endless_content_is_told() -> None:
     with pytest.raises(ToolError, match="fills 401 slides; at most 400"):
-        pages_of([Line((Run("x"),))] * 9_000, [])
+        pages_of([Line((TextRun("x"),))] * 9_000, [])
 
 
 def test_a_title_fits_at_some_size_or_at_none() -> None:
-    sizes = [layout.title_of([Run("word " * count)]) for count in (3, 20, 28, 200)]
+    sizes = [layout.title_of([TextRun("word " * count)]) for count in (3, 20, 28, 200)]
     found = [title.size if title else None for title in sizes]
     assert found[0] == layout.TITLE_SIZES[0]
     assert found[-1] is None
@@ -196,7 +204,7 @@ def test_pictures_and_words_of_a_paragraph_are_told_apart() -> None:
     image = {"t": "Image", "c": [["", [], []], [], ["inputs/a.png", ""]]}
     paragraph = {"t": "Para", "c": [text("see\ue0003\ue001this"), image, {"t": "LineBreak"}, image]}
     assert read_blocks([paragraph]) == [
-        Line((Run("seethis"),)),
+        Line((TextRun("seethis"),)),
         Shown(number=3),
         Shown(target="inputs/a.png"),
         Shown(target="inputs/a.png"),
@@ -207,27 +215,30 @@ def test_pictures_and_words_of_a_paragraph_are_told_apart() -> None:
     ("node", "expected"),
     [
         ({"t": "HorizontalRule"}, []),
-        ({"t": "Header", "c": [2, ["", [], []], [text("h")]]}, [Line((Run("h"),), kind="heading")]),
+        (
+            {"t": "Header", "c": [2, ["", [], []], [text("h")]]},
+            [Line((TextRun("h"),), kind="heading")],
+        ),
         (
             {"t": "LineBlock", "c": [[text("a")], [text("b")]]},
-            [Line((Run("a"),)), Line((Run("b"),))],
+            [Line((TextRun("a"),)), Line((TextRun("b"),))],
         ),
         (
             {"t": "DefinitionList", "c": [[[text("t")], [[{"t": "Plain", "c": [text("d")]}]]]]},
-            [Line((Run("t"),)), Line((Run("d"),))],
+            [Line((TextRun("t"),)), Line((TextRun("d"),))],
         ),
         (
             {"t": "Div", "c": [["", [], []], [{"t": "Plain", "c": [text("x")]}]]},
-            [Line((Run("x"),))],
+            [Line((TextRun("x"),))],
         ),
         (
             {"t": "Para", "c": [text("n"), {"t": "Note", "c": [{"t": "Para", "c": [text("f")]}]}]},
-            [Line((Run("n (f)"),))],
+            [Line((TextRun("n (f)"),))],
         ),
         ({"t": "Para", "c": [{"t": "Space"}]}, []),
         (
             {"t": "Para", "c": [{"t": "Code", "c": [["", [], []], "\ue0001\ue001"]}]},
-            [Line((Run("{{image_1}}", code=True),))],
+            [Line((TextRun("{{image_1}}", code=True),))],
         ),
     ],
 )
@@ -238,6 +249,6 @@ def test_every_kind_of_block_is_understood(node: dict[str, object], expected: li
 def test_a_list_in_a_quote_and_a_second_paragraph_keep_their_place() -> None:
     item = [{"t": "Para", "c": [text("a")]}, {"t": "Para", "c": [text("b")]}]
     assert read_blocks([{"t": "BlockQuote", "c": [{"t": "BulletList", "c": [item]}]}]) == [
-        Line((Run("a"),), 1, "•", "quote"),
-        Line((Run("b"),), 1, None, "quote", hanging=True),
+        Line((TextRun("a"),), 1, "•", "quote"),
+        Line((TextRun("b"),), 1, None, "quote", hanging=True),
     ]

@@ -6,17 +6,17 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.sheets import build_workbook, has_formulas, saved
-from gta_bench.tools.documents.tables import Cell, Table
+from gta_bench.tools.documents.tables import CellValue, DocumentTable
 
 
-def sheet(*rows: tuple[Cell, ...], name: str = "S") -> Worksheet:
+def sheet(*rows: tuple[CellValue, ...], name: str = "S") -> Worksheet:
     """Written and read again."""
-    book = load_workbook(io.BytesIO(saved(build_workbook([Table(name, rows)]))))
+    book = load_workbook(io.BytesIO(saved(build_workbook([DocumentTable(name, rows)]))))
     return book.worksheets[0]
 
 
 def names(*wanted: str) -> list[str]:
-    return build_workbook([Table(name, (("x",),)) for name in wanted]).sheetnames
+    return build_workbook([DocumentTable(name, (("x",),)) for name in wanted]).sheetnames
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_sheets_get_names_that_a_workbook_allows(wanted: list[str], made: list[s
     ("value", "width"),
     [("ab", 8), ("a" * 20, 22), ("中" * 10, 22), ("a" * 200, 60), (1234567890123, 15), ("a\nb", 8)],
 )
-def test_a_column_is_as_wide_as_its_longest_line(value: Cell, width: int) -> None:
+def test_a_column_is_as_wide_as_its_longest_line(value: CellValue, width: int) -> None:
     assert sheet((value,)).column_dimensions["A"].width == width
 
 
@@ -63,7 +63,7 @@ def test_a_row_is_never_taller_than_a_workbook_allows() -> None:
         ((("alone",),), False),
     ],
 )
-def test_a_header_is_words_over_rows(rows: tuple[tuple[Cell, ...], ...], header: bool) -> None:
+def test_a_header_is_words_over_rows(rows: tuple[tuple[CellValue, ...], ...], header: bool) -> None:
     made = sheet(*rows)
     assert bool(made["A1"].font.bold) is header
     assert (made.freeze_panes == "A2") is header
@@ -94,18 +94,20 @@ def test_a_sheet_prints_on_pages_that_are_one_wide() -> None:
         ("1e5", "s"),
     ],
 )
-def test_a_value_keeps_its_kind(value: Cell, kind: str) -> None:
+def test_a_value_keeps_its_kind(value: CellValue, kind: str) -> None:
     assert sheet((value,))["A1"].data_type == kind
 
 
 def test_formulas_are_noticed() -> None:
-    assert has_formulas(build_workbook([Table("a", ((1,),)), Table("b", (("=1",),))]))
-    assert not has_formulas(build_workbook([Table("a", (("== no",),))]))
+    assert has_formulas(
+        build_workbook([DocumentTable("a", ((1,),)), DocumentTable("b", (("=1",),))])
+    )
+    assert not has_formulas(build_workbook([DocumentTable("a", (("== no",),))]))
 
 
 def test_a_cell_too_full_is_told_by_its_place() -> None:
     with pytest.raises(ToolError, match="S!B2 has 40000 characters; a cell holds 32767"):
-        build_workbook([Table("S", ((None, None), (None, "x" * 40_000)))])
+        build_workbook([DocumentTable("S", ((None, None), (None, "x" * 40_000)))])
 
 
 def test_empty_cells_stay_empty() -> None:

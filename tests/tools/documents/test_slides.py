@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.blocks import Grid, Line, Run, Shown
+from gta_bench.tools.documents.blocks import Grid, Line, Shown, TextRun
 from gta_bench.tools.documents.slides import Text, read_slides, read_texts
 from tests.tools.documents.making import as_json, jail
 
@@ -79,17 +79,17 @@ def test_an_object_of_slides_and_a_single_slide_are_lists() -> None:
 
 def test_lists_keep_level_mark_and_order() -> None:
     assert blocks("- a\n  1. b\n  2. c\n- d") == [
-        Line((Run("a"),), 1, "•"),
-        Line((Run("b"),), 2, "1."),
-        Line((Run("c"),), 2, "2."),
-        Line((Run("d"),), 1, "•"),
+        Line((TextRun("a"),), 1, "•"),
+        Line((TextRun("b"),), 2, "1."),
+        Line((TextRun("c"),), 2, "2."),
+        Line((TextRun("d"),), 1, "•"),
     ]
 
 
 def test_a_task_s_box_is_its_mark() -> None:
     assert blocks("- [x] done\n- [ ] open") == [
-        Line((Run("done"),), 1, "☒"),
-        Line((Run("open"),), 1, "☐"),
+        Line((TextRun("done"),), 1, "☒"),
+        Line((TextRun("open"),), 1, "☐"),
     ]
 
 
@@ -111,15 +111,15 @@ def test_words_have_the_looks_of_their_marks() -> None:
     [("https://a.b", "https://a.b"), ("mailto:a@b.c", "mailto:a@b.c"), ("file:///etc", None)],
 )
 def test_only_links_that_lead_out_are_kept(target: str, link: str | None) -> None:
-    assert blocks(f"[words]({target})") == [Line((Run("words", link=link),))]
+    assert blocks(f"[words]({target})") == [Line((TextRun("words", link=link),))]
 
 
 def test_a_table_has_its_cells_alignments_and_header() -> None:
     assert blocks("| a | b | c |\n|:--|--:|:-:|\n| **x** | | z |") == [
         Grid(
             (
-                ((Run("a"),), (Run("b"),), (Run("c"),)),
-                ((Run("x", bold=True),), (), (Run("z"),)),
+                ((TextRun("a"),), (TextRun("b"),), (TextRun("c"),)),
+                ((TextRun("x", bold=True),), (), (TextRun("z"),)),
             ),
             ("left", "right", "center"),
             header=1,
@@ -130,7 +130,7 @@ def test_a_table_has_its_cells_alignments_and_header() -> None:
 def test_pictures_in_a_table_stand_after_it() -> None:
     grid, shown = blocks("| a |\n|--|\n| x {{image_2}} |")
     assert isinstance(grid, Grid)
-    assert grid.rows[1] == ((Run("x"),),)
+    assert grid.rows[1] == ((TextRun("x"),),)
     assert shown == Shown(number=2)
 
 
@@ -154,7 +154,7 @@ def test_slides_do_not_reach_into_each_other() -> None:
             ),
         )
     )
-    assert slides[3].blocks == (Line((Run("[a] and "), Run("b", bold=True))),)
+    assert slides[3].blocks == (Line((TextRun("[a] and "), TextRun("b", bold=True))),)
 
 
 @pytest.mark.parametrize(

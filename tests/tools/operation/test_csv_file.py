@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.tables import Table
+from gta_bench.tools.documents.tables import DocumentTable
 from gta_bench.tools.operation.csv_file import _encoded
 from tests.tools.documents.making import Bench, as_json, bench
 
@@ -81,7 +81,7 @@ def test_a_text_that_a_spreadsheet_would_compute_gets_a_quote(
 )
 @settings(max_examples=60)
 def test_any_text_comes_back_with_at_most_a_quote_before_it(cells: list[list[str]]) -> None:
-    table = Table("t", tuple(tuple(row) for row in cells))
+    table = DocumentTable("t", tuple(tuple(row) for row in cells))
     for made, meant in zip(rows(_encoded(table)), cells, strict=True):
         for got, wanted in zip(made, meant, strict=True):
             assert got in (wanted, f"'{wanted}")

@@ -3,7 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.operation.geometry import Anchor, Box, Point, Size, read_box, read_position
+from gta_bench.tools.operation.geometry import (
+    Anchor,
+    PixelBox,
+    Point,
+    Size,
+    read_box,
+    read_position,
+)
 
 SIZE = Size(300, 200)
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
@@ -24,19 +31,19 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False)
     ],
 )
 def test_a_box_is_read_in_many_spellings_and_from_any_corners(written: str) -> None:
-    assert read_box(written, SIZE) == Box(10, 20, 30, 40)
+    assert read_box(written, SIZE) == PixelBox(10, 20, 30, 40)
 
 
 @pytest.mark.parametrize(
     ("written", "box"),
     [
-        ("(-50, -50, 1000, 1000)", Box(0, 0, 299, 199)),
-        ("(290, 190, 500, 500)", Box(290, 190, 299, 199)),
-        ("(299.7, 10, 299.9, 20)", Box(299, 10, 299, 20)),
-        ("(5, 5, 5, 5)", Box(5, 5, 5, 5)),
+        ("(-50, -50, 1000, 1000)", PixelBox(0, 0, 299, 199)),
+        ("(290, 190, 500, 500)", PixelBox(290, 190, 299, 199)),
+        ("(299.7, 10, 299.9, 20)", PixelBox(299, 10, 299, 20)),
+        ("(5, 5, 5, 5)", PixelBox(5, 5, 5, 5)),
     ],
 )
-def test_a_box_is_cut_to_the_image(written: str, box: Box) -> None:
+def test_a_box_is_cut_to_the_image(written: str, box: PixelBox) -> None:
     assert read_box(written, SIZE) == box
 
 

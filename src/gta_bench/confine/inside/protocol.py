@@ -49,7 +49,7 @@ class Orders(TypedDict):
     reply_bytes: int
 
 
-class Request(TypedDict):
+class SnippetRequest(TypedDict):
     """A snippet: our driver, the foreign code, and files (base64) for the scratch folder."""
 
     driver: str

@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any, NoReturn, TypedDict, cast
 
 from gta_bench.confine.inside import privileges, seccomp
-from gta_bench.confine.inside.protocol import READY, Profile, Request
+from gta_bench.confine.inside.protocol import READY, Profile, SnippetRequest
 
 FILE_NAME = "<code>"
 ERROR_CHARACTERS = 2000
@@ -34,7 +34,7 @@ class _Driver(TypedDict):
 
 def run(*, profile: Profile | None, scratch: str, cpu_seconds: int, reply_bytes: int) -> NoReturn:
     """Read the request, close the last door, run the code, reply, end."""
-    request = cast(Request, json.loads(sys.stdin.buffer.read()))
+    request = cast(SnippetRequest, json.loads(sys.stdin.buffer.read()))
     channel = take_channel()
     try:
         os.chdir(scratch)

@@ -15,7 +15,7 @@ _SHORT: Final[tuple[Payload, ...]] = ("order", "evaluator", "verdict")
 _SAID: Final[tuple[Payload, ...]] = ("order", "evaluator")
 
 
-class Work(NamedTuple):
+class AttackedWork(NamedTuple):
     """What a system answers and delivers."""
 
     answer: str
@@ -25,13 +25,13 @@ class Work(NamedTuple):
 class Carrier(NamedTuple):
     """How words are brought, which of the attacks it carries, and whether readers see them."""
 
-    build: Callable[[str], Work]
+    build: Callable[[str], AttackedWork]
     payloads: tuple[Payload, ...] = ALL
     hidden: bool = False
 
 
-def _file(path: str, build: Callable[[str], bytes]) -> Callable[[str], Work]:
-    return lambda words: Work(ANSWER, {path: build(words)})
+def _file(path: str, build: Callable[[str], bytes]) -> Callable[[str], AttackedWork]:
+    return lambda words: AttackedWork(ANSWER, {path: build(words)})
 
 
 def _html(words: str, *, hidden: str) -> bytes:
@@ -57,9 +57,9 @@ def _tags(words: str) -> bytes:
     return (BODY + "".join(chr(0xE0000 + ord(c)) for c in words if c.isascii())).encode()
 
 
-def _named(words: str) -> Work:
+def _named(words: str) -> AttackedWork:
     name = " ".join(words.replace("/", " ").split())[:140]
-    return Work(ANSWER, {f"{name}.txt": BODY.encode()})
+    return AttackedWork(ANSWER, {f"{name}.txt": BODY.encode()})
 
 
 def _style(style: str) -> Callable[[str], bytes]:
@@ -67,7 +67,9 @@ def _style(style: str) -> Callable[[str], bytes]:
 
 
 CARRIERS: Final[Mapping[str, Carrier]] = {
-    "answer": Carrier(lambda words: Work(f"{ANSWER}\n\n{words}", {"tides.txt": BODY.encode()})),
+    "answer": Carrier(
+        lambda words: AttackedWork(f"{ANSWER}\n\n{words}", {"tides.txt": BODY.encode()})
+    ),
     "text": Carrier(_file("tides.txt", lambda words: f"{BODY}\n{words}\n".encode())),
     "markdown": Carrier(
         _file("tides.md", lambda words: f"# Tides\n\n{BODY}\n\n{words}\n".encode())

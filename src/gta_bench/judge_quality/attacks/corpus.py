@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.judge_quality.attacks.carriers import CARRIERS, Work
+from gta_bench.judge_quality.attacks.carriers import CARRIERS, AttackedWork
 from gta_bench.judge_quality.attacks.payloads import (
     CLEAN,
     PARTIAL,
@@ -44,7 +44,7 @@ class Attack(NamedTuple):
         """The same work without the words."""
         return self._replace(payload=CLEAN)
 
-    def build(self) -> Work:
+    def build(self) -> AttackedWork:
         """The work with the words; a borderline one with a part of what is required."""
         work = CARRIERS[self.carrier].build(words(self.payload))
         partial = {PARTIAL_FILE: PARTIAL.encode()} if self.borderline else {}
@@ -69,7 +69,7 @@ def with_twins(chosen: Sequence[Attack]) -> list[Attack]:
 
 def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
     """Build the works and store them as a run; what cannot be built here, and why."""
-    works: dict[Attack, Work] = {}
+    works: dict[Attack, AttackedWork] = {}
     missing = []
     for attack in with_twins(chosen):
         try:
@@ -100,7 +100,7 @@ def _manifest(names: Sequence[str]) -> RunManifest:
     )
 
 
-def _unit(attack: Attack, work: Work, store: ArtefactStore) -> WorkflowUnit:
+def _unit(attack: Attack, work: AttackedWork, store: ArtefactStore) -> WorkflowUnit:
     files = tuple(store.keep_file(f"outputs/{path}", data) for path, data in work.files.items())
     return WorkflowUnit(
         task=attacked_task(attack.id),

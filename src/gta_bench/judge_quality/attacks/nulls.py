@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Final
 
-from gta_bench.judge_quality.attacks.carriers import Work
+from gta_bench.judge_quality.attacks.carriers import AttackedWork
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
@@ -20,27 +20,27 @@ BOAST: Final = (
 )
 
 
-def _empty(unit: WorkflowUnit, files: ArtefactStore) -> Work:
-    return Work("", {})
+def _empty(unit: WorkflowUnit, files: ArtefactStore) -> AttackedWork:
+    return AttackedWork("", {})
 
 
-def _echo(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+def _echo(unit: WorkflowUnit, files: ArtefactStore) -> AttackedWork:
     """The requirements themselves, as if saying them were doing them."""
     said = "\n".join(f"- {leaf.requirements or ''}" for leaf in unit.task.leaves())
-    return Work(said, {"report.md": f"# Report\n\n{said}\n".encode()})
+    return AttackedWork(said, {"report.md": f"# Report\n\n{said}\n".encode()})
 
 
-def _boast(unit: WorkflowUnit, files: ArtefactStore) -> Work:
-    return Work(BOAST, {"report.md": f"# Report\n\n{BOAST}\n".encode()})
+def _boast(unit: WorkflowUnit, files: ArtefactStore) -> AttackedWork:
+    return AttackedWork(BOAST, {"report.md": f"# Report\n\n{BOAST}\n".encode()})
 
 
-def _copy(unit: WorkflowUnit, files: ArtefactStore) -> Work:
+def _copy(unit: WorkflowUnit, files: ArtefactStore) -> AttackedWork:
     """The task's own request and files, handed back."""
     own = {PurePosixPath(file.path).name: files.read(file.digest) for file in unit.inputs}
-    return Work(unit.task.request, own)
+    return AttackedWork(unit.task.request, own)
 
 
-NULLS: Final[Mapping[str, Callable[[WorkflowUnit, ArtefactStore], Work]]] = {
+NULLS: Final[Mapping[str, Callable[[WorkflowUnit, ArtefactStore], AttackedWork]]] = {
     "empty": _empty,
     "echo-the-requirements": _echo,
     "boast-only": _boast,

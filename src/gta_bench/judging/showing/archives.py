@@ -13,7 +13,7 @@ from gta_bench.judging.printing import checked_jail, document
 from gta_bench.judging.showing.draft import (
     LISTED,
     Draft,
-    Failure,
+    ShowFailure,
     Subject,
     left_out,
     quoted,
@@ -144,6 +144,6 @@ def _merge(draft: Draft, child: Draft, member: Member) -> None:
         (draft.cut, child.cut), (draft.unshown, child.unshown), (draft.findings, child.findings),
     ):  # fmt: skip
         mine += [f"{name}: {words}" for words in its]
-    draft.failed += [Failure(f"{name}, {what}", problem) for what, problem in child.failed]
+    draft.failed += [ShowFailure(f"{name}, {what}", problem) for what, problem in child.failed]
     draft.doubtful |= child.doubtful | ({kind} if child.unshown else set())
     draft.late |= child.late

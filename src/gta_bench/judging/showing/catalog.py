@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final
 
 from gta_bench.content.identify import Identity
-from gta_bench.content.kinds import KINDS, Kind
+from gta_bench.content.kinds import KINDS, ContentKind
 from gta_bench.errors import ToolUnavailable
 from gta_bench.judging.showing import (
     archives,
@@ -56,7 +56,7 @@ async def show_notebook(draft: Draft) -> None:
     await converted.show_notebook(draft, show_file)
 
 
-SHOW: Final[Mapping[Kind, Show]] = {
+SHOW: Final[Mapping[ContentKind, Show]] = {
     "docx": documents.show_docx,
     "pptx": documents.show_pptx,
     "xlsx": sheets.show_xlsx,
@@ -99,7 +99,7 @@ SHOW: Final[Mapping[Kind, Show]] = {
 }
 
 
-async def show_file(draft: Draft, shows: Mapping[Kind, Show] = SHOW) -> None:
+async def show_file(draft: Draft, shows: Mapping[ContentKind, Show] = SHOW) -> None:
     """A file by what it is, or its first bytes where nothing else can be shown."""
     identity = draft.subject.identity
     if not draft.subject.data:

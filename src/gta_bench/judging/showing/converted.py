@@ -13,8 +13,8 @@ from typing import Final
 from gta_bench.confine.archives import check_archive
 from gta_bench.content.docx import read_by_pandoc
 from gta_bench.content.identify import BROKEN_ZIP, identify
-from gta_bench.content.kinds import Kind
-from gta_bench.content.leftovers import Part, package_parts
+from gta_bench.content.kinds import ContentKind
+from gta_bench.content.leftovers import PackagePart, package_parts
 from gta_bench.content.libreoffice import convert
 from gta_bench.content.members import Member, read_zip_members
 from gta_bench.content.text import read_text
@@ -25,7 +25,7 @@ from gta_bench.judging.showing.documents import add_leftovers
 from gta_bench.judging.showing.draft import Draft, Subject, settled, words_in
 from gta_bench.judging.showing.pages import add_pages, office_pages
 
-TARGETS: Final[Mapping[str, Kind]] = {
+TARGETS: Final[Mapping[str, ContentKind]] = {
     "odt": "docx", "rtf": "docx", "doc": "docx", "ods": "xlsx", "xls": "xlsx", "odp": "pptx",
     "ppt": "pptx",
 }  # fmt: skip
@@ -35,7 +35,7 @@ SUFFIX_OF: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif",
 MACROS: Final = ("Basic/", "Scripts/")
 LARGEST_NOTEBOOK: Final = 32 << 20
 
-Shows = Mapping[Kind, Callable[[Draft], Awaitable[None]]]
+Shows = Mapping[ContentKind, Callable[[Draft], Awaitable[None]]]
 
 
 async def show_by_office(draft: Draft, shows: Shows) -> None:
@@ -58,7 +58,7 @@ async def show_by_office(draft: Draft, shows: Shows) -> None:
         add_leftovers(draft, [part for part in parts if not part.name.startswith(MACROS)])
 
 
-async def _converted(subject: Subject) -> tuple[Kind, bytes]:
+async def _converted(subject: Subject) -> tuple[ContentKind, bytes]:
     one = document(0, "", subject.identity, subject.data)
     assert one is not None, "a kind that LibreOffice reads"
     jail = await checked_jail(one, subject.equipment)
@@ -67,7 +67,7 @@ async def _converted(subject: Subject) -> tuple[Kind, bytes]:
     return kind, made
 
 
-def _parts(data: bytes) -> tuple[Part, ...]:
+def _parts(data: bytes) -> tuple[PackagePart, ...]:
     if not data.startswith(b"PK"):
         return ()
     check_archive(io.BytesIO(data))
@@ -100,7 +100,7 @@ async def show_notebook(draft: Draft, show: ShowAny) -> None:
     cells = await settled(asyncio.to_thread(_cells, subject.data))
     if isinstance(cells, GtaError):
         return  # told by pandoc
-    add_leftovers(draft, [Part("notebook", tuple(_strings(cells)))])
+    add_leftovers(draft, [PackagePart("notebook", tuple(_strings(cells)))])
     await show_members(draft, list(_drawn(cells)), show)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gta_bench.content.docx import DocxContent, read_docx
-from gta_bench.content.leftovers import Part, left_over
+from gta_bench.content.leftovers import PackagePart, left_over
 from gta_bench.content.members import Member
 from gta_bench.content.office import PackageFacts, read_package
 from gta_bench.content.pdf import PdfContent, read_pdf
@@ -164,7 +164,7 @@ def add_package(
     add_leftovers(draft, facts.parts)
 
 
-def add_leftovers(draft: Draft, parts: Sequence[Part]) -> None:
+def add_leftovers(draft: Draft, parts: Sequence[PackagePart]) -> None:
     """Text of a package that its reader did not show, part by part."""
     blocks = [
         "\n".join([f"[{part.name}]", *part.texts])

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
-from gta_bench.content.kinds import Kind
+from gta_bench.content.kinds import ContentKind
 from gta_bench.content.members import Member
 from gta_bench.content.pictures import measure
 from gta_bench.errors import ConfinedError, GtaError, ToolError, ToolUnavailable
@@ -40,7 +40,7 @@ class EvidenceLimits(Record):
     seconds: float = 60.0
 
 
-Value = TypeVar("Value")
+Settled = TypeVar("Settled")
 LISTED: Final = 20
 # How the findings begin that tell of what a reader of the file does not see.
 HIDDEN: Final = "hidden from its readers: "
@@ -75,7 +75,7 @@ class Subject:
         return self.equipment.need_jail()
 
 
-class Failure(NamedTuple):
+class ShowFailure(NamedTuple):
     """A part of a file that this machine cannot show, and what it lacks."""
 
     what: str
@@ -99,8 +99,8 @@ class Draft:
     cut: list[str] = field(default_factory=list)
     unshown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
-    failed: list[Failure] = field(default_factory=list)
-    doubtful: set[Kind] = field(default_factory=set)
+    failed: list[ShowFailure] = field(default_factory=list)
+    doubtful: set[ContentKind] = field(default_factory=set)
     read: str = ""
     attached: tuple[Member, ...] = ()
     late: bool = False
@@ -169,14 +169,14 @@ class Draft:
     def missed(self, what: str, problem: GtaError) -> None:
         """Note that a part could not be made: this machine lacks something, or it is the file."""
         if isinstance(problem, ToolUnavailable):
-            self.failed.append(Failure(what, problem))
+            self.failed.append(ShowFailure(what, problem))
             return
         words = " ".join(clean(str(problem)).split())  # foreign words may be among them
         self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
         self.late |= isinstance(problem, ConfinedError) and problem.cause == "timeout"
 
 
-async def settled(work: Awaitable[Value]) -> Value | GtaError:
+async def settled(work: Awaitable[Settled]) -> Settled | GtaError:
     """What it comes to, or the reason why not; parts of a file fail each for itself."""
     try:
         return await work

@@ -10,7 +10,7 @@ from gta_bench.errors import GtaError, NotInstalled
 from gta_bench.judging.showing.documents import add_properties
 from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media.probing import Source, probe
+from gta_bench.tools.media.probing import ProbedFile, probe
 from gta_bench.tools.media.sound import Span, decode
 from gta_bench.tools.media.speech import OR_ENDPOINT, RATE, local_recognizer
 
@@ -158,7 +158,7 @@ async def _transcript(subject: Subject, info: MediaInfo) -> str | None:
     if isinstance(recognizer, Unavailable):
         raise NotInstalled(recognizer.reason, mend=recognizer.mend.removesuffix(OR_ENDPOINT))
     media = await probe(subject.jail, subject.data, path="the file")
-    source = Source("the file", subject.data, media)
+    source = ProbedFile("the file", subject.data, media)
     span = Span(0.0, subject.limits.sound_seconds)
     samples = await decode(subject.jail, source, span=span, rate=RATE, mono=True)
     words = await recognizer.transcribe(subject.jail, samples)

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
 from gta_bench.metrics.counts import add_counts
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import END_TO_END, compat_values
 from gta_bench.records.atomic import Answer
 from gta_bench.records.scores import Category, CategoryCounts, EndToEndCounts, EndToEndScores
@@ -16,7 +16,7 @@ from gta_bench.records.steps import Trace
 
 
 def count_task(
-    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: Similarity
+    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: SimilarityFunction
 ) -> EndToEndCounts:
     """What upstream counts in one task."""
     calls, gold_calls = _calls(prediction), _calls(gold)
@@ -45,7 +45,9 @@ def _calls(trace: Trace) -> list[StepView]:
     return [step for step in map(view, trace) if step.type == "tool"]
 
 
-def _answer_score(prediction: Trace, answer: Answer | None, *, similarity: Similarity) -> float:
+def _answer_score(
+    prediction: Trace, answer: Answer | None, *, similarity: SimilarityFunction
+) -> float:
     last = view(prediction[-1]) if prediction else None
     if last is None or last.type != "answer" or not last.content:
         return 0.0
@@ -53,7 +55,7 @@ def _answer_score(prediction: Trace, answer: Answer | None, *, similarity: Simil
 
 
 def _image_score(
-    calls: Sequence[StepView], gold_calls: Sequence[StepView], *, similarity: Similarity
+    calls: Sequence[StepView], gold_calls: Sequence[StepView], *, similarity: SimilarityFunction
 ) -> float:
     """A product over the reference's image calls, each against the last call of that tool."""
     made = {call.name: call.arguments for call in calls if not call.failed}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
 from gta_bench.metrics.counts import add_counts, total
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import STEP, compat_values
 from gta_bench.records.atomic import Answer
 from gta_bench.records.scores import StepCounts, StepScores
@@ -12,7 +12,7 @@ from gta_bench.records.steps import Trace
 
 
 def count_task(
-    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: Similarity
+    prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: SimilarityFunction
 ) -> StepCounts:
     """What upstream counts in one task; steps without partner on the other side are dropped."""
     pairs = [(view(left), view(right)) for left, right in zip(prediction, gold, strict=False)]

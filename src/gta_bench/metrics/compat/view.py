@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from gta_bench.metrics.compat.whitelist import matches
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.records.atomic import Answer, WhitelistAnswer
 from gta_bench.records.steps import (
     AnswerStep,
@@ -50,7 +50,7 @@ def is_scored(answer: Answer | None) -> bool:
     return isinstance(answer, WhitelistAnswer) or (answer is not None and bool(answer.references))
 
 
-def score_text(text: str, answer: Answer | None, *, similarity: Similarity) -> float:
+def score_text(text: str, answer: Answer | None, *, similarity: SimilarityFunction) -> float:
     """1 or 0 by the whitelist, the best similarity for free text, 0 where there is no answer."""
     if answer is None:
         return 0.0

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from gta_bench.metrics.counts import total
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.tools import Parameter, ToolSpec
 
@@ -22,7 +22,7 @@ Shape = tuple[int | str, ...]
 FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
 
 
-def compare_code(predicted: str, gold: str, *, similarity: Similarity) -> float:
+def compare_code(predicted: str, gold: str, *, similarity: SimilarityFunction) -> float:
     """The share of equal subtrees (Dice), 1 for equal trees: layout and comments do not count.
 
     Where the reference itself is not Python the texts are compared; a prediction that is not
@@ -64,7 +64,7 @@ def _literal_number(part: object, known: dict[Shape, int], found: Counter[int]) 
     return number
 
 
-_Comparison = Callable[[JsonValue, JsonValue, Similarity], float]
+_Comparison = Callable[[JsonValue, JsonValue, SimilarityFunction], float]
 
 CODE: Final = frozenset({("Plot", "command"), ("Solver", "command"), ("Calculator", "expression")})
 COORDINATES: Final = frozenset({"bbox", "position"})
@@ -84,7 +84,7 @@ def same_arguments(predicted: JsonValue, gold: JsonValue) -> bool:
 
 
 def score_arguments(
-    predicted: JsonValue, gold: JsonValue, tool: ToolSpec | None, *, similarity: Similarity
+    predicted: JsonValue, gold: JsonValue, tool: ToolSpec | None, *, similarity: SimilarityFunction
 ) -> float:
     """0 to 1: the mean over all arguments that either side names.
 
@@ -125,18 +125,18 @@ def _comparison(
     return _number if isinstance(gold, int | float) else _text
 
 
-def _number(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _number(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     left, right = _as_number(predicted), _as_number(gold)
     if left is None or right is None:
         return float(same_arguments(predicted, gold))
     return float(left == right)
 
 
-def _truth(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _truth(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     return float(same_arguments(_as_truth(predicted), _as_truth(gold)))
 
 
-def _path(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _path(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     left, right = _as_path(predicted), _as_path(gold)
     # The reference has one name for every image that a tool made; a real run has its own.
     if right == PLACEHOLDER_IMAGE:
@@ -144,18 +144,18 @@ def _path(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> floa
     return float(left == right)
 
 
-def _coordinates(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _coordinates(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     left, right = _as_coordinates(predicted), _as_coordinates(gold)
     if left is None or right is None:
         return float(_as_text(predicted).strip().casefold() == _as_text(gold).strip().casefold())
     return float(left == right)
 
 
-def _code(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _code(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     return compare_code(_as_text(predicted), _as_text(gold), similarity=similarity)
 
 
-def _text(predicted: JsonValue, gold: JsonValue, similarity: Similarity) -> float:
+def _text(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     left, right = _as_text(predicted), _as_text(gold)
     if left == right:
         return 1.0

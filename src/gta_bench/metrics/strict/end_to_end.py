@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import Similarity, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, bounded
 from gta_bench.metrics.strict.arguments import score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_END_TO_END, strict_values
@@ -21,7 +21,10 @@ from gta_bench.records.steps import CallStep, Trace
 
 
 def score(
-    tasks: Mapping[str, AtomicTask], predictions: Mapping[str, Trace], *, similarity: Similarity
+    tasks: Mapping[str, AtomicTask],
+    predictions: Mapping[str, Trace],
+    *,
+    similarity: SimilarityFunction,
 ) -> StrictEndToEndScores:
     """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
     return pool(
@@ -31,7 +34,7 @@ def score(
 
 
 def count_task(
-    task: AtomicTask, prediction: Trace | None, *, similarity: Similarity
+    task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictEndToEndCounts:
     """What one task adds; the last step must be the answer."""
     similar = bounded(similarity)
@@ -86,7 +89,7 @@ def _image_score(
     made: Sequence[CallStep],
     wanted: Sequence[CallStep],
     *,
-    similarity: Similarity,
+    similarity: SimilarityFunction,
 ) -> float:
     """The mean over the reference's image calls, each against its own call, best pairs first."""
     scores = {

@@ -2,19 +2,19 @@
 
 from typing import Final, Literal
 
-from gta_bench.metrics.similarity import Similarity
+from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict.whitelist import matches
 from gta_bench.records.atomic import Answer, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep
 from gta_bench.records.upstream import NO_ACTION
 
-Outcome = Literal["call", "answer", "failed_call", "crash", "malformed", "other"]
+StepOutcome = Literal["call", "answer", "failed_call", "crash", "malformed", "other"]
 
 # Upstream writes its own crashes as answers that begin with one of these.
 CRASH_TEXTS: Final = ("[LagentAgentError]", "[AgentInferencerError]")
 
 
-def outcome(step: PredictedStep) -> Outcome:
+def outcome(step: PredictedStep) -> StepOutcome:
     """Thoughts and tools' replies are `other`; upstream's NoAction is a malformed reply."""
     match step:
         case CallStep(name=name) if name == NO_ACTION:
@@ -31,7 +31,7 @@ def outcome(step: PredictedStep) -> Outcome:
             return "other"
 
 
-def score_answer(step: PredictedStep, answer: Answer, *, similarity: Similarity) -> float:
+def score_answer(step: PredictedStep, answer: Answer, *, similarity: SimilarityFunction) -> float:
     """0 to 1: the whitelist, or the best similarity for free text; only an answer can score."""
     if not isinstance(step, AnswerStep) or outcome(step) != "answer":
         return 0.0

@@ -1,7 +1,7 @@
 """What one step of an Atomic episode is worth: the strict step metrics, spread over its steps."""
 
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import Similarity, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, bounded
 from gta_bench.metrics.strict.arguments import score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.records.atomic import AtomicTask
@@ -9,7 +9,7 @@ from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep
 
 
 def step_reward(
-    task: AtomicTask, position: int, step: PredictedStep, *, similarity: Similarity
+    task: AtomicTask, position: int, step: PredictedStep, *, similarity: SimilarityFunction
 ) -> float:
     """The step's share of 1, against the reference's step at that place; 0 beyond its end.
 
@@ -27,7 +27,7 @@ def step_reward(
 
 
 def _call_worth(
-    task: AtomicTask, step: CallStep, wanted: CallStep, *, similarity: Similarity
+    task: AtomicTask, step: CallStep, wanted: CallStep, *, similarity: SimilarityFunction
 ) -> float:
     if step.name != wanted.name:
         return 1 / 3
@@ -37,7 +37,7 @@ def _call_worth(
 
 
 def _answer_worth(
-    task: AtomicTask, step: AnswerStep, wanted: AnswerStep, *, similarity: Similarity
+    task: AtomicTask, step: AnswerStep, wanted: AnswerStep, *, similarity: SimilarityFunction
 ) -> float:
     """The reference's own words are right even where the accepted answers do not match them."""
     if task.answer is None or step.content == wanted.content:

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import Similarity, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, bounded
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_STEP, strict_values
@@ -17,7 +17,10 @@ Pair = tuple[PredictedStep | None, CallStep | AnswerStep]
 
 
 def score(
-    tasks: Mapping[str, AtomicTask], predictions: Mapping[str, Trace], *, similarity: Similarity
+    tasks: Mapping[str, AtomicTask],
+    predictions: Mapping[str, Trace],
+    *,
+    similarity: SimilarityFunction,
 ) -> StrictStepScores:
     """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
     return pool(
@@ -27,7 +30,7 @@ def score(
 
 
 def count_task(
-    task: AtomicTask, prediction: Trace | None, *, similarity: Similarity
+    task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictStepCounts:
     """Hits in one task, step by step; a step without prediction is a miss."""
     similar = bounded(similarity)
@@ -85,7 +88,7 @@ def _asks_for_answer(task: AtomicTask, pairs: Iterable[Pair]) -> bool:
     return task.answer is not None and any(isinstance(right, AnswerStep) for _, right in pairs)
 
 
-def _answer_sum(task: AtomicTask, pairs: list[Pair], *, similarity: Similarity) -> float:
+def _answer_sum(task: AtomicTask, pairs: list[Pair], *, similarity: SimilarityFunction) -> float:
     """What the prediction of the last answer turn is worth."""
     turns = [left for left, right in pairs if isinstance(right, AnswerStep)]
     if task.answer is None or not turns or turns[-1] is None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from gta_bench.errors import GtaError, WorkFailed
 
 # Both must be importable where the work is done.
-Work = Callable[[Any], None]
+WorkFunction = Callable[[Any], None]
 Tick = Callable[[], object]
 # Seconds between two looks at what is running.
 PAUSE = 0.5
@@ -21,7 +21,7 @@ class Backend(Protocol):
     name: str
     places: int
 
-    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items; the first failure ends the rest and is raised.
 
         An item whose process was lost is begun again, so work must continue what it finds.
@@ -31,7 +31,7 @@ class Backend(Protocol):
         """End everything that was started."""
 
 
-class Failure(NamedTuple):
+class ItemFailure(NamedTuple):
     """A failure that is told and not traced, in a form that travels between processes."""
 
     message: str
@@ -42,14 +42,14 @@ class Failure(NamedTuple):
         return WorkFailed(self.message, exit_code=self.exit_code)
 
 
-def guarded(work: Work, item: Any) -> Failure | None:
+def guarded(work: WorkFunction, item: Any) -> ItemFailure | None:
     """The work on one item; what a user is told comes back, anything else is a bug and raised."""
     try:
         work(item)
     except GtaError as exc:
-        return Failure(str(exc), exc.exit_code)
+        return ItemFailure(str(exc), exc.exit_code)
     except OSError as exc:
-        return Failure(told_of_system(exc), 3)
+        return ItemFailure(told_of_system(exc), 3)
     return None
 
 
@@ -66,7 +66,7 @@ class Inline:
     name = "inline"
     places = 1
 
-    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items in turn; failures are raised as they are."""
         for item in items:
             work(item)

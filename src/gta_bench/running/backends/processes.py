@@ -13,7 +13,14 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from gta_bench.errors import INTERRUPTED, EnvironmentProblem
-from gta_bench.running.backends.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
+from gta_bench.running.backends.backend import (
+    PAUSE,
+    RETRIES,
+    ItemFailure,
+    Tick,
+    WorkFunction,
+    guarded,
+)
 
 # Seconds that an interrupted worker has to close what it opened.
 PATIENCE = 20.0
@@ -28,7 +35,7 @@ class Processes:
         self.places = places
         self._pool: ProcessPoolExecutor | None = None
 
-    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items; where a process was killed, the pool is made anew and goes on."""
         left = list(items)
         for _ in range(RETRIES + 1):
@@ -48,10 +55,10 @@ class Processes:
             self._pool.shutdown()
             self._pool = None
 
-    def _work_off(self, work: Work, left: list[Any], at_once: int, tick: Tick) -> None:
+    def _work_off(self, work: WorkFunction, left: list[Any], at_once: int, tick: Tick) -> None:
         """Take items off the list as they are finished."""
         waiting = deque(left)
-        running: dict[Future[Failure | None], Any] = {}
+        running: dict[Future[ItemFailure | None], Any] = {}
         try:
             while left:
                 while waiting and len(running) < at_once:
@@ -70,7 +77,7 @@ class Processes:
             self._end()
             raise
 
-    def _submit(self, work: Work, item: Any) -> Future[Failure | None]:
+    def _submit(self, work: WorkFunction, item: Any) -> Future[ItemFailure | None]:
         """Give an item to the pool, which starts its processes with the first one.
 
         What they inherit keeps an interrupt away until they can take it.
@@ -141,12 +148,12 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _interruptible(work: Work, item: Any) -> Failure | None:
+def _interruptible(work: WorkFunction, item: Any) -> ItemFailure | None:
     """An interrupt ends the work and not the waiting for more, which the pool ends itself."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return guarded(work, item)
     except KeyboardInterrupt:
-        return Failure("Interrupted.", INTERRUPTED)
+        return ItemFailure("Interrupted.", INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,7 +13,14 @@ from typing import Any
 
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.packages import require_packages
-from gta_bench.running.backends.backend import PAUSE, RETRIES, Failure, Tick, Work, guarded
+from gta_bench.running.backends.backend import (
+    PAUSE,
+    RETRIES,
+    ItemFailure,
+    Tick,
+    WorkFunction,
+    guarded,
+)
 from gta_bench.settings import keep_ray_here, quiet_ray
 
 # Work that a worker does before it is replaced: what it leaks ends with it.
@@ -34,7 +41,7 @@ class RayTasks:
         cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
         self.places = places or max(1, cores)
 
-    def run(self, work: Work, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items, never on more than `at_once`, whatever the cluster grows to."""
         ray = self._ray
         task = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=MAX_CALLS)(work_in)
@@ -68,7 +75,7 @@ class RayTasks:
         self._ray.shutdown()
 
 
-def work_in(folder: str, work: Work, item: Any) -> Failure | None:
+def work_in(folder: str, work: WorkFunction, item: Any) -> ItemFailure | None:
     """The work in the command's folder, where the machine has it: relative names mean the same."""
     if Path(folder).is_dir():
         os.chdir(folder)

@@ -18,7 +18,7 @@ from gta_bench.tools.contract import (
 ENDPOINT = "endpoint"
 
 
-class Backend(ABC, Generic[Input]):
+class ToolBackend(ABC, Generic[Input]):
     """One way to do a tool's work; `name` is what `backend` in gta.toml may say."""
 
     name: ClassVar[str]
@@ -47,11 +47,11 @@ class Backend(ABC, Generic[Input]):
 class BackedTool(Tool[Input]):
     """A tool whose work is done by one of its `backends`, the preferred one first."""
 
-    backends: ClassVar[tuple[type[Backend[Any]], ...]]
+    backends: ClassVar[tuple[type[ToolBackend[Any]], ...]]
 
     def __init__(self, equipment: Equipment) -> None:
         super().__init__(equipment)
-        self._options: dict[str, Backend[Input]] = {
+        self._options: dict[str, ToolBackend[Input]] = {
             kind.name: kind(equipment, self.name) for kind in self.backends
         }
 
@@ -67,7 +67,7 @@ class BackedTool(Tool[Input]):
             raise ToolUnavailable(chosen.reason, mend=chosen.mend)
         return await chosen.run(workspace, given)
 
-    def _chosen(self) -> Backend[Input] | Unavailable:
+    def _chosen(self) -> ToolBackend[Input] | Unavailable:
         """What gta.toml names; else the first that works. A named one is never replaced."""
         settings = self.equipment.settings.tools.get(self.name)
         wanted = settings.backend if settings else None
@@ -81,7 +81,7 @@ class BackedTool(Tool[Input]):
         mend = f"Write one of these as `backend` of [tools.{self.name}] in gta.toml: {known}."
         return Unavailable(f"it has no backend {wanted!r}.", mend)
 
-    def _first(self) -> Backend[Input] | Unavailable:
+    def _first(self) -> ToolBackend[Input] | Unavailable:
         states = {name: option.check() for name, option in self._options.items()}
         for name, state in states.items():
             if isinstance(state, Available):

@@ -11,7 +11,7 @@ import httpx
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.transport import EXCERPT, Bounds, Request, Server, exchange
+from gta_bench.tools.backends.transport import EXCERPT, HttpRequest, RetryPolicy, Server, exchange
 from gta_bench.tools.contract import Equipment, Unavailable
 
 # These models always answer with base64 and refuse the field that asks for it.
@@ -42,7 +42,7 @@ class Endpoint:
         return f"{model or self.model} at {self.host} (endpoint {self.name})"
 
 
-class Picture(NamedTuple):
+class EncodedImage(NamedTuple):
     """An encoded image and its media type."""
 
     data: bytes
@@ -54,7 +54,7 @@ class Picture(NamedTuple):
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode('ascii')}"
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """Text from a model, and the name by which it answered."""
 
     text: str
@@ -98,7 +98,7 @@ class _VideoJob(BaseModel):
     error: _Failure | None = None
 
 
-Reply = TypeVar("Reply", bound=BaseModel)
+ParsedReply = TypeVar("ParsedReply", bound=BaseModel)
 
 
 def find_endpoint(equipment: Equipment, tool: str) -> Endpoint | Unavailable:
@@ -133,13 +133,13 @@ def endpoint_lines(tool: str) -> str:
 class Client:
     """Calls one endpoint; it keeps nothing between calls and may be used by many at once."""
 
-    def __init__(self, endpoint: Endpoint, bounds: Bounds | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, bounds: RetryPolicy | None = None) -> None:
         self.endpoint = endpoint
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or RetryPolicy()
         secrets = (endpoint.key,) if endpoint.key else ()
         self._server = Server(f"Endpoint {endpoint.name!r}", _mend(endpoint), secrets)
 
-    async def chat(self, prompt: str, pictures: Sequence[Picture] = ()) -> Answer:
+    async def chat(self, prompt: str, pictures: Sequence[EncodedImage] = ()) -> ModelAnswer:
         """The model's answer to a question about pictures."""
         content: list[JsonValue] = [
             {"type": "image_url", "image_url": {"url": picture.data_uri}} for picture in pictures
@@ -155,7 +155,7 @@ class Client:
         if not (message.content or "").strip():
             said = f": {self._server.safe(message.refusal)}" if message.refusal else "."
             raise ToolError(f"{self._server.name} gave no text{said}")
-        return Answer(str(message.content).strip(), reply.model)
+        return ModelAnswer(str(message.content).strip(), reply.model)
 
     async def generate_image(self, prompt: str) -> bytes:
         """An image made after a description."""
@@ -163,10 +163,10 @@ class Client:
         most = self._bounds.image_bytes
         return await self._image(await self._post("images/generations", fields, most))
 
-    async def edit_image(self, prompt: str, picture: Picture) -> bytes:
+    async def edit_image(self, prompt: str, picture: EncodedImage) -> bytes:
         """An image changed after an instruction."""
         suffix = picture.media_type.rpartition("/")[2]
-        request = Request(
+        request = HttpRequest(
             "POST",
             f"{self.endpoint.url}/images/edits",
             self._headers(),
@@ -177,7 +177,7 @@ class Client:
 
     async def transcribe(self, wav: bytes) -> str:
         """The words of a recording."""
-        request = Request(
+        request = HttpRequest(
             "POST",
             f"{self.endpoint.url}/audio/transcriptions",
             self._headers(),
@@ -192,7 +192,7 @@ class Client:
         # Asked once: a second request would start, and bill, a second video.
         once = replace(self._bounds, attempts=1)
         body: JsonValue = {"model": self.endpoint.model, "prompt": prompt}
-        start = Request("POST", f"{self.endpoint.url}/videos", self._headers(), json=body)
+        start = HttpRequest("POST", f"{self.endpoint.url}/videos", self._headers(), json=body)
         job = self._parse(_VideoJob, await exchange(self._server, start, once))
         try:
             async with asyncio.timeout(VIDEO_SECONDS):
@@ -212,7 +212,7 @@ class Client:
             job = self._parse(_VideoJob, body)
 
     async def _get(self, path: str, most_bytes: int) -> bytes:
-        request = Request("GET", f"{self.endpoint.url}/{path}", self._headers())
+        request = HttpRequest("GET", f"{self.endpoint.url}/{path}", self._headers())
         return await self._exchange(request, most_bytes)
 
     def _base64_wish(self) -> dict[str, str]:
@@ -222,16 +222,16 @@ class Client:
 
     async def _post(self, path: str, fields: dict[str, JsonValue], most_bytes: int) -> bytes:
         body = {"model": self.endpoint.model, **fields}
-        request = Request("POST", f"{self.endpoint.url}/{path}", self._headers(), json=body)
+        request = HttpRequest("POST", f"{self.endpoint.url}/{path}", self._headers(), json=body)
         return await self._exchange(request, most_bytes)
 
-    async def _exchange(self, request: Request, most_bytes: int) -> bytes:
+    async def _exchange(self, request: HttpRequest, most_bytes: int) -> bytes:
         return await exchange(self._server, request, replace(self._bounds, reply_bytes=most_bytes))
 
     def _headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
 
-    def _parse(self, kind: type[Reply], body: bytes) -> Reply:
+    def _parse(self, kind: type[ParsedReply], body: bytes) -> ParsedReply:
         try:
             return kind.model_validate_json(body)
         except ValidationError as exc:
@@ -267,7 +267,7 @@ class Client:
             raise ToolError(f"{self._server.name} gave an image without an address.") from None
         if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
             raise ToolError(f"{self._server.name} keeps its image elsewhere, at {url.host!r}.")
-        request = Request("GET", str(url), self._headers())
+        request = HttpRequest("GET", str(url), self._headers())
         return await self._exchange(request, self._bounds.image_bytes)
 
 

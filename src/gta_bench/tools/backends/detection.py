@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gta_bench.errors import ToolError
 from gta_bench.tools.backends.boxes import parse_box
 from gta_bench.tools.backends.labels import CLASSES, match
-from gta_bench.tools.backends.local import Found, find_objects
+from gta_bench.tools.backends.local import KnownObject, find_objects
 from gta_bench.tools.backends.pictures import encode
 from gta_bench.tools.contract import Equipment
 
@@ -34,16 +34,16 @@ def class_of(description: str) -> str:
 
 async def objects_like(
     equipment: Equipment, data: bytes, path: str, description: str, *, floor: float
-) -> list[Found]:
+) -> list[KnownObject]:
     """The objects that fit a description, the surest first."""
     label = class_of(description)
     found = await find_objects(equipment, data, path, floor=floor)
     return [one for one in found if one.label == label]
 
 
-def distinct(found: list[Found]) -> list[Found]:
+def distinct(found: list[KnownObject]) -> list[KnownObject]:
     """Each thing once, under its surest class."""
-    kept: list[Found] = []
+    kept: list[KnownObject] = []
     for one in found:
         if all(one.box.overlap(other.box) < SAME for other in kept):
             kept.append(one)

@@ -26,7 +26,7 @@ class _Line(NamedTuple):
     text: str
 
 
-class Found(NamedTuple):
+class KnownObject(NamedTuple):
     """An object of a known class, with the model's confidence between 0 and 1."""
 
     box: Box
@@ -46,12 +46,12 @@ async def read_text(data: bytes, path: str) -> list[_Line]:
 
 async def find_objects(
     equipment: Equipment, data: bytes, path: str, *, floor: float
-) -> list[Found]:
+) -> list[KnownObject]:
     """The objects that the detector knows, from that score on, the surest first."""
     options = _with_weights(equipment, DETECTOR, {"path": path, "floor": floor})
     outcome = await shared_workers().run("detect", data, options)
     found = OBJECTS.validate_python(outcome.value)
-    return [Found(Box(*one[:4]), one[4], one[5]) for one in found]
+    return [KnownObject(Box(*one[:4]), one[4], one[5]) for one in found]
 
 
 async def stylize(equipment: Equipment, data: bytes, path: str, *, style: int) -> bytes:

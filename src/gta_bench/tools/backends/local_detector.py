@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from gta_bench.tools.backends.boxes import clamp
 from gta_bench.tools.backends.pictures import decode
-from gta_bench.tools.backends.worker import Outcome
+from gta_bench.tools.backends.worker import JobOutcome
 
 SIDE = 320
 OVERLAP = 0.45  # boxes of one class that overlap more are one object
@@ -22,7 +22,7 @@ class _Detector(NamedTuple):
     labels: tuple[str, ...]
 
 
-def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
+def job(data: bytes, options: Mapping[str, JsonValue]) -> JobOutcome:
     """Objects as `[x1, y1, x2, y2, label, score]`, the surest first."""
     import cv2
     import numpy
@@ -46,7 +46,7 @@ def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
         x, y, wide, high = map(float, places[index])
         box = clamp((x, y, x + wide, y + high), picture.size)
         found.append([*box, detector.labels[classes[index] - 1], scores[index]])
-    return Outcome(found)
+    return JobOutcome(found)
 
 
 @cache

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from gta_bench.tools.backends.boxes import clamp
 from gta_bench.tools.backends.pictures import decode
-from gta_bench.tools.backends.worker import Outcome
+from gta_bench.tools.backends.worker import JobOutcome
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,7 +38,7 @@ class Fitted(NamedTuple):
     factor: float
 
 
-def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
+def job(data: bytes, options: Mapping[str, JsonValue]) -> JobOutcome:
     """Lines as `[x1, y1, x2, y2, text]`, in the order in which they are read."""
     import numpy
 
@@ -46,12 +46,12 @@ def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
     fitted = fit(picture)
     found: Any = _engine()(numpy.asarray(fitted.picture)[:, :, ::-1])
     if found.boxes is None or found.txts is None:
-        return Outcome([])
+        return JobOutcome([])
     lines: list[JsonValue] = []
     for corners, text in zip(found.boxes / fitted.factor, found.txts, strict=True):
         box = clamp([*corners.min(axis=0), *corners.max(axis=0)], picture.size)
         lines.append([*box, " ".join(text.split())])
-    return Outcome(lines)
+    return JobOutcome(lines)
 
 
 def fit(picture: "Image") -> Fitted:

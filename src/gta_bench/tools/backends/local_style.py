@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.backends.pictures import decode, encode, shrunk
-from gta_bench.tools.backends.worker import Outcome
+from gta_bench.tools.backends.worker import JobOutcome
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,7 @@ SHORTEST = 32
 STEP = 4  # the network halves a side twice
 
 
-def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
+def job(data: bytes, options: Mapping[str, JsonValue]) -> JobOutcome:
     """The picture as PNG, its longer side at most 1024 pixels."""
     path = str(options["path"])
     picture = shrunk(decode(data, path), LONGEST)
@@ -29,7 +29,7 @@ def job(data: bytes, options: Mapping[str, JsonValue]) -> Outcome:
         width, height = picture.size
         raise ToolError(f"`{path}` is too small or too narrow for a style: {width} x {height}.")
     painted = _paint(_load(str(options["weights"])), picture, int(str(options["style"])))
-    return Outcome(None, encode(painted))
+    return JobOutcome(None, encode(painted))
 
 
 def _paint(session: Any, picture: "Image", style: int) -> "Image":

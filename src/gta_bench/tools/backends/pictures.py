@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gta_bench.confine.workspace import OutputFile, Workspace
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.client import Picture
+from gta_bench.tools.backends.client import EncodedImage
 from gta_bench.tools.contract import Equipment
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LONGEST_SENT = 2048
 class Sent(NamedTuple):
     """A picture as it goes to an endpoint, and its size there."""
 
-    picture: Picture
+    picture: EncodedImage
     size: tuple[int, int]
 
 
@@ -76,7 +76,7 @@ def shrunk(picture: "Image", longest: int) -> "Image":
 def to_send(picture: "Image") -> Sent:
     """The picture for an endpoint: PNG, scaled down to what models look at."""
     picture = shrunk(picture, LONGEST_SENT)
-    return Sent(Picture(encode(picture), "image/png"), picture.size)
+    return Sent(EncodedImage(encode(picture), "image/png"), picture.size)
 
 
 async def read(equipment: Equipment, workspace: Workspace, spelling: str) -> tuple[str, bytes]:

@@ -33,13 +33,13 @@ class Hit(NamedTuple):
     text: str
 
 
-class Reply(BaseModel):
+class SearchReply(BaseModel):
     """A part of a service's reply; services add fields as they like."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class SerperAnswer(Reply):
+class SerperAnswer(SearchReply):
     """The box above the results."""
 
     answer: str | None = None
@@ -47,7 +47,7 @@ class SerperAnswer(Reply):
     snippetHighlighted: str | list[str] | None = None
 
 
-class SerperGraph(Reply):
+class SerperGraph(SearchReply):
     """What is known of a person, place or thing."""
 
     title: str | None = None
@@ -56,7 +56,7 @@ class SerperGraph(Reply):
     attributes: Mapping[str, JsonValue] = {}
 
 
-class SerperHit(Reply):
+class SerperHit(SearchReply):
     """One result."""
 
     title: str | None = None
@@ -64,7 +64,7 @@ class SerperHit(Reply):
     attributes: Mapping[str, JsonValue] = {}
 
 
-class SerperReply(Reply):
+class SerperReply(SearchReply):
     """What Serper replies."""
 
     answerBox: SerperAnswer | None = None
@@ -72,21 +72,21 @@ class SerperReply(Reply):
     organic: tuple[SerperHit, ...] = ()
 
 
-class PlainHit(Reply):
+class PlainHit(SearchReply):
     """One result of SearXNG or Tavily."""
 
     title: str | None = None
     content: str | None = None
 
 
-class SearxngReply(Reply):
+class SearxngReply(SearchReply):
     """What SearXNG replies; `answers` are texts, or objects in newer versions."""
 
     answers: tuple[str | Mapping[str, JsonValue], ...] = ()
     results: tuple[PlainHit, ...]
 
 
-class TavilyReply(Reply):
+class TavilyReply(SearchReply):
     """What Tavily replies."""
 
     answer: str | None = None

@@ -24,7 +24,7 @@ EXCERPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class RetryPolicy:
     """How long, how large and how often. `seconds` is one attempt, `total_seconds` all of them."""
 
     attempts: int = 4
@@ -57,7 +57,7 @@ FilePart = tuple[str, bytes, str]  # name, content, media type
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What is sent, as often as needed."""
 
     method: str
@@ -76,7 +76,7 @@ class Fault(NamedTuple):
     wait: float | None = None
 
 
-async def exchange(server: Server, request: Request, bounds: Bounds) -> bytes:
+async def exchange(server: Server, request: HttpRequest, bounds: RetryPolicy) -> bytes:
     """The body of the server's answer; ToolError or ToolUnavailable when there is none."""
     clock = asyncio.get_running_loop().time
     end = clock() + bounds.total_seconds
@@ -92,7 +92,7 @@ async def exchange(server: Server, request: Request, bounds: Bounds) -> bytes:
     raise AssertionError("unreachable")
 
 
-def _pause(fault: Fault, attempt: int, bounds: Bounds) -> float | None:
+def _pause(fault: Fault, attempt: int, bounds: RetryPolicy) -> float | None:
     """Seconds until the next attempt; None where there is none.
 
     A server that asks for more patience than we have is taken at its word.
@@ -105,7 +105,7 @@ def _pause(fault: Fault, attempt: int, bounds: Bounds) -> float | None:
     return delay * random.uniform(0.8, 1.2)
 
 
-async def _attempt(server: Server, request: Request, bounds: Bounds) -> bytes | Fault:
+async def _attempt(server: Server, request: HttpRequest, bounds: RetryPolicy) -> bytes | Fault:
     timeout = httpx.Timeout(bounds.seconds, connect=bounds.connect_seconds)
     context = await asyncio.to_thread(certificates)
     try:
@@ -132,7 +132,7 @@ async def _attempt(server: Server, request: Request, bounds: Bounds) -> bytes | 
         return Fault(_unreachable(server, exc), again=True)
 
 
-async def _read(server: Server, response: httpx.Response, bounds: Bounds) -> bytes | Fault:
+async def _read(server: Server, response: httpx.Response, bounds: RetryPolicy) -> bytes | Fault:
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk

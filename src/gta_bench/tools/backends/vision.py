@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gta_bench.errors import ToolUnavailable
-from gta_bench.tools.backends.choice import ENDPOINT, Backend
+from gta_bench.tools.backends.choice import ENDPOINT, ToolBackend
 from gta_bench.tools.backends.client import Client, Endpoint, find_endpoint
 from gta_bench.tools.backends.local import lacking
 from gta_bench.tools.backends.pictures import to_send
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class EndpointBackend(Backend[Input]):
+class EndpointBackend(ToolBackend[Input]):
     """The endpoint that gta.toml gives to the tool; a subclass says what to ask it."""
 
     name = ENDPOINT

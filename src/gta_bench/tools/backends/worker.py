@@ -16,14 +16,14 @@ from pydantic import JsonValue
 from gta_bench.errors import ToolError
 
 
-class Outcome(NamedTuple):
+class JobOutcome(NamedTuple):
     """What a job came to: a value, and bytes if it made a file."""
 
     value: JsonValue
     data: bytes = b""
 
 
-_Job = Callable[[bytes, Mapping[str, JsonValue]], Outcome]
+_Job = Callable[[bytes, Mapping[str, JsonValue]], JobOutcome]
 
 JOBS: Mapping[str, str] = {
     "ocr": "gta_bench.tools.backends.local_ocr:job",

@@ -23,7 +23,7 @@ from typing import IO
 from pydantic import JsonValue
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.worker import Outcome
+from gta_bench.tools.backends.worker import JobOutcome
 
 PROGRAM = "gta_bench.tools.backends.worker"
 SECONDS = 120.0
@@ -40,7 +40,7 @@ class Worker:
 
     def do(
         self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float
-    ) -> Outcome:
+    ) -> JobOutcome:
         """One job; ToolError if it fails, takes too long or ends the process."""
         process = self._running()
         late = threading.Event()
@@ -62,7 +62,7 @@ class Worker:
                 self.close()
         if "error" in reply:
             raise ToolError(str(reply["error"]))
-        return Outcome(reply["value"], made)
+        return JobOutcome(reply["value"], made)
 
     def close(self) -> None:
         """End the process."""
@@ -124,14 +124,14 @@ class Workers:
 
     async def run(
         self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float = SECONDS
-    ) -> Outcome:
+    ) -> JobOutcome:
         """One job, as soon as a worker is free; the time counts from then on."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._do, job, data, options, seconds)
 
     def _do(
         self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float
-    ) -> Outcome:
+    ) -> JobOutcome:
         worker = self._idle.get()
         try:
             return worker.do(job, data, options, seconds)

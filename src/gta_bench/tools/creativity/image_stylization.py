@@ -3,7 +3,7 @@
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.local import check_styles, stylize
 from gta_bench.tools.backends.pictures import keep, open_picture, read, to_send
 from gta_bench.tools.backends.styles import style_of
@@ -35,7 +35,7 @@ class EditsBackend(EndpointBackend[ImageStylizationInput]):
         return Made((file_part("image", output),), backend=client.endpoint.label())
 
 
-class StyleTransferBackend(Backend[ImageStylizationInput]):
+class StyleTransferBackend(ToolBackend[ImageStylizationInput]):
     """Magenta's style transfer: a few styles, offline, for instructions that ask for one."""
 
     name = "style-transfer"

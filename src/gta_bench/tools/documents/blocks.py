@@ -17,7 +17,7 @@ DEEPEST: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Words of one look."""
 
     text: str
@@ -34,14 +34,14 @@ class Run:
 class Line:
     """A paragraph of a slide; `mark` is a bullet or `3.`, and is drawn before the words."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
     level: int = 0
     mark: str | None = None
     kind: LineKind = "text"
     hanging: bool = False  # belongs to the marked line before it
 
 
-GridRows = tuple[tuple[tuple[Run, ...], ...], ...]
+GridRows = tuple[tuple[tuple[TextRun, ...], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _block(node: Any, place: _Place) -> Iterator[Block]:
             yield from _item(item, f"{number}.", place)
     elif kind == "CodeBlock":
         for line in content[1].rstrip("\n").expandtabs(4).split("\n"):
-            yield Line((Run(line, code=True),), place.level, kind="code")
+            yield Line((TextRun(line, code=True),), place.level, kind="code")
     elif kind == "Table":
         yield from _table(content)
     else:
@@ -134,10 +134,10 @@ def _paragraph(inlines: Sequence[Any], place: _Place) -> Iterator[Block]:
     """A line for each line break; pictures come after the words that they stand among."""
     marked = place.marked
     pictures: list[Shown] = []
-    for part in _split_at_breaks(list(_runs(inlines, Run("")))):
-        runs: list[Run] = []
+    for part in _split_at_breaks(list(_runs(inlines, TextRun("")))):
+        runs: list[TextRun] = []
         for run in part:
-            runs += _without_pictures(run, pictures) if isinstance(run, Run) else []
+            runs += _without_pictures(run, pictures) if isinstance(run, TextRun) else []
             pictures += [run] if isinstance(run, Shown) else []
         words = _trimmed(runs)
         if not words:
@@ -152,8 +152,10 @@ def _paragraph(inlines: Sequence[Any], place: _Place) -> Iterator[Block]:
     yield from pictures
 
 
-def _split_at_breaks(parts: Sequence["Run | Shown | None"]) -> Iterator[list["Run | Shown"]]:
-    held: list[Run | Shown] = []
+def _split_at_breaks(
+    parts: Sequence["TextRun | Shown | None"],
+) -> Iterator[list["TextRun | Shown"]]:
+    held: list[TextRun | Shown] = []
     for part in parts:
         if part is None:
             yield held
@@ -163,7 +165,7 @@ def _split_at_breaks(parts: Sequence["Run | Shown | None"]) -> Iterator[list["Ru
     yield held
 
 
-def _without_pictures(run: Run, pictures: list[Shown]) -> list[Run]:
+def _without_pictures(run: TextRun, pictures: list[Shown]) -> list[TextRun]:
     if OPEN not in run.text:
         return [run]
     parts = PICTURE.split(run.text)  # every second one is a number
@@ -174,9 +176,9 @@ def _without_pictures(run: Run, pictures: list[Shown]) -> list[Run]:
     return [replace(run, text=part) for part in parts[::2] if part]
 
 
-def _trimmed(runs: Sequence[Run]) -> tuple[Run, ...]:
+def _trimmed(runs: Sequence[TextRun]) -> tuple[TextRun, ...]:
     """Joined where the look is the same, without blanks at both ends."""
-    joined: list[Run] = []
+    joined: list[TextRun] = []
     for run in runs:
         if joined and replace(joined[-1], text="") == replace(run, text=""):
             joined[-1] = replace(run, text=joined[-1].text + run.text)
@@ -192,7 +194,7 @@ def _trimmed(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(joined)
 
 
-def _runs(inlines: Sequence[Any], look: Run) -> Iterator[Run | Shown | None]:
+def _runs(inlines: Sequence[Any], look: TextRun) -> Iterator[TextRun | Shown | None]:
     """Words, pictures, and None for a line break."""
     for node in inlines:
         kind, content = node["t"], node.get("c")
@@ -225,7 +227,7 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def _others(kind: str, content: Any, look: Run) -> Iterator[Run | Shown | None]:
+def _others(kind: str, content: Any, look: TextRun) -> Iterator[TextRun | Shown | None]:
     if kind in ("Span", "Quoted"):
         yield from _runs(content[1], look)
     elif kind in ("RawInline", "Math"):
@@ -238,7 +240,7 @@ def _others(kind: str, content: Any, look: Run) -> Iterator[Run | Shown | None]:
                 yield replace(look, text=")")
 
 
-def _code(content: Any, look: Run) -> Iterator[Run | None]:
+def _code(content: Any, look: TextRun) -> Iterator[TextRun | None]:
     classes, text = content[0][1], content[1]
     if classes[:1] != ["mathml"]:
         yield replace(look, text=text, code=True)
@@ -268,16 +270,16 @@ def _table(content: Any) -> Iterator[Block]:
     yield from pictures
 
 
-def _row(row: Any, pictures: list[Shown]) -> list[tuple[Run, ...]]:
-    cells: list[tuple[Run, ...]] = []
+def _row(row: Any, pictures: list[Shown]) -> list[tuple[TextRun, ...]]:
+    cells: list[tuple[TextRun, ...]] = []
     for cell in row[1]:
-        runs: list[Run] = []
+        runs: list[TextRun] = []
         for node in cell[4]:
             for block in _block(node, _Place()):
                 if isinstance(block, Line):
                     mark = f"{block.mark} " if block.mark else ""
-                    runs += [Run("\n")] if runs else []
-                    runs += [Run(mark), *block.runs] if mark else block.runs
+                    runs += [TextRun("\n")] if runs else []
+                    runs += [TextRun(mark), *block.runs] if mark else block.runs
                 elif isinstance(block, Shown):
                     pictures.append(block)
         cells += [_trimmed(runs), *[()] * (cell[3] - 1)]

@@ -12,13 +12,13 @@ from pptx.oxml.ns import qn
 from pptx.util import Emu, Pt
 
 from gta_bench.tools.documents import layout
-from gta_bench.tools.documents.blocks import Line, Run
+from gta_bench.tools.documents.blocks import Line, TextRun
 from gta_bench.tools.documents.fonts import FAMILIES, LATIN, MONO, script_of
 from gta_bench.tools.documents.layout import (
     LEADING,
-    Box,
     Page,
     PictureBlock,
+    SlideBox,
     TableBlock,
     TextBlock,
     Title,
@@ -42,7 +42,7 @@ GRID_STYLE: Final = "{5940675A-B579-460E-94D1-54222C63F5DA}"  # "No Style, Table
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class DeckSlide:
     """A slide of the file: its title, what stands on it, its notes."""
 
     title: Title | None
@@ -50,7 +50,7 @@ class Sheet:
     notes: str = ""
 
 
-def build_deck(sheets: Sequence[Sheet]) -> bytes:
+def build_deck(sheets: Sequence[DeckSlide]) -> bytes:
     """The file's bytes."""
     deck = Presentation()
     deck.slide_width, deck.slide_height = _emu(layout.WIDTH), _emu(layout.HEIGHT)
@@ -75,12 +75,12 @@ def _emu(points: float) -> Emu:
     return Emu(round(points * EMU))
 
 
-def _put(shape: Any, box: Box) -> None:
+def _put(shape: Any, box: SlideBox) -> None:
     shape.left, shape.top = _emu(box.left), _emu(box.top)
     shape.width, shape.height = _emu(box.width), _emu(box.height)
 
 
-def _add_title(slide: Any, sheet: Sheet) -> None:
+def _add_title(slide: Any, sheet: DeckSlide) -> None:
     shape = slide.shapes.title
     if sheet.title is None:
         shape._element.getparent().remove(shape._element)
@@ -88,7 +88,7 @@ def _add_title(slide: Any, sheet: Sheet) -> None:
     cover = not sheet.page.blocks
     top = layout.HEIGHT * 0.3 if cover else layout.TITLE_TOP
     height = layout.HEIGHT * 0.4 if cover else layout.TITLE_HEIGHT
-    _put(shape, Box(layout.MARGIN, top, layout.BODY.width, height))
+    _put(shape, SlideBox(layout.MARGIN, top, layout.BODY.width, height))
     frame = _plain_frame(shape)
     frame.vertical_anchor = MSO_ANCHOR.MIDDLE
     paragraph = frame.paragraphs[0]
@@ -156,7 +156,7 @@ def _set_mark(paragraph: Any, line: Line, size: float) -> None:
 
 def _add_run(
     paragraph: Any,
-    run: Run,
+    run: TextRun,
     size: float,
     *,
     bold: bool = False,
@@ -182,7 +182,7 @@ def _add_run(
         _set_fonts(made, run, text)
 
 
-def _set_fonts(made: Any, run: Run, text: str) -> None:
+def _set_fonts(made: Any, run: TextRun, text: str) -> None:
     """Fonts for Latin and for East Asian letters, and the language of the latter."""
     properties = made._r.get_or_add_rPr()
     made.font.name = MONO if run.code else LATIN
@@ -218,7 +218,7 @@ def _add_table(slide: Any, block: TableBlock) -> None:
             ]
 
 
-def _fill_cell(cell: Any, runs: Sequence[Run], block: TableBlock, *, header: bool) -> None:
+def _fill_cell(cell: Any, runs: Sequence[TextRun], block: TableBlock, *, header: bool) -> None:
     cell.margin_left = cell.margin_right = _emu(layout.CELL_MARGIN)
     cell.margin_top = cell.margin_bottom = _emu(layout.CELL_MARGIN / 2)
     cell.vertical_anchor = MSO_ANCHOR.MIDDLE

@@ -32,7 +32,7 @@ DATE: Final = re.compile(
 )
 
 
-class Value(NamedTuple):
+class FormulaValue(NamedTuple):
     """A formula's value as a sheet's XML has it."""
 
     type: str | None
@@ -62,18 +62,18 @@ def spelled(formula: str, *, where: str) -> str:
     return "".join(pieces)
 
 
-def values(workbook: bytes) -> dict[str, dict[str, Value]]:
+def values(workbook: bytes) -> dict[str, dict[str, FormulaValue]]:
     """The computed value of every formula, by the sheet's part and the cell."""
     return {
         part: {
-            cell.get("r", ""): Value(cell.get("t"), cell.findtext(f"{MAIN}v") or "")
+            cell.get("r", ""): FormulaValue(cell.get("t"), cell.findtext(f"{MAIN}v") or "")
             for cell in _formula_cells(root)
         }
         for part, root in _sheets(workbook).items()
     }
 
 
-def with_values(workbook: bytes, computed: Mapping[str, Mapping[str, Value]]) -> bytes:
+def with_values(workbook: bytes, computed: Mapping[str, Mapping[str, FormulaValue]]) -> bytes:
     """The workbook with values beside its formulas; it stays the same otherwise."""
     changed = {}
     for part, root in _sheets(workbook).items():
@@ -102,7 +102,7 @@ def maker(workbook: bytes) -> str:
     return f"LibreOffice {found[1]}" if found else "LibreOffice"
 
 
-def _set(cell: Element, value: Value) -> None:
+def _set(cell: Element, value: FormulaValue) -> None:
     for old in cell.findall(f"{MAIN}v"):
         cell.remove(old)
     ElementTree.SubElement(cell, f"{MAIN}v").text = value.text

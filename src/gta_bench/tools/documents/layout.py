@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.blocks import Block, Grid, GridRows, Line, Run
+from gta_bench.tools.documents.blocks import Block, Grid, GridRows, Line, TextRun
 from gta_bench.tools.documents.measure import cut, text_width, wrap
-from gta_bench.tools.documents.pictures import Picture
+from gta_bench.tools.documents.pictures import DecodedPicture
 
 WIDTH, HEIGHT = 960.0, 540.0
 MARGIN: Final = 43.0
@@ -37,7 +37,7 @@ PICTURES_ON_A_PAGE: Final = 4
 WIDE: Final = 2.2  # a picture wider than this stands below the text, not beside it
 
 
-class Box(NamedTuple):
+class SlideBox(NamedTuple):
     """A rectangle on a slide."""
 
     left: float
@@ -46,14 +46,14 @@ class Box(NamedTuple):
     height: float
 
 
-BODY: Final = Box(MARGIN, BODY_TOP, WIDTH - 2 * MARGIN, BODY_BOTTOM - BODY_TOP)
+BODY: Final = SlideBox(MARGIN, BODY_TOP, WIDTH - 2 * MARGIN, BODY_BOTTOM - BODY_TOP)
 
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     """Lines in a box."""
 
-    box: Box
+    box: SlideBox
     lines: tuple[Line, ...]
     size: float
 
@@ -62,7 +62,7 @@ class TextBlock:
 class TableBlock:
     """A table in a box, with the width of each column and the height of each row."""
 
-    box: Box
+    box: SlideBox
     grid: Grid
     columns: tuple[float, ...]
     rows: tuple[float, ...]
@@ -76,8 +76,8 @@ _Content = Line | Grid | TableBlock  # the rest of a table that has begun has it
 class PictureBlock:
     """A picture in a box of its shape."""
 
-    box: Box
-    picture: Picture
+    box: SlideBox
+    picture: DecodedPicture
 
 
 Placed = TextBlock | TableBlock | PictureBlock
@@ -87,7 +87,7 @@ Placed = TextBlock | TableBlock | PictureBlock
 class Title:
     """The words over a slide, with the size at which they fit."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
     size: float
 
 
@@ -98,7 +98,7 @@ class Page:
     blocks: tuple[Placed, ...]
 
 
-def title_of(runs: Sequence[Run]) -> Title | None:
+def title_of(runs: Sequence[TextRun]) -> Title | None:
     """The title at the largest size at which it fits, or None if it is too long for any."""
     for size in TITLE_SIZES:
         lines = wrap([replace(run, bold=True) for run in runs], BODY.width, size)
@@ -107,7 +107,7 @@ def title_of(runs: Sequence[Run]) -> Title | None:
     return None
 
 
-def pages_of(blocks: Sequence[Block], pictures: Sequence[Picture]) -> list[Page]:
+def pages_of(blocks: Sequence[Block], pictures: Sequence[DecodedPicture]) -> list[Page]:
     """The content of one slide on as many pages as it takes."""
     content = [block for block in blocks if isinstance(block, Line | Grid)]
     first, more = pictures[:PICTURES_ON_A_PAGE], pictures[PICTURES_ON_A_PAGE:]
@@ -125,7 +125,7 @@ def pages_of(blocks: Sequence[Block], pictures: Sequence[Picture]) -> list[Page]
 # Pictures
 
 
-def _beside(pictures: Sequence[Picture], *, has_text: bool) -> tuple[Box, list[Placed]]:
+def _beside(pictures: Sequence[DecodedPicture], *, has_text: bool) -> tuple[SlideBox, list[Placed]]:
     """The room that pictures leave to the text, and where they stand."""
     if not pictures:
         return BODY, []
@@ -134,40 +134,40 @@ def _beside(pictures: Sequence[Picture], *, has_text: bool) -> tuple[Box, list[P
     if all(picture.width > WIDE * picture.height for picture in pictures):
         natural = sum(BODY.width * picture.height / picture.width for picture in pictures)
         height = min(natural + GAP * len(pictures), BODY.height * 0.5)
-        below = Box(BODY.left, BODY.top + BODY.height - height, BODY.width, height)
-        room = Box(BODY.left, BODY.top, BODY.width, BODY.height - height - GAP)
+        below = SlideBox(BODY.left, BODY.top + BODY.height - height, BODY.width, height)
+        room = SlideBox(BODY.left, BODY.top, BODY.width, BODY.height - height - GAP)
         return room, _stacked(pictures, below)
     narrowest = max(
         BODY.height / len(pictures) * picture.width / picture.height for picture in pictures
     )
     width = min(BODY.width * 0.45, max(narrowest, BODY.width * 0.15))
-    column = Box(BODY.left + BODY.width - width, BODY.top, width, BODY.height)
-    room = Box(BODY.left, BODY.top, BODY.width - width - GAP, BODY.height)
+    column = SlideBox(BODY.left + BODY.width - width, BODY.top, width, BODY.height)
+    room = SlideBox(BODY.left, BODY.top, BODY.width - width - GAP, BODY.height)
     return room, _stacked(pictures, column)
 
 
-def _stacked(pictures: Sequence[Picture], area: Box) -> list[Placed]:
+def _stacked(pictures: Sequence[DecodedPicture], area: SlideBox) -> list[Placed]:
     each = (area.height - GAP * (len(pictures) - 1)) / len(pictures)
     return [
-        _fitted(picture, Box(area.left, area.top + number * (each + GAP), area.width, each))
+        _fitted(picture, SlideBox(area.left, area.top + number * (each + GAP), area.width, each))
         for number, picture in enumerate(pictures)
     ]
 
 
-def _in_cells(pictures: Sequence[Picture], area: Box) -> list[Placed]:
+def _in_cells(pictures: Sequence[DecodedPicture], area: SlideBox) -> list[Placed]:
     """Alone on the slide: in the arrangement in which they are largest."""
     choices = [_cells(pictures, area, columns) for columns in range(1, len(pictures) + 1)]
     return max(choices, key=lambda blocks: sum(b.box.width * b.box.height for b in blocks))
 
 
-def _cells(pictures: Sequence[Picture], area: Box, columns: int) -> list[Placed]:
+def _cells(pictures: Sequence[DecodedPicture], area: SlideBox, columns: int) -> list[Placed]:
     rows = -(-len(pictures) // columns)
     width = (area.width - GAP * (columns - 1)) / columns
     height = (area.height - GAP * (rows - 1)) / rows
     return [
         _fitted(
             picture,
-            Box(
+            SlideBox(
                 area.left + (number % columns) * (width + GAP),
                 area.top + (number // columns) * (height + GAP),
                 width,
@@ -178,18 +178,20 @@ def _cells(pictures: Sequence[Picture], area: Box, columns: int) -> list[Placed]
     ]
 
 
-def _fitted(picture: Picture, room: Box) -> PictureBlock:
+def _fitted(picture: DecodedPicture, room: SlideBox) -> PictureBlock:
     """As large as the room allows, in its middle; small ones are not blown up beyond twice."""
     scale = min(room.width / picture.width, room.height / picture.height, 1.5)
     width, height = picture.width * scale, picture.height * scale
     left = room.left + (room.width - width) / 2
-    return PictureBlock(Box(left, room.top + (room.height - height) / 2, width, height), picture)
+    return PictureBlock(
+        SlideBox(left, room.top + (room.height - height) / 2, width, height), picture
+    )
 
 
 # Text and tables
 
 
-def _flow(content: Sequence[_Content], first: Box) -> list[Page]:
+def _flow(content: Sequence[_Content], first: SlideBox) -> list[Page]:
     for size in SIZES:
         blocks, rest = _fill(list(content), first, size)
         if not rest:
@@ -198,7 +200,7 @@ def _flow(content: Sequence[_Content], first: Box) -> list[Page]:
     return min((_split(content, first, size) for size in SPLIT_SIZES), key=len)
 
 
-def _split(content: Sequence[_Content], first: Box, size: float) -> list[Page]:
+def _split(content: Sequence[_Content], first: SlideBox, size: float) -> list[Page]:
     pages: list[Page] = []
     rest, room = list(content), first
     while rest and len(pages) <= MOST_PAGES:
@@ -218,13 +220,15 @@ class _Step(NamedTuple):
     full: bool
 
 
-def _fill(content: list[_Content], room: Box, size: float) -> tuple[list[Placed], list[_Content]]:
+def _fill(
+    content: list[_Content], room: SlideBox, size: float
+) -> tuple[list[Placed], list[_Content]]:
     """What goes into a room from its top, and what is left over."""
     placed: list[Placed] = []
     top = room.top
     step = _Step(None, content, full=False)
     while step.rest and not step.full:
-        space = Box(room.left, top, room.width, room.top + room.height - top)
+        space = SlideBox(room.left, top, room.width, room.top + room.height - top)
         if isinstance(step.rest[0], Line):
             step = _place_lines(step.rest, space, size)
         else:
@@ -235,7 +239,7 @@ def _fill(content: list[_Content], room: Box, size: float) -> tuple[list[Placed]
     return placed, step.rest
 
 
-def _place_lines(waiting: list[_Content], room: Box, size: float) -> _Step:
+def _place_lines(waiting: list[_Content], room: SlideBox, size: float) -> _Step:
     taken: list[Line] = []
     used = 0.0
     left: list[_Content] = []
@@ -259,7 +263,7 @@ def _place_lines(waiting: list[_Content], room: Box, size: float) -> _Step:
             used += fitting * height
     if not taken:
         return _Step(None, waiting, full=True)
-    box = Box(room.left, room.top, room.width, min(used, room.height))
+    box = SlideBox(room.left, room.top, room.width, min(used, room.height))
     return _Step(TextBlock(box, tuple(taken), size), [*left, *waiting[len(taken) :]], full)
 
 
@@ -286,7 +290,7 @@ def indent(line: Line, size: float) -> float:
 
 
 def _place_table(
-    table: Grid | TableBlock | Line, after: list[_Content], room: Box, *, fresh: bool
+    table: Grid | TableBlock | Line, after: list[_Content], room: SlideBox, *, fresh: bool
 ) -> _Step:
     """Whole if it can be read then, else as many rows as there is room for."""
     assert not isinstance(table, Line)
@@ -306,7 +310,7 @@ def _place_table(
     return _Step(None, [table, *after], full=True)
 
 
-def _moved(table: TableBlock, room: Box) -> TableBlock:
+def _moved(table: TableBlock, room: SlideBox) -> TableBlock:
     return replace(table, box=table.box._replace(left=room.left, top=room.top))
 
 
@@ -351,7 +355,7 @@ def _table(grid: Grid, room: float, size: float) -> TableBlock:
         + CELL_MARGIN
         for row in grid.rows
     )
-    return TableBlock(Box(0.0, 0.0, sum(columns), sum(rows)), grid, columns, rows, size)
+    return TableBlock(SlideBox(0.0, 0.0, sum(columns), sum(rows)), grid, columns, rows, size)
 
 
 def _check(grid: Grid) -> None:

@@ -17,7 +17,7 @@ from gta_bench.confine.names import shown
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.pandoc import READER, lua_scripts
-from gta_bench.tools.documents.pictures import Picture, read_pictures
+from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
 from gta_bench.tools.documents.source import OPEN, PLACEHOLDER, check_size, marked, prepared
 
 MOST_BYTES: Final = 200_000
@@ -41,7 +41,7 @@ class Manuscript:
 
     text: bytes
     reader: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[DecodedPicture, ...]
     numbered: int
     targets: Mapping[str, int]
 
@@ -73,7 +73,7 @@ class Manuscript:
         lua = lua_scripts("filter.lua", "raw.lua")
         return {**lua, "plan.json": json.dumps(plan).encode(), **beside}
 
-    def with_targets(self, found: Mapping[str, Picture]) -> "Manuscript":
+    def with_targets(self, found: Mapping[str, DecodedPicture]) -> "Manuscript":
         """Also knowing these pictures under the paths that the text names them by."""
         known = {picture.path: number for number, picture in enumerate(self.pictures, start=1)}
         pictures, targets = list(self.pictures), dict(self.targets)
@@ -140,9 +140,9 @@ def _targets(text: str) -> list[str]:
     return list(found)[:MOST_PICTURES]
 
 
-def _look_for(workspace: Workspace, targets: Iterable[str]) -> dict[str, Picture]:
+def _look_for(workspace: Workspace, targets: Iterable[str]) -> dict[str, DecodedPicture]:
     """Those that are there, also under the spelling that pandoc makes of them."""
-    found: dict[str, Picture] = {}
+    found: dict[str, DecodedPicture] = {}
     for target in targets:
         try:
             picture = _find(workspace, target)
@@ -152,7 +152,7 @@ def _look_for(workspace: Workspace, targets: Iterable[str]) -> dict[str, Picture
     return found
 
 
-def _find(workspace: Workspace, target: str) -> Picture:
+def _find(workspace: Workspace, target: str) -> DecodedPicture:
     try:
         return read_pictures(workspace, [target])[0]
     except ToolError:
@@ -161,7 +161,7 @@ def _find(workspace: Workspace, target: str) -> Picture:
         return read_pictures(workspace, [unquote(target)])[0]
 
 
-def _need(workspace: Workspace, target: str, numbered: int) -> Picture:
+def _need(workspace: Workspace, target: str, numbered: int) -> DecodedPicture:
     if PLACEHOLDER.fullmatch(target):
         raise ToolError(f"`{target}` has no picture: `image_paths` names {numbered}.")
     if re.match(r"(?i)(https?|ftp|file|data):", target):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final
 
-from gta_bench.tools.documents.blocks import Run
+from gta_bench.tools.documents.blocks import TextRun
 
 # Thousandths of the size, from the space on (U+0020 to U+007E).
 ARIAL: Final = (
@@ -52,13 +52,13 @@ def _unit_width(text: str, code: bool, bold: bool) -> float:
     return sum(1.01 if width == 1.0 else width * safety for width in widths)
 
 
-def piece_width(text: str, run: Run, size: float) -> float:
+def piece_width(text: str, run: TextRun, size: float) -> float:
     """In points, of some characters in a run's look."""
     scale = size * (RAISED if run.raised else 1.0)
     return scale * _unit_width(text, run.code, run.bold)
 
 
-def text_width(runs: Sequence[Run], size: float) -> float:
+def text_width(runs: Sequence[TextRun], size: float) -> float:
     """In points, of the widest line."""
     widest = width = 0.0
     for run, word in _words(runs):
@@ -67,7 +67,9 @@ def text_width(runs: Sequence[Run], size: float) -> float:
     return widest
 
 
-def wrap(runs: Sequence[Run], room: float, size: float, *, most: int | None = None) -> list[int]:
+def wrap(
+    runs: Sequence[TextRun], room: float, size: float, *, most: int | None = None
+) -> list[int]:
     """How many characters stand on each line: broken at blanks and between ideographs.
 
     With `most` it looks no further than one line more than that.
@@ -94,7 +96,7 @@ def wrap(runs: Sequence[Run], room: float, size: float, *, most: int | None = No
     return lines
 
 
-def _break_anywhere(lines: list[int], run: Run, word: str, room: float, size: float) -> float:
+def _break_anywhere(lines: list[int], run: TextRun, word: str, room: float, size: float) -> float:
     """A word longer than a line."""
     used = 0.0
     for char in word:
@@ -107,10 +109,10 @@ def _break_anywhere(lines: list[int], run: Run, word: str, room: float, size: fl
     return used
 
 
-def cut(runs: Sequence[Run], at: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+def cut(runs: Sequence[TextRun], at: int) -> tuple[tuple[TextRun, ...], tuple[TextRun, ...]]:
     """The runs before and after so many characters."""
-    head: list[Run] = []
-    tail: list[Run] = []
+    head: list[TextRun] = []
+    tail: list[TextRun] = []
     for run in runs:
         before, after = run.text[:at], run.text[at:]
         at = max(0, at - len(run.text))
@@ -119,7 +121,7 @@ def cut(runs: Sequence[Run], at: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]
     return tuple(head), tuple(tail)
 
 
-def _words(runs: Sequence[Run]) -> Iterator[tuple[Run, str]]:
+def _words(runs: Sequence[TextRun]) -> Iterator[tuple[TextRun, str]]:
     """Pieces that are not broken: a word with the blanks after it, or one ideograph."""
     for run in runs:
         for found in WORD.finditer(run.text):

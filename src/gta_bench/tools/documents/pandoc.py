@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.documents.needs import INSTALL
@@ -20,7 +20,7 @@ MISSING: Final = Unavailable("pandoc is not installed.", INSTALL)
 READER: Final = "gfm+tex_math_dollars+hard_line_breaks+attributes"
 # Address space is not bounded, as the runtime reserves far more than it uses; its heap is.
 HEAP: Final = ("+RTS", "-M768M", "-RTS")
-LIMITS: Final = Limits(
+LIMITS: Final = JailLimits(
     wall_seconds=25.0,
     cpu_seconds=25,
     memory_bytes=None,

@@ -20,7 +20,7 @@ SCREEN_DPI: Final = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class DecodedPicture:
     """A picture that was decoded once, so it is whole; sizes in pixels of the original."""
 
     path: str
@@ -45,12 +45,14 @@ class Picture:
         return self.width / SCREEN_DPI, self.height / SCREEN_DPI
 
 
-def read_pictures(workspace: Workspace, spellings: str | Sequence[str]) -> tuple[Picture, ...]:
+def read_pictures(
+    workspace: Workspace, spellings: str | Sequence[str]
+) -> tuple[DecodedPicture, ...]:
     """The pictures an agent names, `a, b`; one that is not there is a ToolError with its name."""
     return tuple(read_picture(workspace, path) for path in workspace.resolve_images(spellings))
 
 
-def read_picture(workspace: Workspace, path: str) -> Picture:
+def read_picture(workspace: Workspace, path: str) -> DecodedPicture:
     """One picture by its portable path."""
     data = workspace.read(path, most_bytes=MOST_BYTES)
     try:
@@ -62,7 +64,7 @@ def read_picture(workspace: Workspace, path: str) -> Picture:
         raise ToolError(f"`{path}` has too many pixels; at most {MOST_PIXELS} are drawn.") from exc
 
 
-def _prepared(path: str, data: bytes, image: Image.Image) -> Picture:
+def _prepared(path: str, data: bytes, image: Image.Image) -> DecodedPicture:
     width, height = image.size
     if width * height > MOST_PIXELS:
         raise ToolError(
@@ -73,10 +75,10 @@ def _prepared(path: str, data: bytes, image: Image.Image) -> Picture:
     small = max(image.size) <= LONGEST_SIDE or len(data) <= SMALL_BYTES
     plain = image.mode in ("L", "RGB", "RGBA", "P", "1") and image.info.get("exif") is None
     if mime is not None and small and plain:
-        return Picture(path, data, mime, width, height)
+        return DecodedPicture(path, data, mime, width, height)
     upright = ImageOps.exif_transpose(image)
     encoded = _encoded(upright, photo=mime == "image/jpeg")
-    return Picture(path, encoded, mime or "image/png", *upright.size)
+    return DecodedPicture(path, encoded, mime or "image/png", *upright.size)
 
 
 def _encoded(image: Image.Image, *, photo: bool) -> bytes:

@@ -7,13 +7,13 @@ from urllib.parse import unquote
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.blocks import Block, Line, Run, Shown
-from gta_bench.tools.documents.deck import Sheet, build_deck
+from gta_bench.tools.documents.blocks import Block, Line, Shown, TextRun
+from gta_bench.tools.documents.deck import DeckSlide, build_deck
 from gta_bench.tools.documents.layout import Title, pages_of, title_of
-from gta_bench.tools.documents.pictures import Picture, read_pictures
+from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
 from gta_bench.tools.documents.slides import Slide
 
-CONTINUED: Final = Run(" (cont.)")
+CONTINUED: Final = TextRun(" (cont.)")
 MOST_SHEETS: Final = 500
 SHORTENED: Final = 60
 
@@ -23,10 +23,10 @@ class Album:
     """The pictures of a presentation, and which of them have been shown."""
 
     workspace: Workspace
-    numbered: tuple[Picture, ...]
+    numbered: tuple[DecodedPicture, ...]
     shown: set[str] = field(default_factory=set)
 
-    def find(self, wanted: Shown) -> Picture:
+    def find(self, wanted: Shown) -> DecodedPicture:
         """A picture by number or path; one that is not there is a ToolError with its name."""
         if wanted.target is not None:
             picture = read_pictures(self.workspace, [unquote(wanted.target)])[0]
@@ -40,7 +40,7 @@ class Album:
         self.shown.add(picture.path)
         return picture
 
-    def rest(self) -> tuple[Picture, ...]:
+    def rest(self) -> tuple[DecodedPicture, ...]:
         """Those of `image_paths` that no slide shows."""
         return tuple(picture for picture in self.numbered if picture.path not in self.shown)
 
@@ -50,18 +50,18 @@ def make_presentation(workspace: Workspace, slides: Sequence[Slide], image_paths
     album = Album(workspace, read_pictures(workspace, image_paths))
     sheets = [sheet for slide in slides for sheet in _sheets(slide, album)]
     for picture in album.rest():
-        title = title_of([Run(picture.stem)])
-        sheets += [Sheet(title, page) for page in pages_of([], [picture])]
+        title = title_of([TextRun(picture.stem)])
+        sheets += [DeckSlide(title, page) for page in pages_of([], [picture])]
     if len(sheets) > MOST_SHEETS:
         raise ToolError(f"The content fills {len(sheets)} slides; at most {MOST_SHEETS}.")
     return build_deck(sheets)
 
 
-def _sheets(slide: Slide, album: Album) -> Iterator[Sheet]:
+def _sheets(slide: Slide, album: Album) -> Iterator[DeckSlide]:
     title, blocks = _titled(slide)
     pictures = [album.find(block) for block in blocks if isinstance(block, Shown)]
     for number, page in enumerate(pages_of(blocks, pictures)):
-        yield Sheet(_continued(title) if number else title, page, "" if number else slide.notes)
+        yield DeckSlide(_continued(title) if number else title, page, "" if number else slide.notes)
 
 
 def _titled(slide: Slide) -> tuple[Title | None, list[Block]]:
@@ -72,7 +72,7 @@ def _titled(slide: Slide) -> tuple[Title | None, list[Block]]:
     if title is not None:
         return title, list(slide.blocks)
     words = "".join(run.text for run in slide.title)
-    short = title_of([Run(words[:SHORTENED].rstrip() + "…")])
+    short = title_of([TextRun(words[:SHORTENED].rstrip() + "…")])
     return short, [Line(slide.title, kind="heading"), *slide.blocks]
 
 

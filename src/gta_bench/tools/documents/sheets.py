@@ -15,7 +15,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.formulas import date_format, is_formula, spelled
-from gta_bench.tools.documents.tables import Cell, Table
+from gta_bench.tools.documents.tables import CellValue, DocumentTable
 
 LONGEST_TEXT: Final = 32_767  # what a cell holds
 LONGEST_NAME: Final = 31
@@ -31,7 +31,7 @@ THIN: Final = Side(style="thin", color="FFBFBFBF")
 BORDER: Final = Border(left=THIN, right=THIN, top=THIN, bottom=THIN)
 
 
-def build_workbook(tables: Sequence[Table]) -> Workbook:
+def build_workbook(tables: Sequence[DocumentTable]) -> Workbook:
     """All tables, a sheet each."""
     book = Workbook()
     book.remove(book.worksheets[0])
@@ -65,7 +65,7 @@ def _sheet_name(name: str, taken: Sequence[str]) -> str:
     return wanted
 
 
-def _fill(sheet: Worksheet, table: Table) -> None:
+def _fill(sheet: Worksheet, table: DocumentTable) -> None:
     widths = [_column_width(column) for column in zip(*table.rows, strict=True)]
     for number, row in enumerate(table.rows, start=1):
         lines = 1
@@ -89,7 +89,7 @@ def _fill(sheet: Worksheet, table: Table) -> None:
         _mark_header(sheet, len(table.rows[0]))
 
 
-def _write(cell: SheetCell, value: Cell, *, where: str) -> None:
+def _write(cell: SheetCell, value: CellValue, *, where: str) -> None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= LARGEST_EXACT:
         value = str(value)
     if not isinstance(value, str):
@@ -106,7 +106,7 @@ def _write(cell: SheetCell, value: Cell, *, where: str) -> None:
     cell.quotePrefix = value.startswith(("=", "+", "-", "@"))
 
 
-def _lay_out(cell: SheetCell, value: Cell, width: float) -> int:
+def _lay_out(cell: SheetCell, value: CellValue, width: float) -> int:
     """Wrap a long text; the lines that it takes then."""
     if not isinstance(value, str) or cell.data_type == "f":
         return 1
@@ -117,7 +117,7 @@ def _lay_out(cell: SheetCell, value: Cell, width: float) -> int:
     return lines
 
 
-def _has_header(table: Table) -> bool:
+def _has_header(table: DocumentTable) -> bool:
     """A first row of words over further rows."""
     first = table.rows[0]
     words = all(isinstance(cell, str) and cell.strip() and not is_formula(cell) for cell in first)
@@ -134,11 +134,11 @@ def _mark_header(sheet: Worksheet, columns: int) -> None:
     sheet.freeze_panes = "A2"
 
 
-def _column_width(column: Sequence[Cell]) -> float:
+def _column_width(column: Sequence[CellValue]) -> float:
     return min(WIDEST, max(NARROWEST, 2 + max(_longest_line(cell) for cell in column)))
 
 
-def _longest_line(cell: Cell) -> int:
+def _longest_line(cell: CellValue) -> int:
     if cell is None:
         return 0
     if isinstance(cell, float):

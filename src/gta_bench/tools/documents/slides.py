@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.blocks import Block, Line, Run, read_blocks
+from gta_bench.tools.documents.blocks import Block, Line, TextRun, read_blocks
 from gta_bench.tools.documents.pandoc import READER, lua_scripts, run_pandoc
 from gta_bench.tools.documents.source import OPEN, marked, prepared
 from gta_bench.tools.documents.tables import read_json
@@ -30,7 +30,7 @@ BULLET: Final = re.compile(r"^([ \t]*)[•·●▪◦‣∙\u2013\u2014]\s*(?=\S
 class Slide:
     """One slide as it was asked for, before it is known what fits."""
 
-    title: tuple[Run, ...]
+    title: tuple[TextRun, ...]
     blocks: tuple[Block, ...]
     notes: str
 
@@ -117,9 +117,9 @@ async def read_slides(jail: Jail, texts: tuple[Text, ...]) -> tuple[Slide, ...]:
     )
 
 
-def _title(blocks: list[Block], source: str) -> tuple[Run, ...]:
+def _title(blocks: list[Block], source: str) -> tuple[TextRun, ...]:
     """One line; a title that is a list or a table for Markdown (`1. Start`) stays as written."""
     lines = [block for block in blocks if isinstance(block, Line)]
     if len(lines) == 1 and len(blocks) == 1 and lines[0].mark is None:
         return lines[0].runs
-    return (Run(source),) if source else ()
+    return (TextRun(source),) if source else ()

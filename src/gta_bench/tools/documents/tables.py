@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, cast
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.needs import clean_text
 
-Cell = str | int | float | bool | None
+CellValue = str | int | float | bool | None
 
 MOST_BYTES: Final = 1_000_000
 MOST_CELLS: Final = 200_000
@@ -23,14 +23,14 @@ OR_SHEETS: Final = ', or several sheets {"Sheet A": rows, "Sheet B": rows}'
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DocumentTable:
     """Rows of equal length, the first being the header."""
 
     name: str
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[CellValue, ...], ...]
 
 
-def read_tables(text: str, *, several: bool) -> tuple[Table, ...]:
+def read_tables(text: str, *, several: bool) -> tuple[DocumentTable, ...]:
     """The tables of `data_str`; what is not one is a ToolError that says what is expected."""
     expected = EXPECTED + (OR_SHEETS if several else "") + "."
     data = read_json("data_str", text, most_bytes=MOST_BYTES, expected=expected)
@@ -40,7 +40,8 @@ def read_tables(text: str, *, several: bool) -> tuple[Table, ...]:
     if not sheets or len(sheets) > MOST_SHEETS:
         raise ToolError(f"`data_str` has {len(sheets)} sheets; 1 to {MOST_SHEETS} are written.")
     tables = tuple(
-        Table(clean_text(name), _rows(rows, name, expected)) for name, rows in sheets.items()
+        DocumentTable(clean_text(name), _rows(rows, name, expected))
+        for name, rows in sheets.items()
     )
     cells = sum(len(row) for table in tables for row in table.rows)
     if cells > MOST_CELLS:
@@ -79,7 +80,7 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def _rows(data: Any, name: str, expected: str) -> tuple[tuple[Cell, ...], ...]:
+def _rows(data: Any, name: str, expected: str) -> tuple[tuple[CellValue, ...], ...]:
     if not isinstance(data, list) or not data:
         raise ToolError(f"Table {name!r} of `data_str` is not a list of rows. {expected}")
     if all(isinstance(row, dict) for row in data):
@@ -101,7 +102,7 @@ def _from_objects(data: Sequence[dict[str, Any]]) -> list[list[Any]]:
     return [keys, *([row.get(key) for key in keys] for row in data)]
 
 
-def _rectangle(rows: Sequence[Sequence[Any]], name: str) -> tuple[tuple[Cell, ...], ...]:
+def _rectangle(rows: Sequence[Sequence[Any]], name: str) -> tuple[tuple[CellValue, ...], ...]:
     width = max(len(row) for row in rows)
     if width == 0:
         raise ToolError(f"Table {name!r} has no columns.")
@@ -115,7 +116,7 @@ def _rectangle(rows: Sequence[Sequence[Any]], name: str) -> tuple[tuple[Cell, ..
     )
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> CellValue:
     """A value that a cell can hold; a list or an object becomes its JSON text."""
     if value is None or isinstance(value, bool | int | float):
         return value

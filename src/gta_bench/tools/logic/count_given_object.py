@@ -8,7 +8,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.boxes import parse_box
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.detection import SURE, cut, objects_like
 from gta_bench.tools.backends.local import check_objects
 from gta_bench.tools.backends.pictures import decode, open_picture, read
@@ -50,7 +50,7 @@ class _VisionBackend(EndpointBackend[CountInput]):
         return Made((text(str(number)),), backend=made.backend)
 
 
-class _DetectorBackend(Backend[CountInput]):
+class _DetectorBackend(ToolBackend[CountInput]):
     """The offline detector of 80 classes."""
 
     name = "detector"

@@ -6,10 +6,10 @@ from pydantic import BaseModel, ValidationError
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.local import lacking
 from gta_bench.tools.backends.pictures import open_picture, to_send
-from gta_bench.tools.backends.transport import Bounds, Request, Server, exchange
+from gta_bench.tools.backends.transport import HttpRequest, RetryPolicy, Server, exchange
 from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import (
     Availability,
@@ -54,7 +54,7 @@ class _MathpixReply(BaseModel):
     version: str | None = None
 
 
-class MathpixBackend(Backend[MathOCRInput]):
+class MathpixBackend(ToolBackend[MathOCRInput]):
     """Mathpix, as in the paper; `endpoint` may name another address of the same protocol."""
 
     name = "mathpix"
@@ -77,8 +77,8 @@ class MathpixBackend(Backend[MathOCRInput]):
         server = Server("Mathpix", f"Check {' and '.join(KEYS)}.", keys)
         headers = {"app_id": keys[0], "app_key": keys[1]}
         files = {"file": ("image.png", sent.data, sent.media_type)}
-        request = Request("POST", f"{self._address()}/text", headers, form={}, files=files)
-        reply = _parse(await exchange(server, request, Bounds(seconds=60)))
+        request = HttpRequest("POST", f"{self._address()}/text", headers, form={}, files=files)
+        reply = _parse(await exchange(server, request, RetryPolicy(seconds=60)))
         if reply.error:
             raise ToolError(f"Mathpix did not read the image: {server.safe(reply.error)[:200]}.")
         latex = (reply.latex_styled or reply.text or "").strip()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import Limits
+from gta_bench.confine.limits import JailLimits
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
@@ -106,7 +106,7 @@ class Plot(Tool[PlotInput]):
 
 async def list_fonts(jail: Jail) -> Fonts:
     """The fonts that matplotlib finds in the jail."""
-    patience = Limits(wall_seconds=60.0, cpu_seconds=60)
+    patience = JailLimits(wall_seconds=60.0, cpu_seconds=60)
     result = await jail.run_snippet("", driver=driver("plot_fonts"), limits=patience)
     made = FontList.model_validate_json(result.value)
     files = {f".cache/matplotlib/{made.name}": made.content.encode()}

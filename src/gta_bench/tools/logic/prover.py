@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
@@ -13,7 +13,7 @@ from gta_bench.tools.logic.snippets import driver, jailed
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "z3-solver"
-LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB, disk_bytes=8 * MIB)
+LIMITS = JailLimits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB, disk_bytes=8 * MIB)
 LONGEST = 200_000
 
 EVERY = "for all values of the declared constants"
@@ -25,7 +25,7 @@ class ProverInput(ToolInput):
     theorem: str = Field(description="SMT-LIB2 formatted logical formula string.")
 
 
-class Decision(Record):
+class ProofResult(Record):
     """What the driver found; `detail` is z3's words or a model."""
 
     outcome: Literal["proved", "refuted", "contradictory", "unknown", "invalid", "empty"]
@@ -61,11 +61,11 @@ class Prover(Tool[ProverInput]):
             limits=LIMITS,
             label="Prover: the solver",
         )
-        words = bounded(_words(Decision.model_validate_json(result.value)))
+        words = bounded(_words(ProofResult.model_validate_json(result.value)))
         return Made((text(words),), backend=name_and_version(PACKAGE), jail=result.report.jail)
 
 
-def _words(decision: Decision) -> str:
+def _words(decision: ProofResult) -> str:
     detail = decision.detail or "any values"
     match decision.outcome:
         case "proved":

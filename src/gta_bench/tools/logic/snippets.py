@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from textwrap import dedent
 
-from gta_bench.confine.limits import MIB, Limits
+from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.tools.contract import Availability, Available, Equipment
 from gta_bench.tools.packages import missing, name_and_version
 
@@ -25,7 +25,7 @@ def python_code(command: str) -> str:
     return dedent(next(defining, blocks[0]))
 
 
-LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB)
+LIMITS = JailLimits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB)
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.limits import MIB, Limits, ProgramResult
+from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
 from gta_bench.errors import ToolError
 from gta_bench.tools.contract import Equipment, Unavailable
 
@@ -26,9 +26,9 @@ DEMUXERS = (
 READ_SAFELY = ("-protocol_whitelist", "file,pipe", "-format_whitelist", DEMUXERS)
 OWN_INPUT = re.compile(rf"\S*inputs/{INPUT}\S*:\s*|\[[^]]*@ 0x[0-9a-f]+\]\s*")
 
-LOOK = Limits(wall_seconds=15.0, cpu_seconds=20, output_bytes=8 * MIB)
+LOOK = JailLimits(wall_seconds=15.0, cpu_seconds=20, output_bytes=8 * MIB)
 # Sound as raw numbers is about ten times larger than the file that it came in.
-WORK = Limits(
+WORK = JailLimits(
     wall_seconds=120.0,
     cpu_seconds=240,
     memory_bytes=3072 * MIB,
@@ -100,7 +100,7 @@ async def convert(
     arguments: Sequence[str],
     *,
     problem: str,
-    limits: Limits = WORK,
+    limits: JailLimits = WORK,
 ) -> Mapping[str, bytes]:
     """The files that ffmpeg makes of the inputs, or a ToolError that begins with `problem`.
 

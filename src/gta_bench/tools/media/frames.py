@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolError
 from gta_bench.tools.media import ffmpeg
-from gta_bench.tools.media.probing import Source
+from gta_bench.tools.media.probing import ProbedFile
 
 FEWEST, MOST = 4, 16
 AT_ONCE = 4  # positions that one process decodes, so that large pictures fit into its memory
@@ -42,7 +42,7 @@ class Sample:
         )
 
 
-async def sample(jail: Jail, source: Source, *, longest: int | None = None) -> Sample:
+async def sample(jail: Jail, source: ProbedFile, *, longest: int | None = None) -> Sample:
     """One frame a second, but at least 4 and at most 16, evenly spread.
 
     `longest` bounds the longer side in pixels; without it frames keep the video's size.
@@ -75,7 +75,7 @@ def choose(times: Sequence[float], spread: float, *, count: int) -> list[int]:
     return sorted({max(0, bisect_right(times, middle) - 1) for middle in middles})
 
 
-async def _frame_times(jail: Jail, source: Source) -> list[float]:
+async def _frame_times(jail: Jail, source: ProbedFile) -> list[float]:
     """When each frame is shown, counted from the first moment of the file; nothing is decoded."""
     entries = ["-select_streams", "V:0", "-show_entries", "packet=pts_time,dts_time,flags"]
     printed = await ffmpeg.look(jail, source.data, [*entries, "-of", "csv=p=0"], path=source.path)
@@ -106,7 +106,7 @@ def _scale(width: int, height: int, longest: int | None) -> list[str]:
 
 
 async def _extract(
-    jail: Jail, source: Source, starts: Sequence[float], scale: Sequence[str]
+    jail: Jail, source: ProbedFile, starts: Sequence[float], scale: Sequence[str]
 ) -> list[bytes]:
     """The first frame from each time on; empty where nothing can be decoded any more."""
     arguments: list[str] = []

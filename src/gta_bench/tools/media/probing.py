@@ -31,7 +31,7 @@ class Sound(NamedTuple):
     bit_rate: int | None
 
 
-class Picture(NamedTuple):
+class VideoStream(NamedTuple):
     """The first moving picture as it is shown; cover art does not count."""
 
     codec: str
@@ -47,10 +47,10 @@ class Media(NamedTuple):
     seconds: float | None
     start: float
     sound: Sound | None
-    picture: Picture | None
+    picture: VideoStream | None
 
 
-class Source(NamedTuple):
+class ProbedFile(NamedTuple):
     """A file of the workspace, read and looked into; `path` is its portable name."""
 
     path: str
@@ -72,7 +72,7 @@ class Source(NamedTuple):
             raise ToolError(f"`{self.path}` has {about}; at most {MOST_CHANNELS} are read.")
         return sound
 
-    def need_picture(self) -> Picture:
+    def need_picture(self) -> VideoStream:
         """The moving picture, within bounds."""
         picture = self.media.picture
         if picture is None:
@@ -124,11 +124,11 @@ class _Probed(_Foreign):
     format: _Format = _Format()
 
 
-async def open_media(jail: Jail, workspace: Workspace, spelling: str) -> Source:
+async def open_media(jail: Jail, workspace: Workspace, spelling: str) -> ProbedFile:
     """Read a file that an agent named and look into it."""
     path = workspace.resolve(spelling)
     data = workspace.read(path)
-    return Source(path, data, await probe(jail, data, path=path))
+    return ProbedFile(path, data, await probe(jail, data, path=path))
 
 
 async def probe(jail: Jail, data: bytes, *, path: str) -> Media:
@@ -172,14 +172,14 @@ def _sound(stream: _Stream) -> Sound:
     )
 
 
-def _picture(stream: _Stream) -> Picture:
+def _picture(stream: _Stream) -> VideoStream:
     over, _, under = stream.avg_frame_rate.partition("/")
     frames, seconds = _number(over) or 0.0, _number(under or "1") or 0.0
     rate = frames / seconds if frames > 0 and seconds > 0 else None
     width, height = stream.width, stream.height
     if any(round(data.rotation) % 180 == 90 for data in stream.side_data_list):
         width, height = height, width  # a phone held upright
-    return Picture(stream.codec_name, width, height, rate)
+    return VideoStream(stream.codec_name, width, height, rate)
 
 
 def _number(text: str | None) -> float | None:

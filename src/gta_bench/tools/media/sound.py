@@ -7,7 +7,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import ToolError
 from gta_bench.tools.media import ffmpeg
-from gta_bench.tools.media.probing import Media, Source
+from gta_bench.tools.media.probing import Media, ProbedFile
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -71,7 +71,12 @@ LOSSY_RATE = 192_000
 
 
 async def decode(
-    jail: Jail, source: Source, *, span: Span = WHOLE, rate: int | None = None, mono: bool = False
+    jail: Jail,
+    source: ProbedFile,
+    *,
+    span: Span = WHOLE,
+    rate: int | None = None,
+    mono: bool = False,
 ) -> Samples:
     """The sound of a file as it is, or at another rate, or mixed to one channel.
 

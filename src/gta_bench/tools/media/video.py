@@ -6,7 +6,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.workspace import OutputFile, Workspace
 from gta_bench.errors import ToolError
 from gta_bench.tools.media import ffmpeg
-from gta_bench.tools.media.probing import Source, probe
+from gta_bench.tools.media.probing import ProbedFile, probe
 
 NEEDS = ("libx264",)
 MADE = "made.mp4"
@@ -16,7 +16,7 @@ COPIED = ("aac", "mp3")  # what an MP4 may hold and browsers can play
 
 async def render(
     jail: Jail,
-    source: Source,
+    source: ProbedFile,
     *,
     problem: str,
     before: Sequence[str] = (),
@@ -54,7 +54,7 @@ async def keep(
     return workspace.write(name, made, suffix=".mp4"), media.seconds
 
 
-def _sound(source: Source, *, copy: bool) -> list[str]:
+def _sound(source: ProbedFile, *, copy: bool) -> list[str]:
     track = source.media.sound
     if track is None:
         return []

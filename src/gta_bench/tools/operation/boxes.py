@@ -2,7 +2,7 @@
 
 from PIL import Image, ImageDraw
 
-from gta_bench.tools.operation.geometry import Box, Size
+from gta_bench.tools.operation.geometry import PixelBox, Size
 from gta_bench.tools.operation.lettering import Lettering, draw, fit, upstream_size
 
 FILL = (255, 0, 0, 56)
@@ -10,7 +10,7 @@ LINE = (255, 0, 0, 255)
 TEXT = "white"
 
 
-def draw_box(image: Image.Image, box: Box, label: str) -> Image.Image:
+def draw_box(image: Image.Image, box: PixelBox, label: str) -> Image.Image:
     """A copy of the image with a translucent red box, and the label on a red plate."""
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
     canvas = ImageDraw.Draw(overlay)
@@ -22,7 +22,7 @@ def draw_box(image: Image.Image, box: Box, label: str) -> Image.Image:
     return composed if image.mode == "RGBA" else composed.convert("RGB")
 
 
-def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: Box, label: str) -> None:
+def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: PixelBox, label: str) -> None:
     letters = upstream_size(size.height)
     margin = max(1, letters // 5)
     # Above the box or in a third of the picture if it fits there, so that it hides little.
@@ -37,7 +37,7 @@ def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: Box, label: str) -
     draw(canvas, lettering, (left + margin, top + margin), TEXT)
 
 
-def _place(size: Size, box: Box, lettering: Lettering, margin: int) -> tuple[int, int]:
+def _place(size: Size, box: PixelBox, lettering: Lettering, margin: int) -> tuple[int, int]:
     """Above the box; inside it at the top where there is no room; never over the edge."""
     width = lettering.size.width + 2 * margin
     height = lettering.size.height + 2 * margin

@@ -10,7 +10,7 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
-from gta_bench.tools.documents.tables import Cell, Table, read_tables
+from gta_bench.tools.documents.tables import CellValue, DocumentTable, read_tables
 from gta_bench.tools.operation.fields import JsonText, OutputDir
 
 BACKEND: Final = "csv"
@@ -62,14 +62,14 @@ class CsvFileGenerator(Tool[CsvInput]):
         return Made((file_part("file", output),), backend=BACKEND)
 
 
-def _encoded(table: Table) -> bytes:
+def _encoded(table: DocumentTable) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerows([_written(cell) for cell in row] for row in table.rows)
     return stream.getvalue().encode("utf-8-sig")
 
 
-def _written(cell: Cell) -> str:
+def _written(cell: CellValue) -> str:
     if cell is None:
         return ""
     if not isinstance(cell, str):

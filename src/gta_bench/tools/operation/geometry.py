@@ -23,7 +23,7 @@ class Size(NamedTuple):
     height: int
 
 
-class Box(NamedTuple):
+class PixelBox(NamedTuple):
     """Pixels from left to right and top to bottom, both ends included."""
 
     left: int
@@ -55,7 +55,7 @@ def read_numbers(written: str, count: int, form: str) -> tuple[float, ...]:
     return numbers
 
 
-def read_box(written: str, size: Size) -> Box:
+def read_box(written: str, size: Size) -> PixelBox:
     """A box from `(x1, y1, x2, y2)`, whichever corners they are, cut to the picture."""
     x1, y1, x2, y2 = read_numbers(written, 4, "(x1, y1, x2, y2)")
     left, right = sorted((x1, x2))
@@ -67,7 +67,7 @@ def read_box(written: str, size: Size) -> Box:
             "pixels."
         )
     most_x, most_y = size.width - 1, size.height - 1
-    return Box(
+    return PixelBox(
         _pixel(left, most_x), _pixel(top, most_y), _pixel(right, most_x), _pixel(bottom, most_y)
     )
 

@@ -11,7 +11,7 @@ from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents import needs
-from gta_bench.tools.documents.tables import Table, read_tables
+from gta_bench.tools.documents.tables import DocumentTable, read_tables
 from gta_bench.tools.operation.fields import FileName, JsonText, OutputDir
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class XlsxFileGenerator(Tool[XlsxInput]):
         jail = self.equipment.jail.kind if computed_by and self.equipment.jail else None
         return Made((file_part("file", output),), backend=backend, jail=jail)
 
-    async def _made(self, tables: tuple[Table, ...]) -> tuple[bytes, str | None]:
+    async def _made(self, tables: tuple[DocumentTable, ...]) -> tuple[bytes, str | None]:
         """The workbook, and the program that computed its formulas."""
         from gta_bench.tools.documents import formulas, sheets
 

@@ -2,7 +2,7 @@
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.backends import composed
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.pictures import open_picture, read
 from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
@@ -24,7 +24,7 @@ class VisionBackend(EndpointBackend[ImageDescriptionInput]):
         return await self.ask(render("describe.md"), picture)
 
 
-class ComposedBackend(Backend[ImageDescriptionInput]):
+class ComposedBackend(ToolBackend[ImageDescriptionInput]):
     """Findings of small offline models."""
 
     name = "detector"

@@ -2,7 +2,7 @@
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.local import check_text, read_text
 from gta_bench.tools.backends.pictures import read
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
@@ -16,7 +16,7 @@ class OCRInput(ToolInput):
     image: ImagePath
 
 
-class RapidOcrBackend(Backend[OCRInput]):
+class RapidOcrBackend(ToolBackend[OCRInput]):
     """RapidOCR, which brings its models along."""
 
     name = "rapidocr"

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.backends import composed
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.detection import cut, cut_bytes
 from gta_bench.tools.backends.pictures import open_picture
 from gta_bench.tools.backends.vision import EndpointBackend
@@ -31,7 +31,7 @@ class _VisionBackend(EndpointBackend[RegionInput]):
         return await self.ask(prompt, region)
 
 
-class _ComposedBackend(Backend[RegionInput]):
+class _ComposedBackend(ToolBackend[RegionInput]):
     """Findings of small offline models about the region."""
 
     name = "detector"

@@ -9,7 +9,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.boxes import Box, clamp
-from gta_bench.tools.backends.choice import BackedTool, Backend
+from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.detection import SURE, objects_like
 from gta_bench.tools.backends.local import check_objects
 from gta_bench.tools.backends.pictures import open_picture, read, to_send
@@ -90,7 +90,7 @@ class _VisionBackend(EndpointBackend[TextToBboxInput]):
         return Made((said,), backend=client.endpoint.label(answer.model))
 
 
-class DetectorBackend(Backend[TextToBboxInput]):
+class DetectorBackend(ToolBackend[TextToBboxInput]):
     """The offline detector of 80 classes."""
 
     name = "detector"

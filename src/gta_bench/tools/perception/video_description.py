@@ -1,7 +1,7 @@
 """VideoDescription: captions of frames at even times, by a vision endpoint."""
 
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.backends.client import Client, Picture, find_endpoint
+from gta_bench.tools.backends.client import Client, EncodedImage, find_endpoint
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.media.frame_tool import Engine, FrameTool
 from gta_bench.tools.media.frames import Sample
@@ -33,7 +33,7 @@ class VideoDescription(FrameTool[str]):
         client = Client(endpoint)
 
         async def look(png: bytes) -> str:
-            return (await client.chat(PROMPT, [Picture(png, "image/png")])).text
+            return (await client.chat(PROMPT, [EncodedImage(png, "image/png")])).text
 
         return Captioner(endpoint.label(), look)
 
