@@ -137,3 +137,15 @@ def test_the_schemas_in_the_docs_are_json() -> None:
     assert len(schemas) >= 6
     for schema in schemas:
         assert json.loads(schema.read_text(encoding="utf-8"))["properties"]
+
+
+def test_the_walks_of_contributing_are_short_and_name_modules_that_exist() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## Three walks")[2].partition("\n## ")[0]
+    walks = [re.findall(r"^\d+\. `([\w/]+\.py)`", part, re.M) for part in section.split("\n**")[1:]]
+    assert len(walks) == 3
+    for walk in walks:
+        assert 8 <= len(walk) <= 12
+        assert len({*walk}) == len(walk)
+        for module in walk:
+            assert (REPOSITORY / "src" / "gta_bench" / module).is_file(), module
