@@ -14,7 +14,7 @@ from gta_bench.confine.limits import MIB, JailLimits, SnippetResult
 from gta_bench.content.needs import missing_modules, require
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 
-Parsed = TypeVar("Parsed")
+DriverValue = TypeVar("DriverValue")
 
 MOST_BYTES = 64 * MIB
 IMPORT_FAILED = re.compile(
@@ -36,16 +36,16 @@ LIMITS = JailLimits(
 
 
 @dataclass(frozen=True, slots=True)
-class Driver(Generic[Parsed]):
+class Driver(Generic[DriverValue]):
     """A module of `content.inside`: what it needs and what its reply becomes."""
 
     module: str
     label: str
     modules: tuple[str, ...]
-    shape: TypeAdapter[Parsed]
+    shape: TypeAdapter[DriverValue]
     limits: JailLimits = field(default=LIMITS)
 
-    async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> Parsed:
+    async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> DriverValue:
         """What the parser made of the file; ToolError if it is refused, broken or too much."""
         require(missing_modules(*self.modules))
         check_size(data, label=self.label)

@@ -25,7 +25,7 @@ LOGS = "logs"
 FILES = "files"
 ROUNDS = "rounds"
 
-StoredScores = TypeVar("StoredScores", bound=Record)
+ScoresRecord = TypeVar("ScoresRecord", bound=Record)
 AnyPath = TypeVar("AnyPath", Path, StorePath)
 
 
@@ -146,7 +146,7 @@ def read_floors(run: StorePath) -> Floors:
         raise RunError(f"{file} cannot be read; run `gta judge floor {run}` again.") from exc
 
 
-def _read_scores(run: StorePath, kind: type[StoredScores]) -> StoredScores:
+def _read_scores(run: StorePath, kind: type[ScoresRecord]) -> ScoresRecord:
     file = run / SCORES
     if not file.is_file():
         raise RunError(

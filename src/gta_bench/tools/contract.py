@@ -31,7 +31,7 @@ def bounded(text: str, *, length: int | None = None) -> str:
 
 
 Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
+CallValue = TypeVar("CallValue")
 
 
 class FileKind(NamedTuple):
@@ -98,10 +98,10 @@ class Equipment:
 
     async def in_thread(
         self,
-        work: Callable[Parameters, Returned],
+        work: Callable[Parameters, CallValue],
         *args: Parameters.args,
         **kwargs: Parameters.kwargs,
-    ) -> Returned:
+    ) -> CallValue:
         """Slow work off the event loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.threads, lambda: work(*args, **kwargs))

@@ -98,7 +98,7 @@ class _VideoJob(BaseModel):
     error: _Failure | None = None
 
 
-ParsedReply = TypeVar("ParsedReply", bound=BaseModel)
+ReplyModel = TypeVar("ReplyModel", bound=BaseModel)
 
 
 def find_endpoint(equipment: Equipment, tool: str) -> Endpoint | Unavailable:
@@ -231,7 +231,7 @@ class Client:
     def _headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
 
-    def _parse(self, kind: type[ParsedReply], body: bytes) -> ParsedReply:
+    def _parse(self, kind: type[ReplyModel], body: bytes) -> ReplyModel:
         try:
             return kind.model_validate_json(body)
         except ValidationError as exc:

@@ -31,7 +31,7 @@ class Sound(NamedTuple):
     bit_rate: int | None
 
 
-class VideoStream(NamedTuple):
+class MovingPicture(NamedTuple):
     """The first moving picture as it is shown; cover art does not count."""
 
     codec: str
@@ -47,7 +47,7 @@ class Media(NamedTuple):
     seconds: float | None
     start: float
     sound: Sound | None
-    picture: VideoStream | None
+    picture: MovingPicture | None
 
 
 class ProbedFile(NamedTuple):
@@ -72,7 +72,7 @@ class ProbedFile(NamedTuple):
             raise ToolError(f"`{self.path}` has {about}; at most {MOST_CHANNELS} are read.")
         return sound
 
-    def need_picture(self) -> VideoStream:
+    def need_picture(self) -> MovingPicture:
         """The moving picture, within bounds."""
         picture = self.media.picture
         if picture is None:
@@ -172,14 +172,14 @@ def _sound(stream: _Stream) -> Sound:
     )
 
 
-def _picture(stream: _Stream) -> VideoStream:
+def _picture(stream: _Stream) -> MovingPicture:
     over, _, under = stream.avg_frame_rate.partition("/")
     frames, seconds = _number(over) or 0.0, _number(under or "1") or 0.0
     rate = frames / seconds if frames > 0 and seconds > 0 else None
     width, height = stream.width, stream.height
     if any(round(data.rotation) % 180 == 90 for data in stream.side_data_list):
         width, height = height, width  # a phone held upright
-    return VideoStream(stream.codec_name, width, height, rate)
+    return MovingPicture(stream.codec_name, width, height, rate)
 
 
 def _number(text: str | None) -> float | None:

@@ -12,7 +12,7 @@ from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.media import ffmpeg, lettering, video
 from gta_bench.tools.media.lettering import EM_PER_SCALE, MARGIN
-from gta_bench.tools.media.probing import VideoStream, open_media
+from gta_bench.tools.media.probing import MovingPicture, open_media
 from gta_bench.tools.operation.fields import ClipName
 
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
@@ -80,7 +80,11 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
 
 
 def _style(
-    given: AddTextVideoInput, text: str, point: _Point, color: tuple[int, ...], picture: VideoStream
+    given: AddTextVideoInput,
+    text: str,
+    point: _Point,
+    color: tuple[int, ...],
+    picture: MovingPicture,
 ) -> tuple[tuple[str, ...], str]:
     """The lines, and ffmpeg's filters that draw them: first an outline, then the letters."""
     # Text that begins in the right half is moved to the left as far as it needs.
