@@ -1,5 +1,6 @@
 """The gates hold: what they are there to stop is stopped."""
 
+import ast
 import json
 import re
 import shutil
@@ -149,3 +150,18 @@ def test_the_walks_of_contributing_are_short_and_name_modules_that_exist() -> No
         assert len({*walk}) == len(walk)
         for module in walk:
             assert (REPOSITORY / "src" / "gta_bench" / module).is_file(), module
+
+
+def test_no_two_public_types_share_a_name() -> None:
+    """About 90 names, such as `Limits` and `Outcome`, stood for up to nine types each."""
+    places: dict[str, list[str]] = {}
+    for file in (REPOSITORY / "src").rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            name = ""
+            if isinstance(node, ast.ClassDef):
+                name = node.name
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+            if re.match(r"[A-Z]\w*[a-z]", name):
+                places.setdefault(name, []).append(file.name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
