@@ -42,6 +42,7 @@ check-types:
 
 check-layers:
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/deptry src --no-ansi
 
 check-pages:
 	$(BIN)/python scripts/generate_docs.py --check

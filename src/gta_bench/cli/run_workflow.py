@@ -23,7 +23,8 @@ from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
-from gta_bench.running.estimate import UsageRange, estimate_judging, estimate_run
+from gta_bench.running.estimate import UsageRange, estimate_run
+from gta_bench.running.estimate_judging import estimate_judging
 from gta_bench.running.feedback import Judged, JudgeRound, run_rounds
 from gta_bench.running.judge_run import Judging as Asked
 from gta_bench.running.judge_run import plan_judging

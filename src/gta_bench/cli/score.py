@@ -166,7 +166,7 @@ def _estimate(
     """Say what the judges would take."""
     if run is None or not judges or folder is not None:
         raise UsageError("--estimate needs the folder of a Workflow run and --judge, not --data.")
-    from gta_bench.running.estimate import estimate_stored
+    from gta_bench.running.estimate_judging import estimate_stored
     from gta_bench.running.judge_run import plan_judging
 
     found = estimate_stored(run, plan_judging(judges, settings, cascade=cascade))

@@ -15,28 +15,20 @@ from gta_bench.agents.contract import Decide, Setup
 from gta_bench.agents.history import History, dataset_files, step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
-from gta_bench.datasets.workflow import load_workflow
-from gta_bench.judging import prompts
-from gta_bench.judging.messages import UnitPrompt
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.dialogue import UserTurn
-from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import RunManifest, RunMode, RunSpec
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
-from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.running.judge_run import Judging, cascade_name, name_judge
 from gta_bench.running.system_run import Resources, read_dataset
 from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import ModelSettings
 from gta_bench.tasks.atomic_step import offered_tools
-from gta_bench.tasks.judging import judgeable_units
 from gta_bench.tasks.show import step_text
 from gta_bench.tools.offering import own_tools
 
@@ -151,111 +143,6 @@ def _rounded(value: float) -> int:
     return whole if whole < 1000 else round(whole, 3 - len(str(whole)))
 
 
-# Tokens of evidence in a call beside the prompt, and of what a judge says of a leaf.
-_EVIDENCE, _EVIDENCE_MOST = 1_000, 10_000
-_VERDICT, _VERDICT_MOST = 60, 400
-_BASIS: Final = (
-    f"a guess of {_EVIDENCE:,} to {_EVIDENCE_MOST:,} tokens of evidence a call and "
-    f"{_VERDICT} to {_VERDICT_MOST} tokens a verdict"
-)
-
-
-def estimate_judging(
-    manifest: RunManifest,
-    resources: Resources,
-    out: StorePath,
-    judging: Judging,
-    *,
-    rounds: int = 0,
-) -> list[UsageRange]:
-    """What each judge takes for the units that it has not judged yet, run or not."""
-    tasks = load_workflow(resources.data).tasks
-    verdicts = read_verdicts(out) if is_continued(manifest, out) else {}
-    return _estimate(all_units(manifest.spec), tasks, verdicts, judging, rounds)
-
-
-def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:
-    """What each judge takes for the units of a stored run that it has not judged yet."""
-    units = judgeable_units(run).values()
-    keys = [(unit.task.id, unit.epoch) for unit in units]
-    tasks = {unit.task.id: unit.task for unit in units}
-    return _estimate(keys, tasks, read_verdicts(run), judging)
-
-
-def _estimate(
-    units: Sequence[UnitKey],
-    tasks: Mapping[str, WorkflowTask],
-    verdicts: Mapping[VerdictKey, VerdictRow],
-    judging: Judging,
-    rounds: int = 0,
-) -> list[UsageRange]:
-    guesses = {name: _guess_judging(tasks[name], judging) for name, _ in units}
-    rows: dict[tuple[str, UnitKey], list[VerdictRow]] = {}
-    for key, row in verdicts.items():
-        rows.setdefault((key.judge, (key.task, key.epoch)), []).append(row)
-    found = []
-    for name, model in zip(_names(judging), judging.models, strict=True):
-        judged = {key: rows.get((name, key), []) for key in units}
-        finished = {
-            key: _measured(own, guesses[key[0]])
-            for key, own in judged.items()
-            if _is_judged(own, tasks[key[0]], judging)
-        }
-        known = _Known(f"{name} as judge", model.settings, guesses, finished, _BASIS)
-        ranges = known.estimate(units, rounds)
-        if judging.cascade is not None and model is judging.models[-1]:
-            # The second judge is asked where the first is in doubt: perhaps nowhere.
-            ranges = [one._replace(low=ModelUse()) for one in ranges]
-        found += ranges
-    return found
-
-
-def _names(judging: Judging) -> list[str]:
-    names = [name_judge(model, judging.options) for model in judging.models]
-    if judging.cascade is None:
-        return names
-    first, second = names
-    return [first, cascade_name(first, second, judging.cascade)]
-
-
-def _guess_judging(task: WorkflowTask, judging: Judging) -> Guess:
-    """A unit's calls with the prompt as it is, without the evidence that nobody has yet."""
-    options, leaves = judging.options, [*task.leaves()]
-    prompt = UnitPrompt(task, Evidence(answer=""), options, lambda _: b"")
-    size = options.leaves_per_call
-    asked = [
-        count_tokens(message.text for message in prompt.ask(leaves[start : start + size]))
-        for start in range(0, len(leaves), size)
-    ]
-    calls = judging.repeats * len(asked)
-    ends = []
-    for less, evidence, words in (
-        (LESS, _EVIDENCE, _VERDICT),
-        (MORE, _EVIDENCE_MOST, _VERDICT_MOST),
-    ):
-        sent = sum(min(less * one + evidence, options.context_tokens) for one in asked)
-        said = judging.repeats * len(leaves) * words
-        ends.append(ModelUse(calls + options.control, judging.repeats * sent, said))
-    return Guess(*ends)
-
-
-def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging) -> bool:
-    """Whether every leaf has a score by today's prompts; others are asked for again."""
-    wanted = judging.repeats * len([*task.leaves()])
-    asked = prompts.digest()
-    scored = (isinstance(row.verdict, Scored) and row.prompts == asked for row in rows)
-    return len(rows) >= wanted and all(scored)
-
-
-def _measured(rows: Sequence[VerdictRow], guess: Guess) -> ModelUse:
-    """What a unit's verdicts took; calls follow from the options."""
-    return ModelUse(
-        guess.low.calls,
-        sum(row.input_tokens for row in rows),
-        sum(row.output_tokens for row in rows),
-    )
-
-
 # English and JSON take about four characters a token.
 _CHARACTERS: Final = 4
 # Tokenizers differ by so much to either side.
@@ -296,7 +183,7 @@ def estimate_run(
     guesses = _agent_guesses(spec, resources)
     who = f"{spec.system.model} · {spec.system.harness or spec.system.agent}"
     follows = spec.mode == "step"
-    known = _Known(who, resources.model.settings, guesses, finished, _basis(spec), follows)
+    known = KnownUse(who, resources.model.settings, guesses, finished, _basis(spec), follows)
     return known.estimate(units, rounds)
 
 
@@ -313,7 +200,7 @@ def is_continued(manifest: RunManifest, out: StorePath) -> bool:
     return read_manifest(out).with_spec(**asked).difference(manifest) is None
 
 
-class _Known(NamedTuple):
+class KnownUse(NamedTuple):
     """What is known of a model's part in a run: guesses by task, and what finished units took.
 
     It `follows` the guesses where it makes exactly the calls that they have. Elsewhere a task that
