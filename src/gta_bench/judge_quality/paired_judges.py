@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from gta_bench.errors import RunError
-from gta_bench.metrics.labels import label_order
 from gta_bench.metrics.panel import LeafPlace, by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
@@ -14,13 +12,8 @@ from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.tables import Table
-from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.directory import open_run, read_manifest
-from gta_bench.runs.imported import write_imported
-from gta_bench.runs.store import StorePath
 from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
 from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
-from gta_bench.tasks.judging import judgeable_units
 
 # By how much Root Score (0 to 10) may move between judges whose runs share a table; Leaf SR by as
 # many tenths of 100.
@@ -177,26 +170,3 @@ def _sharing(found: Sequence[tuple[Interval, float]]) -> Sharing:
         return "yes"
     moved = any(one.low > 0 or one.high < 0 for one, _ in found)
     return "no" if moved else "unknown"
-
-
-NOTE = "A bridge set: the same works before every judge."
-
-
-def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int) -> int:
-    """Copy units, chosen at random, with their files as a run of their own; how many leaves."""
-    first = [unit for unit in judgeable_units(run).values() if unit.epoch == 1]
-    units = label_order(first, seed=seed)[:count]
-    if not units:
-        raise RunError(f"{run} has no finished unit to copy.")
-    tasks = tuple(unit.task.id for unit in units)
-    stored = read_manifest(run).with_spec(tasks=tasks, epochs=1)
-    manifest = stored.model_copy(update={"notes": (NOTE,), "growth": ()})
-    if out.exists() and any(out.iterdir()):
-        raise RunError(f"{out} is not empty; name another --out.")
-    open_run(out, manifest)
-    files, store = ArtefactStore(run / ARTEFACTS), ArtefactStore(out / ARTEFACTS)
-    for unit in units:
-        for file in (*unit.deliverables, *unit.inputs):
-            store.keep(files.read(file.digest))
-    write_imported(out, manifest, units)
-    return sum(len(list(unit.task.leaves())) for unit in units)
