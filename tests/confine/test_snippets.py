@@ -285,9 +285,9 @@ class TestInterpreter:
         code = (
             "import asyncio\n"
             "from gta_bench.confine.jail import Jail\n"
-            "from gta_bench.confine.limits import Limits\n"
+            "from gta_bench.confine.limits import JailLimits\n"
             f"call = Jail({jail.kind!r}).run_snippet('import time; time.sleep(60)',"
-            f" limits=Limits(memory_bytes={limits.memory_bytes}))\n"
+            f" limits=JailLimits(memory_bytes={limits.memory_bytes}))\n"
             "asyncio.run(call)\n"
         )
         mark = f'"memory_bytes": {limits.memory_bytes}'

@@ -33,7 +33,7 @@ def job(data, options):
     if what == "print":
         print("noise on stdout")
         os.write(1, b"more noise")
-    return worker.Outcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
+    return worker.JobOutcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
 
 sys.modules["odd_jobs"] = sys.modules["__main__"]
 worker.JOBS = {"odd": "odd_jobs:job"}
