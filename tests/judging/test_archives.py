@@ -56,6 +56,20 @@ def test_a_bomb_is_refused_and_named(desk: Desk) -> None:
     assert shown.text.startswith("[First bytes]")
 
 
+def test_a_long_name_of_a_member_stays_short_in_reasons(desk: Desk) -> None:
+    """A bent byte made a name of thousands of characters, and the reason repeated it twice."""
+    name = "word/" + "x\1" * 2500
+    data = samples.zipped({"a.txt": "other words", name: "words", "y" * 3000: "more words"})
+    broken = bytearray(data)
+    broken[data.index(b"PK\3\4", 4)] ^= 0x5A
+    shown = desk.show_one("a.zip", bytes(broken))
+    assert len(shown.unshown) == 1
+    assert shown.unshown[0].startswith(f'member "word/{"x?" * 37}x…": The archive\'s member')
+    assert len(shown.unshown[0]) < 400
+    assert f'[Member "{"y" * 80}…": text' in shown.text
+    assert "other words" in shown.text
+
+
 def with_bad_members() -> bytes:
     """Two good members, and one of each kind that is broken or unsafe."""
     stream = io.BytesIO()

@@ -16,7 +16,7 @@ from gta_bench.judging.showing.draft import (
     ShowFailure,
     Subject,
     left_out,
-    quoted,
+    quoted_name,
     settled,
 )
 from gta_bench.judging.showing.others import show_bytes
@@ -64,7 +64,8 @@ async def _show_all(draft: Draft, members: Sequence[Member] | GtaError, show: Sh
     if len(members) > most:
         draft.cut.append(left_out("member", most + 1, len(members), how="listed"))
     problems = [(member.name, member.problem) for member in members if member.problem]
-    draft.unshown += [f"member {quoted(name)}: {why}" for name, why in problems[:LISTED]]
+    for name, why in problems[:LISTED]:
+        draft.leave_out(f"member {quoted_name(name)}", why)
     if len(problems) > LISTED:
         draft.unshown.append(f"{len(problems) - LISTED:,} more members that are broken or unsafe")
     await show_members(draft, members, show)
@@ -132,7 +133,7 @@ def _print(subject: Subject) -> Callable[[], Awaitable[bytes]] | None:
 
 
 def _merge(draft: Draft, child: Draft, member: Member) -> None:
-    kind, name = child.subject.identity.kind, quoted(member.name)
+    kind, name = child.subject.identity.kind, quoted_name(member.name)
     facts = "".join(f"; {probe.name} {probe.value}" for probe in child.probes)
     head = f"\n[Member {name}: {kind}, {member.bytes:,} bytes{facts}]\n"
     draft.text(f"{head}{''.join(child.texts)}\n", what=f"member {name}")

@@ -45,6 +45,7 @@ LISTED: Final = 20
 # How the findings begin that tell of what a reader of the file does not see.
 HIDDEN: Final = "hidden from its readers: "
 LONGEST_REASON: Final = 300
+LONGEST_NAME: Final = 80
 DENSE: Final = "\u3040-\u9fff\uac00-\ud7a3"
 WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
 
@@ -171,9 +172,12 @@ class Draft:
         if isinstance(problem, ToolUnavailable):
             self.failed.append(ShowFailure(what, problem))
             return
-        words = " ".join(clean(str(problem)).split())  # foreign words may be among them
-        self.unshown.append(f"{what}: {words[:LONGEST_REASON]}")
+        self.leave_out(what, str(problem))
         self.late |= isinstance(problem, ConfinedError) and problem.cause == "timeout"
+
+    def leave_out(self, what: str, why: str) -> None:
+        """Note that a part is not shown, and why; words of the file may be among the reason."""
+        self.unshown.append(f"{what}: {' '.join(clean(why).split())[:LONGEST_REASON]}")
 
 
 async def settled(work: Awaitable[Settled]) -> Settled | GtaError:
@@ -187,6 +191,12 @@ async def settled(work: Awaitable[Settled]) -> Settled | GtaError:
 def quoted(words: str) -> str:
     """Words of a file among ours: the judge is told that what stands in quotes is material."""
     return json.dumps(words, ensure_ascii=False)
+
+
+def quoted_name(name: str) -> str:
+    """The name of a member in quotes; a broken archive may claim 65,535 bytes of noise as one."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in name[:LONGEST_NAME])
+    return quoted(plain if len(name) <= LONGEST_NAME else f"{plain}…")
 
 
 def clean(text: str) -> str:
