@@ -6,11 +6,13 @@ Every task names the cheat that is done on it; the twin is the same command that
 
 import base64
 import json
+import pickle
 import socket
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase
@@ -28,8 +30,9 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest, read_workflow_scores
 from gta_bench.runs.logs import read_units
 from tests.builders import checkpoint, parameter, tool, workflow_task, write_workflow
-from tests.chat_server import ChatServer, chat_server
+from tests.chat_server import chat_server
 from tests.needs import needs
+from tests.sharing import shared
 
 pytestmark = [pytest.mark.slow, needs("bwrap")]
 
@@ -98,9 +101,7 @@ def task_of(name: str) -> dict[str, Any]:
     )
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("data")
+def write_data(root: Path) -> Path:
     for name in CHEATS:
         note = root / "resources" / name / "note.txt"
         note.parent.mkdir(parents=True)
@@ -161,9 +162,6 @@ class Outcome(NamedTuple):
         return "; ".join(filter(None, (self.unit.failure, problem, strays, calls)))
 
 
-Outcomes = Mapping[str, Mapping[str, Outcome]]
-
-
 def outcomes(run: Path) -> dict[str, Outcome]:
     manifest = read_manifest(run)
     found = read_units(log_folder(run), manifest.spec.tasks, 1, WorkflowUnit)
@@ -183,71 +181,80 @@ def outcomes(run: Path) -> dict[str, Outcome]:
     }
 
 
-ASKED: set[str] = set()
-
-
-def _hello(request: dict[str, Any]) -> str:
-    ASKED.add(request["model"])
-    return "Hello."
-
-
 def _refusal(path: str, headers: object, request: dict[str, Any]) -> tuple[int, str] | None:
     if "image_url" in json.dumps(request["messages"]):
         return 400, "This model takes no pictures."
     return None
 
 
-@pytest.fixture(scope="module")
-def model() -> Iterator[ChatServer]:
-    with chat_server(_hello) as server:
-        vars(server)["refusal"] = _refusal
-        yield server
+class Done(NamedTuple):
+    """Every cheat and its twin, and the models that they asked for."""
+
+    folder: Path
+    outcomes: Mapping[str, Mapping[str, Outcome]]
+    asked: frozenset[str]
 
 
 @pytest.fixture(scope="module")
-def done(data: Path, model: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """Every cheat and its twin, done and judged."""
-    base = tmp_path_factory.mktemp("cheats")
-    (base / "gta.toml").write_text(
-        f'[models.mine]\nmodel = "openai-api/mine/m"\nbase_url = "{model.url}"\n', encoding="utf-8"
-    )
-    made: dict[str, dict[str, Outcome]] = {}
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """All of it runs once for all test processes: it takes two minutes."""
+    folder = shared(tmp_path_factory, "cheats", _cheat)
+    outcomes, asked = pickle.loads((folder / "done.pickle").read_bytes())
+    return Done(folder, outcomes, asked)
+
+
+def _cheat(base: Path) -> None:
+    base.mkdir()
+    data = write_data(base / "data")
+    asked: set[str] = set()
+
+    def hello(request: dict[str, Any]) -> str:
+        asked.add(request["model"])
+        return "Hello."
+
+    made: dict[str, dict[str, Outcome]] = {"cheat": {}, "honest": {}}
     gold = (data / "end.json").read_bytes()
-    with telling(gold) as (port, line), pytest.MonkeyPatch.context() as patch:
+    with (
+        chat_server(hello) as model,
+        telling(gold) as (port, line),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        vars(model)["refusal"] = _refusal
+        (base / "gta.toml").write_text(
+            f'[models.mine]\nmodel = "openai-api/mine/m"\nbase_url = "{model.url}"\n',
+            encoding="utf-8",
+        )
         patch.chdir(base)
         patch.setenv("MINE_API_KEY", "none")
-        for way in ("cheat", "honest"):
-            kept: dict[str, Outcome] = {}
-            for group, tasks in GROUPS.items():
-                run = base / f"{way}-{group}"
-                facts = {
-                    "dataset": str(data / "end.json"),
-                    "picture": str(data / "resources" / CHEATS[0] / "note.txt"),
-                    "run": str(run),
-                    "port": port,
-                    "socket": line,
-                }
-                hidden = base64.b64encode(json.dumps(facts).encode()).decode()
-                judges = JUDGES if group == "speaking" else JUDGES[:1]
-                options = [
-                    *("--harness", f"python3 {CHEATER} {{task_file}} {way} {hidden}"),
-                    *("--tasks", ",".join(tasks), "--data", data, "--out", run),
-                    *("--harness-disk", "32", "--no-preflight"),
-                    *("--harness-seconds", "15" if group == "waiting" else "300"),
-                    *(one for judge in judges for one in ("--judge", f"scripted/{judge}")),
-                    *(("--model", "mine") if group == "model" else ()),
-                ]
-                command = ["run", "workflow", *map(str, options)]
-                result = CliRunner().invoke(app, command)
-                assert result.exit_code in (0, 1), f"{result.output}{result.exception!r}"
-                kept |= outcomes(run)
-            made[way] = kept
-    return made
+        for way, group in product(made, GROUPS):
+            run = base / f"{way}-{group}"
+            facts = {
+                "dataset": str(data / "end.json"),
+                "picture": str(data / "resources" / CHEATS[0] / "note.txt"),
+                "run": str(run),
+                "port": port,
+                "socket": line,
+            }
+            hidden = base64.b64encode(json.dumps(facts).encode()).decode()
+            judges = JUDGES if group == "speaking" else JUDGES[:1]
+            options = [
+                *("--harness", f"python3 {CHEATER} {{task_file}} {way} {hidden}"),
+                *("--tasks", ",".join(GROUPS[group]), "--data", data, "--out", run),
+                *("--harness-disk", "32", "--no-preflight"),
+                *("--harness-seconds", "15" if group == "waiting" else "300"),
+                *(one for judge in judges for one in ("--judge", f"scripted/{judge}")),
+                *(("--model", "mine") if group == "model" else ()),
+            ]
+            command = ["run", "workflow", *map(str, options)]
+            result = CliRunner().invoke(app, command)
+            assert result.exit_code in (0, 1), f"{result.output}{result.exception!r}"
+            made[way] |= outcomes(run)
+    (base / "done.pickle").write_bytes(pickle.dumps((made, frozenset(asked))))
 
 
 @pytest.mark.parametrize("name", CHEATS)
-def test_a_cheat_is_worth_no_more_than_its_honest_twin(done: Outcomes, name: str) -> None:
-    cheat, twin = done["cheat"][name], done["honest"][name]
+def test_a_cheat_is_worth_no_more_than_its_honest_twin(done: Done, name: str) -> None:
+    cheat, twin = done.outcomes["cheat"][name], done.outcomes["honest"][name]
     assert twin.unit.failure is None and twin.recorded == ""
     assert twin.roots["scripted/honest"] == pytest.approx(10 / 3)
     for judge, root in cheat.roots.items():
@@ -264,18 +271,16 @@ def test_there_are_at_least_thirty() -> None:
     assert len(CHEATS) >= 30
 
 
-def test_no_program_with_rights_is_left_anywhere(
-    done: Outcomes, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    base = tmp_path_factory.getbasetemp()
+def test_no_program_with_rights_is_left_anywhere(done: Done) -> None:
     bits = stat.S_ISUID | stat.S_ISGID
-    files = (file for file in base.rglob("*") if file.is_file() and not file.is_symlink())
+    files = [one for one in done.folder.rglob("*") if one.is_file() and not one.is_symlink()]
+    assert files
     assert [file for file in files if file.stat().st_mode & bits] == []
 
 
-def test_claimed_calls_do_not_count(done: Outcomes) -> None:
-    assert done["cheat"]["tool-calls-are-claimed"].unit.calls == ()
+def test_claimed_calls_do_not_count(done: Done) -> None:
+    assert done.outcomes["cheat"]["tool-calls-are-claimed"].unit.calls == ()
 
 
-def test_the_bridge_has_no_other_model(done: Outcomes) -> None:
-    assert {"m"} == ASKED
+def test_the_bridge_has_no_other_model(done: Done) -> None:
+    assert done.asked == {"m"}
