@@ -141,7 +141,7 @@ def _settings() -> str:
     page = (REFERENCE / "settings.md").read_text(encoding="utf-8")
     parts = [page.partition(EVERY_KEY)[0] + EVERY_KEY, ""]
     parts += ["Written from the code by `make fix`.", ""]
-    parts += ["| key | unless given | meaning |", "|---|---|---|"]
+    parts += ["| key | default | meaning |", "|---|---|---|"]
     for table, section in SETTINGS.items():
         name = f"{table}.NAME" if table in ("models", "endpoints", "tools") else table
         for key, field in section.model_fields.items():

@@ -1,6 +1,6 @@
 """Make the small files that `gta doctor` shows itself, one of each kind.
 
-They are stored, not made anew by a build: two versions of a program write different bytes.
+They are stored, not rebuilt: two versions of a program write different bytes.
 Needs LibreOffice, ffmpeg and the development packages: python scripts/make_evidence_samples.py
 """
 

@@ -15,7 +15,7 @@ COLORS = 128  # what such a page needs; a third of the bytes
 
 
 def main() -> None:
-    """Make both pages anew and photograph the top of each."""
+    """Build both pages and photograph the top of each."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
