@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from gta_bench.datasets import pins
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
 from gta_bench.datasets.fetch import Fetched, Progress, SourceName, fetch, fetch_prompts
 from gta_bench.datasets.prompts import digest, read_prompts
-from gta_bench.datasets.receipt import RECEIPT, read_receipt
+from gta_bench.datasets.receipt import PINNED_FILES, RECEIPT, read_receipt
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError, FetchError
 from tests.builders import write_workflow
@@ -171,8 +170,7 @@ def test_the_published_gta_atomic_is_fetched_and_pinned(
     tmp_path: Path, server: FileServer, atomic_dir: Path
 ) -> None:
     files = {
-        f"gta_dataset/{name}": (atomic_dir / name).read_bytes()
-        for name in pins.PINNED_FILES["atomic"]
+        f"gta_dataset/{name}": (atomic_dir / name).read_bytes() for name in PINNED_FILES["atomic"]
     }
     server.files[ATOMIC_ARCHIVE] = zipped(files)
     result = fetch("atomic", tmp_path / "a", source="github", host=server.url, progress=progress)

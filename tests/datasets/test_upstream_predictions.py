@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.datasets.upstream import read_predictions
 from gta_bench.errors import DatasetError
 from gta_bench.records.scores import StepScores
 from gta_bench.records.steps import CallStep

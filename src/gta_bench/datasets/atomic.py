@@ -5,14 +5,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.convert import (
-    attachments,
-    bare_string_findings,
-    is_host_path,
-    load_toolmeta,
-    tool_spec,
-    unknown_key_findings,
-)
 from gta_bench.datasets.files import check_task_id, parse, read_entries
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.released import (
@@ -20,6 +12,12 @@ from gta_bench.datasets.released import (
     ReleasedMessage,
     ReleasedReply,
     ReleasedWhitelist,
+    attachments,
+    bare_string_findings,
+    is_host_path,
+    load_toolmeta,
+    tool_spec,
+    unknown_key_findings,
 )
 from gta_bench.errors import DatasetError
 from gta_bench.records.atomic import (

@@ -12,11 +12,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.files import KIND_OF_SUFFIX, file_kind, sha256
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
-from gta_bench.datasets.pins import PINNED_FILES
-from gta_bench.datasets.receipt import changed_files, read_receipt
+from gta_bench.datasets.receipt import PINNED_FILES, changed_files, read_receipt
+from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import counted
 from gta_bench.metrics.compat.whitelist import self_rejecting_groups
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer

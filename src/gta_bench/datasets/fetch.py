@@ -14,7 +14,6 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.datasets.files import sha256
-from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES
 from gta_bench.datasets.prompts import (
     COMMIT,
     PINNED_TEXTS,
@@ -24,7 +23,14 @@ from gta_bench.datasets.prompts import (
     read_prompts,
     write_prompts,
 )
-from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
+from gta_bench.datasets.receipt import (
+    MAIN_FILE,
+    PINNED_FILES,
+    Receipt,
+    changed_files,
+    read_receipt,
+    write_receipt,
+)
 from gta_bench.errors import FetchError, counted
 from gta_bench.records.run import DatasetName
 

@@ -4,12 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gta_bench.datasets.convert import (
-    attachments,
-    bare_string_findings,
-    load_toolmeta,
-    unknown_key_findings,
-)
 from gta_bench.datasets.files import check_task_id, parse, read_entries
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.released import (
@@ -18,6 +12,10 @@ from gta_bench.datasets.released import (
     ReleasedMessage,
     ReleasedTool,
     ReleasedWorkflowTask,
+    attachments,
+    bare_string_findings,
+    load_toolmeta,
+    unknown_key_findings,
 )
 from gta_bench.errors import DatasetError
 from gta_bench.records.finding import Finding

@@ -23,7 +23,7 @@ from gta_bench.agents.react import upstream_chat
 from gta_bench.agents.react_parser import parse_upstream, upstream_thought
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.convert import load_toolmeta
+from gta_bench.datasets.released import load_toolmeta
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
