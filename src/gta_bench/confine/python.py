@@ -1,4 +1,4 @@
-"""The interpreter inside: where it lies, and the few folders that must be visible for it to run."""
+"""The Python interpreter for snippets, and the few folders that it needs to run."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
-# A prefix can be a project's folder or a home, so no more of it is shown than Python's own. That of
-# Conda holds nothing else, and its packages need its libraries and data.
+# A prefix can be a project's folder or a home, so only Python's own files in it are visible. A
+# Conda prefix contains nothing else, and its packages need its libraries and data.
 OWN = (
     *("bin", "pyvenv.cfg"),
     *(f"{lib}/{name}" for lib in ("lib", "lib64") for name in ("python3*", "libpython3*")),
@@ -18,14 +18,14 @@ OWN_OF_CONDA = ("bin", "lib", "share", "etc", "ssl")
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """The interpreter for snippets: where it lies and what must be visible for it to run."""
+    """An interpreter: its path, and the files and folders (`roots`) that it needs to run."""
 
     executable: str
     roots: tuple[str, ...]
 
     @classmethod
     def current(cls) -> "Python":
-        """The interpreter that runs this program, in its virtual environment if it has one."""
+        """The running interpreter, with its virtual environment if it has one."""
         prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
         return cls.at(sys.executable, prefixes, packages=sys.path)
 
@@ -35,15 +35,20 @@ class Python:
     ) -> "Python":
         """An interpreter by its path, its prefixes (`sys.prefix`, …) and its `sys.path`.
 
-        Of the latter, folders of packages count; that of an editable install is a project. Started
-        as `../venv/bin/python`, Python keeps the two dots in all of them, and no jail takes those.
+        Only package folders of `packages` are visible: an editable install adds a whole project.
+        Paths are normalized, because no jail accepts `../venv/bin/python`.
         """
         executable = os.path.normpath(executable)
         prefixes = [os.path.normpath(prefix) for prefix in prefixes]
         packages = [os.path.normpath(name) for name in packages]
-        wanted = [own for prefix in dict.fromkeys(prefixes) for own in _own(Path(prefix))]
+        wanted = [own for prefix in dict.fromkeys(prefixes) for own in _own_files(Path(prefix))]
         wanted += [Path(name) for name in packages if Path(name).name in PACKAGE_FOLDERS]
-        wanted += _hops(Path(executable))  # a chain of links may lead through other folders
+        link = Path(executable)
+        wanted.append(link)
+        for _ in range(9):  # a chain of links may lead through other folders
+            if link.is_symlink():
+                link = Path(os.path.normpath(link.parent / link.readlink()))
+                wanted.append(link)
         roots: list[Path] = [Path("/usr")]
         for path in wanted:
             if path.exists() and not any(path.is_relative_to(root) for root in roots):
@@ -51,16 +56,8 @@ class Python:
         return cls(executable, tuple(map(str, roots[1:])))
 
 
-def _own(prefix: Path) -> Iterator[Path]:
+def _own_files(prefix: Path) -> Iterator[Path]:
     if prefix == Path("/"):
         return
     for name in OWN_OF_CONDA if (prefix / "conda-meta").is_dir() else OWN:
         yield from sorted(prefix.glob(name))
-
-
-def _hops(file: Path) -> list[Path]:
-    hops = [file]
-    while hops[-1].is_symlink() and len(hops) < 10:
-        target = hops[-1].readlink()
-        hops.append(Path(os.path.normpath(hops[-1].parent / target)))
-    return hops

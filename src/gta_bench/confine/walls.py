@@ -1,4 +1,4 @@
-"""What stands where in each jail: paths, environment and the command that closes the door."""
+"""What each jail looks like from inside: its paths, its environment and the command to enter it."""
 
 import json
 import os
@@ -6,8 +6,10 @@ import resource
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import gta_bench
 from gta_bench.confine import bubblewrap
@@ -19,7 +21,7 @@ from gta_bench.confine.python import Python
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 INSIDE = "gta_bench/confine/inside"
 
-# Without PYTHONHASHSEED the order of sets would make a snippet's answer change from run to run.
+# Without PYTHONHASHSEED, the order of sets could change a snippet's answer from run to run.
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",
@@ -28,7 +30,7 @@ ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "PYTHONHASHSEED": "0",
 }
-# The shell adds to the environment, and then is the program.
+# The shell adds variables to the environment, then becomes the program.
 START = f"echo '{READY.decode().strip()}' >&2; unset PWD OLDPWD SHLVL; exec \"$@\""
 SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 BOOT = (
@@ -40,10 +42,10 @@ BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a confined program finds its folders; the same words in every jail.
+    """The folders of a confined program, under the same names in every jail.
 
-    `inputs` can only be read. Files left in `work`, the current folder, are brought home.
-    `scratch` is home and temporary folder, and is thrown away.
+    `inputs` is read-only. Files left in `work`, the current folder, are returned. `scratch` is the
+    home and temporary folder, and is deleted.
     """
 
     inputs: str
@@ -56,16 +58,17 @@ INSIDE_BUBBLEWRAP = Places(inputs="/job/inputs", work="/job/work", scratch="/tmp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One use of the jail. `folder` on the host holds inputs, work and scratch.
+    """One use of the jail; without `argv`, a snippet.
 
-    `user` is whom it becomes where we are root (`users.job_user`).
+    `folder` on the host contains `inputs`, `work` and `scratch`. `user` is the user that root's
+    job becomes (`bubblewrap.job_user`).
     """
 
     folder: Path
     limits: JailLimits
-    argv: Sequence[str] | None
-    environment: Mapping[str, str]
-    readable: Sequence[str]
+    argv: Sequence[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    readable: Sequence[str] = ()
     forks: bool = True
     user: int | None = None
 
@@ -75,8 +78,7 @@ class Job:
         return Places(*(str(self.folder / part) for part in ("inputs", "work", "scratch")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(NamedTuple):
     """What to start, with which environment, in which folder."""
 
     argv: list[str]
@@ -85,12 +87,15 @@ class _Command:
 
 
 def places(kind: JailKind, job: Job) -> Places:
-    """Where the job's folders are for the code inside."""
+    """The job's folders as the code inside sees them."""
     return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
 
 
 def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> _Command:
-    """How to start the job in that kind of jail; `filter_` is `bubblewrap.filter_file`."""
+    """The command that starts the job in that kind of jail.
+
+    `filter_` is the descriptor of `bubblewrap.filter_file`, None for other kinds.
+    """
     return _bare(kind, job, python) if filter_ is None else _bubblewrap(job, python, filter_)
 
 
@@ -101,6 +106,8 @@ def _environment(job: Job, where: Places) -> dict[str, str]:
 
 def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | None) -> Orders:
     limits = job.limits
+    # The filter that the launcher adds. Bubblewrap itself installs the one for programs.
+    profile: Profile = "snippet" if job.argv is None else "program-unwalled"
     return {
         "user": job.user,
         "parent": None if kind == "bubblewrap" else os.getpid(),
@@ -112,7 +119,7 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
             "processes": _process_limit(kind, job),
         },
         "landlock": landlock,
-        "profile": _profile(kind, job),
+        "profile": None if kind == "none" else profile,
         "forks": job.forks and job.argv is not None,
         "argv": None if job.argv is None else list(job.argv),
         "environment": _environment(job, where),
@@ -121,48 +128,36 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
     }
 
 
-def _profile(kind: JailKind, job: Job) -> Profile | None:
-    """The filter that the launcher adds; bubblewrap itself installs that of programs."""
-    if kind == "none":
-        return None
-    return "snippet" if job.argv is None else "program-unwalled"
-
-
 def _process_limit(kind: JailKind, job: Job) -> int | None:
-    """The limit counts the user's processes in the same user namespace, so add those outside."""
+    """The job's limit, plus our user's threads where the kernel counts both together."""
     most = job.limits.processes
     if kind == "bubblewrap" or job.user is not None:
         return most
-    return _tasks_of(os.getuid()) + most if sys.platform == "linux" else None
-
-
-def _tasks_of(user: int) -> int:
-    """Threads of every process of a user, as the kernel counts them for its limit."""
-    count = 0
+    if sys.platform != "linux":
+        return None
+    user = os.getuid()
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):  # it ended meanwhile
             if folder.stat().st_uid == user:
-                count += len(list((folder / "task").iterdir()))
-        except OSError:  # it ended meanwhile
-            continue
-    return count
+                most += len(list((folder / "task").iterdir()))
+    return most
 
 
-def _python(job: Job, python: Python, root: str, orders: Orders) -> list[str]:
+def _python_command(python: Python, root: str, orders: Orders) -> list[str]:
     # Not -I: it would drop PYTHONHASHSEED, and the environment is ours anyway. Unbuffered (-u),
     # because a snippet's process ends without flushing.
     return [python.executable, "-s", "-P", "-B", "-u", "-c", BOOT, root, json.dumps(orders)]
 
 
 def _bare(kind: JailKind, job: Job, python: Python) -> _Command:
-    """Landlock or nothing: the launcher itself closes the door, if there is one."""
+    """Landlock or no jail: the launcher itself gives up its rights."""
     where = job.on_host
     landlock: LandlockOrders | None = None
     if kind == "landlock":
         read = ["/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *python.roots, *job.readable, where.inputs]
         landlock = {"read": read, "work": [where.work, where.scratch], "devices": list(DEVICES)}
     root = str(Path(gta_bench.__file__).parent.parent)
-    argv = _python(job, python, root, _orders(kind, job, where, landlock))
+    argv = _python_command(python, root, _orders(kind, job, where, landlock))
     return _Command(argv, _environment(job, where), where.work)
 
 
@@ -184,17 +179,18 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> _Command:
     )
     if job.argv is None:
         orders = _orders("bubblewrap", job, where, None)
-        launcher = _python(job, python, bubblewrap.CODE, orders)
+        launcher = _python_command(python, bubblewrap.CODE, orders)
     else:
-        launcher = [*_bounded(job.limits), *_as_user(job.user), "/bin/sh", "-c", START, "sh"]
-        launcher += job.argv
+        launcher = [*_limit_command(job.limits), *_user_command(job.user)]
+        launcher += ["/bin/sh", "-c", START, "sh", *job.argv]
     return _Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
 
 
-def _bounded(limits: JailLimits) -> list[str]:
-    """The start of a command that keeps the limits; a Python would take longer than many programs.
+def _limit_command(limits: JailLimits) -> list[str]:
+    """The start of a command that sets the limits.
 
-    The system's own programs do here what `inside.launch` does for snippets.
+    System programs do here what `inside.launch` does for snippets, because starting Python takes
+    longer than many programs run.
     """
     wanted = {
         "as": (resource.RLIMIT_AS, limits.memory_bytes, 0),
@@ -207,13 +203,13 @@ def _bounded(limits: JailLimits) -> list[str]:
     argv = [_system_program("prlimit")]
     for name, (what, soft, more) in wanted.items():
         if soft is not None:
-            ceiling = resource.getrlimit(what)[1]  # one that already is lower stays
+            ceiling = resource.getrlimit(what)[1]  # keep a limit that is already lower
             most = soft + more if ceiling == resource.RLIM_INFINITY else ceiling
             argv.append(f"--{name}={min(soft, most)}:{min(soft + more, most)}")
     return argv
 
 
-def _as_user(user: int | None) -> list[str]:
+def _user_command(user: int | None) -> list[str]:
     """The start of a command that runs as that user, with no way back."""
     if user is None:
         return []

@@ -191,8 +191,8 @@ def this_architecture() -> Architecture | None:
     return ARCHITECTURES.get(os.uname().machine)
 
 
-def compiled(profile: Profile, *, forks: bool) -> bytes:
-    """The filter for this machine, as the kernel takes it."""
+def compile_filter(profile: Profile, *, forks: bool) -> bytes:
+    """The filter for this machine, in the form that the kernel reads."""
     architecture = this_architecture()
     if architecture is None:
         raise OSError(errno.ENOSYS, f"no system-call table for {os.uname().machine}")
@@ -202,7 +202,7 @@ def compiled(profile: Profile, *, forks: bool) -> bytes:
 
 def install(profile: Profile, *, forks: bool) -> None:
     """Put every thread of this process under the filter, for good."""
-    code = compiled(profile, forks=forks)
+    code = compile_filter(profile, forks=forks)
     instructions = ctypes.create_string_buffer(code, len(code))
     program = ctypes.create_string_buffer(
         struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions)), 16
