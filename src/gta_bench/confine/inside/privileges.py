@@ -1,4 +1,4 @@
-"""Giving up what a process may do: capabilities, limits, outliving its parent."""
+"""Give up rights of this process: capabilities, resource limits, outliving its parent."""
 
 import ctypes
 import errno
@@ -14,7 +14,7 @@ from gta_bench.confine.inside.protocol import LimitOrders
 
 PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
-# NOROOT and NO_SETUID_FIXUP with their locks: user 0 is a user like any other.
+# NOROOT and NO_SETUID_FIXUP with their locks: user 0 becomes an ordinary user.
 NO_ROOT_MAGIC = 0b1111
 PR_SET_KEEPCAPS = 8
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
@@ -24,7 +24,7 @@ HIGHEST_CAPABILITY = 63
 
 
 def set_limits(orders: LimitOrders) -> None:
-    """Limits of this process and its children, but for processor time."""
+    """Set the limits of this process and its children, except for processor time."""
     _limit(resource.RLIMIT_FSIZE, orders["file_bytes"])
     _limit(resource.RLIMIT_NOFILE, orders["open_files"])
     _limit(resource.RLIMIT_CORE, 0)
@@ -35,13 +35,16 @@ def set_limits(orders: LimitOrders) -> None:
 
 
 def limit_processor_time(seconds: int) -> None:
-    """From now on, for this process and each child. The hard limit cannot be caught."""
+    """Limit processor time from now on, for this process and each child.
+
+    The signal of the hard limit cannot be caught.
+    """
     spent = math.ceil(time.process_time())
     _limit(resource.RLIMIT_CPU, spent + seconds, spent + seconds + 1)
 
 
 def _limit(what: int, soft: int, hard: int | None = None) -> None:
-    """Lower a limit; one that already is lower stays."""
+    """Lower a limit; a limit that is already lower stays."""
     _, ceiling = resource.getrlimit(what)
     hard = soft if hard is None else hard
     if ceiling != resource.RLIM_INFINITY:
@@ -50,14 +53,14 @@ def _limit(what: int, soft: int, hard: int | None = None) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Be killed when the parent ends, however it ends."""
+    """Have the kernel kill this process when the parent ends, however it ends."""
     ctypes.CDLL(None).prctl(seccomp.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it ended before the call above
         os._exit(1)
 
 
 def drop_capabilities() -> None:
-    """Root without its powers, where the container lets it become nobody else."""
+    """Take away root's capabilities, for containers where it cannot change its user."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_SECUREBITS, NO_ROOT_MAGIC, 0, 0, 0)
     _drop_bounds(libc, keep=0)
@@ -65,9 +68,9 @@ def drop_capabilities() -> None:
 
 
 def become_user(user: int, *, may_enter: bool) -> None:
-    """Be that user from here on, with no way back.
+    """Change to that user for good.
 
-    With `may_enter` it keeps the right to pass any folder: what it may read is Landlock's to say.
+    With `may_enter` it keeps the right to enter any folder; Landlock decides what it can read.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     kept = 1 << DAC_READ_SEARCH & _permitted(libc) if may_enter else 0
@@ -77,7 +80,7 @@ def become_user(user: int, *, may_enter: bool) -> None:
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     _set_capabilities(libc, kept)
-    if kept:  # for the program that takes the place of this one
+    if kept:  # for the program that replaces this one
         libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, DAC_READ_SEARCH, 0, 0)
     if os.getresuid() != (user, user, user) or _permitted(libc) != kept:
         raise OSError(errno.EPERM, "the jail could not give up being root")
@@ -97,7 +100,7 @@ def _drop_bounds(libc: ctypes.CDLL, *, keep: int) -> None:
 
 
 def _set_capabilities(libc: ctypes.CDLL, kept: int) -> None:
-    """Effective, permitted and inheritable, each in two halves of 32."""
+    """Set effective, permitted and inheritable capabilities, each in two halves of 32 bits."""
     wanted = ctypes.create_string_buffer(struct.pack("6I", kept, kept, kept, 0, 0, 0), 24)
     if libc.capset(_header(), wanted) != 0:
         raise OSError(ctypes.get_errno(), "capabilities could not be dropped")

@@ -1,4 +1,4 @@
-"""The system-call filter: a short BPF program that says no, and how the kernel is given it."""
+"""The system-call filter: builds a short BPF program and installs it."""
 
 import ctypes
 import errno
@@ -15,32 +15,14 @@ from gta_bench.confine.inside.syscalls import (
     numbers,
 )
 
-# What each profile refuses outright. `program-unwalled` is for Landlock, which knows no
-# namespaces: there the filter alone stands between the program and its neighbours.
+# The groups of system calls that each profile refuses outright. `program-unwalled` is for Landlock,
+# which has no namespaces: only the filter separates the program from other processes there.
+_ALWAYS = ("tracing", "namespaces", "kernel", "shared memory")
+_NEIGHBORS = ("neighbors", "metadata")
 DENIED: dict[Profile, tuple[str, ...]] = {
-    "snippet": (
-        "processes",
-        "sockets",
-        "signals",
-        "tracing",
-        "namespaces",
-        "kernel",
-        "shared memory",
-        "unmapped memory",
-        "neighbours",
-        "metadata",
-    ),
-    "program": ("tracing", "namespaces", "kernel", "shared memory"),
-    "program-unwalled": (
-        "sockets",
-        "signals",
-        "tracing",
-        "namespaces",
-        "kernel",
-        "shared memory",
-        "neighbours",
-        "metadata",
-    ),
+    "snippet": ("processes", "sockets", "signals", *_ALWAYS, "unmapped memory", *_NEIGHBORS),
+    "program": _ALWAYS,
+    "program-unwalled": ("sockets", "signals", *_ALWAYS, *_NEIGHBORS),
 }
 
 CLONE_THREAD = 0x00010000
@@ -48,27 +30,27 @@ CLONE_THREAD = 0x00010000
 CLONE_NAMESPACES = 0x7E020000
 PR_SET_PDEATHSIG = 1
 PR_SET_NO_NEW_PRIVS = 38
-# F_SETOWN, F_SETSIG and F_SETOWN_EX let the kernel send any signal to a process of the same user.
+# With F_SETOWN, F_SETSIG and F_SETOWN_EX the kernel sends any signal to a process of the same user.
 SIGNAL_BY_FCNTL = (8, 10, 15)
-# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what opening a file asks for.
+# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: used when a file is opened.
 HARMLESS_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 # TIOCSTI and TIOCLINUX type into a terminal.
 TYPING_IOCTLS = (0x5412, 0x541C)
 # FIOSETOWN and SIOCSPGRP (signals), FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR (attributes of files
-# that are open for reading only): Landlock looks at none of them.
+# that are open for reading only): Landlock checks none of them.
 REACHING_IOCTLS = (0x8901, 0x8902, 0x40086602, 0x401C5820)
-# AF_UNIX, AF_INET, AF_INET6, AF_NETLINK live in the network namespace. AF_VSOCK does not: in a
+# AF_UNIX, AF_INET, AF_INET6, AF_NETLINK are in the network namespace. AF_VSOCK is not: in a
 # virtual machine it would reach the host.
 NAMESPACED_FAMILIES = (1, 2, 10, 16)
 
-# S_ISUID and S_ISGID: a program that others run with the rights of who made it.
+# S_ISUID and S_ISGID: others run such a program with the rights of its owner.
 SET_ID = 0o6000
-# O_CREAT and __O_TMPFILE: only then the mode of an open is more than what a register held.
+# O_CREAT and __O_TMPFILE: only then does an open call use its mode argument.
 CREATES = 0o100 | 0o20000000
 # Which argument is the mode, by call.
 CHANGES_MODE = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
 MAKES_FILE = {"creat": 1, "mknod": 1, "mknodat": 2}
-OPENS_FILE = {"open": 2, "openat": 3}  # the flags stand before the mode
+OPENS_FILE = {"open": 2, "openat": 3}  # the flags are the argument before the mode
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
@@ -84,7 +66,7 @@ class Instruction(NamedTuple):
 
 
 def refuse(number: int) -> int:
-    """The filter's answer that makes the call fail with that error number."""
+    """The filter's answer that lets the call fail with that error number."""
     return 0x00050000 | number
 
 
@@ -97,7 +79,7 @@ def _answer(value: int) -> Instruction:
 
 
 def _equal(value: int, *, skip: int) -> Instruction:
-    """Goes on when equal; otherwise skips that many instructions."""
+    """Continues if equal; otherwise skips that many instructions."""
     return Instruction(0x15, 0, skip, value)
 
 
@@ -110,33 +92,16 @@ def _when_any_bit(mask: int, answer: int) -> list[Instruction]:
 
 
 def _judge(number: int, argument: int, rules: list[Instruction], default: int) -> list[Instruction]:
-    """For one system call: look at the low half of an argument; always ends in an answer."""
+    """Rules for the low half of one argument of one system call; always returns an answer."""
     body = [_load(16 + 8 * argument), *rules, _answer(default)]
     return [_equal(number, skip=len(body)), *body]
 
 
-def _clone(number: int, *, forks: bool) -> list[Instruction]:
-    no = refuse(errno.EPERM)
-    rules = _when_any_bit(CLONE_NAMESPACES, no)
-    if forks:
-        return _judge(number, 0, rules, ALLOW)
-    return _judge(number, 0, rules + _when_any_bit(CLONE_THREAD, ALLOW), no)
-
-
-def _ioctl(profile: Profile, number: int) -> list[Instruction]:
-    no = refuse(errno.ENOTTY)
-    if profile == "snippet":
-        return _judge(number, 1, _when_equal(HARMLESS_IOCTLS, ALLOW), no)
-    denied = TYPING_IOCTLS if profile == "program" else TYPING_IOCTLS + REACHING_IOCTLS
-    return _judge(number, 1, _when_equal(denied, no), ALLOW)
-
-
-def _set_id(architecture: Architecture) -> list[Instruction]:
-    """No file is made or becomes set-user-id or set-group-id."""
-    no = refuse(errno.EPERM)
-    refused = _when_any_bit(SET_ID, no)
+def _refuse_set_id(architecture: Architecture) -> list[Instruction]:
+    """No file is created or becomes set-user-id or set-group-id."""
+    refused = _when_any_bit(SET_ID, refuse(errno.EPERM))
     call = numbers("metadata", architecture) | numbers("making files", architecture)
-    steps = _when_equal([call["openat2"]], refuse(errno.ENOSYS))  # its mode lies in memory
+    steps = _when_equal([call["openat2"]], refuse(errno.ENOSYS))  # its mode is in memory
     for name, mode in (CHANGES_MODE | MAKES_FILE).items():
         if name in call:
             steps += _judge(call[name], mode, refused, ALLOW)
@@ -149,15 +114,22 @@ def _set_id(architecture: Architecture) -> list[Instruction]:
 
 
 def _by_argument(profile: Profile, architecture: Architecture, *, forks: bool) -> list[Instruction]:
-    """The calls that are allowed or not depending on what they are asked."""
+    """Rules for calls that are allowed or refused depending on their arguments."""
     call = numbers("judged by argument", architecture)
     no = refuse(errno.EPERM)
-    # glibc falls back to clone, whose flags a filter can see; those of clone3 lie in memory.
+    # glibc falls back to clone, whose flags a filter can see; those of clone3 are in memory.
     steps = _when_equal([call["clone3"]], refuse(errno.ENOSYS))
-    steps += _clone(call["clone"], forks=forks)
+    threads = [] if forks else _when_any_bit(CLONE_THREAD, ALLOW)
+    rules = _when_any_bit(CLONE_NAMESPACES, no) + threads
+    steps += _judge(call["clone"], 0, rules, ALLOW if forks else no)
     steps += _judge(call["prlimit64"], 0, _when_equal([0], ALLOW), no)
-    steps += _ioctl(profile, call["ioctl"])
-    steps += _set_id(architecture)
+    no_device = refuse(errno.ENOTTY)
+    if profile == "snippet":
+        steps += _judge(call["ioctl"], 1, _when_equal(HARMLESS_IOCTLS, ALLOW), no_device)
+    else:
+        denied = TYPING_IOCTLS if profile == "program" else TYPING_IOCTLS + REACHING_IOCTLS
+        steps += _judge(call["ioctl"], 1, _when_equal(denied, no_device), ALLOW)
+    steps += _refuse_set_id(architecture)
     if profile == "program":
         family = refuse(errno.EAFNOSUPPORT)
         socket = numbers("sockets", architecture)["socket"]
@@ -168,9 +140,9 @@ def _by_argument(profile: Profile, architecture: Architecture, *, forks: bool) -
 
 
 def build(profile: Profile, architecture: Architecture, *, forks: bool) -> list[Instruction]:
-    """The whole filter of a profile; without `forks` a program may start threads only."""
+    """The filter of a profile; without `forks` a program can start threads only."""
     steps = [_load(4), Instruction(0x15, 1, 0, architecture.audit), _answer(KILL), _load(0)]
-    if architecture.machine == "x86_64":  # the x32 numbers would pass by every rule below
+    if architecture.machine == "x86_64":  # the x32 numbers would bypass every rule below
         steps += [Instruction(0x35, 0, 1, 0x40000000), _answer(KILL)]
     steps += [Instruction(0x35, 0, 1, FIRST_UNKNOWN), _answer(refuse(errno.ENOSYS))]
     for group in DENIED[profile]:
@@ -185,7 +157,7 @@ def build(profile: Profile, architecture: Architecture, *, forks: bool) -> list[
 
 
 def this_architecture() -> Architecture | None:
-    """This machine's row of the table; None where there is none or Python is not 64-bit."""
+    """This machine's row of the table; None if there is none or Python is not 64-bit."""
     if struct.calcsize("P") != 8:
         return None
     return ARCHITECTURES.get(os.uname().machine)
@@ -201,7 +173,7 @@ def compile_filter(profile: Profile, *, forks: bool) -> bytes:
 
 
 def install(profile: Profile, *, forks: bool) -> None:
-    """Put every thread of this process under the filter, for good."""
+    """Put every thread of this process under the filter; it cannot be removed."""
     code = compile_filter(profile, forks=forks)
     instructions = ctypes.create_string_buffer(code, len(code))
     program = ctypes.create_string_buffer(

@@ -1,4 +1,4 @@
-"""Numbers of the system calls that the jail speaks about, for x86_64 and aarch64.
+"""Numbers of the system calls that the filter mentions, for x86_64 and aarch64.
 
 Grouped by what they would allow. Sources: the kernel's `unistd_64.h` and
 `asm-generic/unistd.h`; a test compares every number with the headers where they are installed.
@@ -6,7 +6,7 @@ Grouped by what they would allow. Sources: the kernel's `unistd_64.h` and
 
 from typing import NamedTuple
 
-# name:x86_64:aarch64, a dash where the architecture never had the call.
+# name:x86_64:aarch64, with a dash if the architecture does not have the call.
 GROUPS = {
     "processes": """
         fork:57:- vfork:58:- execve:59:221 execveat:322:281
@@ -48,7 +48,7 @@ GROUPS = {
     "unmapped memory": """
         memfd_create:319:279 memfd_secret:447:447
     """,
-    "neighbours": """
+    "neighbors": """
         setsid:112:157 setpgid:109:154 setpriority:141:140 ioprio_set:251:30
         sched_setaffinity:203:122 sched_setscheduler:144:119 sched_setparam:142:118
         sched_setattr:314:274 migrate_pages:256:238 move_pages:279:239 mbind:237:235
@@ -72,13 +72,13 @@ GROUPS = {
     """,
 }
 
-# Calls that came after `futex_requeue` (Linux 6.7) are unknown to this table and answer ENOSYS:
-# programs then use the older call, and a new kernel cannot open a new hole.
+# Calls added after `futex_requeue` (Linux 6.7) are not in this table and fail with ENOSYS: programs
+# then use the older call, and a new kernel cannot open a new hole.
 FIRST_UNKNOWN = 457
 
 
 class Architecture(NamedTuple):
-    """How a filter recognises the architecture, and which column of the table is its own."""
+    """How a filter recognizes an architecture, and its column of the table."""
 
     machine: str
     audit: int
