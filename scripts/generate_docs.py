@@ -17,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 
 import gta_bench
 from gta_bench.cli import app
-from gta_bench.datasets.receipt import Receipt
+from gta_bench.datasets.pinned import Receipt
 from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding

@@ -10,7 +10,7 @@ import pytest
 from gta_bench.confine import probe, walls
 from gta_bench.confine.inside import landlock
 from gta_bench.confine.limits import JailKind
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import ToolUnavailable
 from tests.confine.conftest import availability
 from tests.needs import needs

@@ -12,8 +12,7 @@ import pytest
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
 from gta_bench.datasets.fetch import Fetched, Progress, SourceName, fetch, fetch_prompts
-from gta_bench.datasets.prompts import digest, read_prompts
-from gta_bench.datasets.receipt import PINNED_FILES, RECEIPT, read_receipt
+from gta_bench.datasets.pinned import PINNED_FILES, RECEIPT, read_prompts, read_receipt, text_digest
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError, FetchError
 from tests.builders import write_workflow
@@ -333,7 +332,7 @@ SOURCE_PATH = (
     "/opencompass/opencompass/models/lagent.py"
 )
 STAND_INS = {"files": "Look at ", "answer_without_tools": "Now answer."}
-STAND_IN_PINS = {name: digest(text) for name, text in STAND_INS.items()}
+STAND_IN_PINS = {name: text_digest(text) for name, text in STAND_INS.items()}
 STAND_IN_SOURCE = b"""
 raise SystemExit("this source is never run")
 def tell(files, last):

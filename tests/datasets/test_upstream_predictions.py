@@ -176,7 +176,7 @@ def test_a_file_that_the_published_evaluator_scores_is_scored_alike(
     assert found == expected
     assert found.tool_call == 1
     assert [finding.message for finding in strange.findings] == [
-        "step 0: of 2 calls the first is scored, the others are dropped.",
+        "step 0: of 2 calls only the first is scored.",
         "step 1: a part of the reply has an unknown type; it is read as text.",
         "the first user turn is scored; 1 further user turn dropped.",
     ]

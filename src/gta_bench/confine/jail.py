@@ -36,8 +36,7 @@ from gta_bench.confine.limits import (
 )
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.confine.process import EndedProcess
-from gta_bench.confine.python import Python
-from gta_bench.confine.walls import Job, Places
+from gta_bench.confine.walls import Job, Places, Python
 from gta_bench.errors import ConfinedCause, ConfinedError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gta_bench.confine.inside import landlock, seccomp
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind, JailLimits
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import GtaError, ToolUnavailable
 
 INSTALL = "Install it: `apt install bubblewrap` (or `dnf install bubblewrap`)."

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from gta_bench.datasets.files import KIND_OF_SUFFIX, Location, file_kind, sha256
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
-from gta_bench.datasets.receipt import PINNED_FILES, changed_files, read_receipt
+from gta_bench.datasets.pinned import PINNED_FILES, find_changes, read_receipt
 from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import counted
 from gta_bench.metrics.compat.whitelist import self_rejecting_groups
@@ -131,7 +131,7 @@ def find_changed_files(dataset: Dataset) -> Iterator[Spot]:
     """Files that differ from what `gta data fetch` wrote."""
     receipt = read_receipt(dataset.root)
     if receipt is not None:
-        for name in changed_files(dataset.root, receipt):
+        for name in find_changes(dataset.root, receipt):
             yield Spot("differs from what was fetched.", file=name)
 
 

@@ -14,21 +14,19 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.datasets.files import sha256
-from gta_bench.datasets.prompts import (
+from gta_bench.datasets.pinned import (
     COMMIT,
+    MAIN_FILE,
+    PINNED_FILES,
     PINNED_TEXTS,
     REPOSITORY,
     SOURCE,
+    Receipt,
+    find_changes,
     find_texts,
     read_prompts,
-    write_prompts,
-)
-from gta_bench.datasets.receipt import (
-    MAIN_FILE,
-    PINNED_FILES,
-    Receipt,
-    changed_files,
     read_receipt,
+    write_prompts,
     write_receipt,
 )
 from gta_bench.errors import FetchError, counted
@@ -151,7 +149,7 @@ def fetch(
 ) -> Fetched:
     """Download a dataset to `folder`, unless it is already there and complete."""
     receipt = read_receipt(folder)
-    if receipt is not None and not any(changed_files(folder, receipt)):
+    if receipt is not None and not any(find_changes(folder, receipt)):
         return Fetched(folder, receipt, already_there=True)
     if receipt is None and folder.exists() and any(folder.iterdir()):
         raise FetchError(

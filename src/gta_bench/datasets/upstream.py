@@ -23,15 +23,19 @@ from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.calls import STATED, CallRecord
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
-from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, StepError, Trace
-from gta_bench.records.units import AtomicUnit, UpstreamPair
-from gta_bench.records.upstream import (
+from gta_bench.records.steps import (
     DUMMY_REPLY,
     UNAVAILABLE,
+    AnswerStep,
+    CallStep,
+    ReplyStep,
+    StepError,
+    Trace,
     describe_odd,
     mark_dummies,
     read_trace,
 )
+from gta_bench.records.units import AtomicUnit, UpstreamPair
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
 

@@ -1,15 +1,16 @@
-"""What a judge said of a leaf: a score, or explicitly none."""
+"""Scores of leaves: verdicts of judges, and labels that people gave without seeing verdicts."""
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gta_bench.records.base import Record
 
-# Why there is no score. The reply: not one JSON object, of another shape, without a usable score,
-# for another leaf, refused, cut off or empty. The call: no reply in time, refused by the provider's
-# limits or by an error, or too long for the model. What comes before: no evidence, a judge that
-# says that a requirement is met which cannot be, or a reply that an earlier pipeline did not keep.
+# Why there is no score. The reply: not one JSON object, another shape, no usable score, another
+# leaf, refused, truncated or empty. The call: no reply in time, a rate limit, an error, or too long
+# for the model. Before the call: no evidence, a judge that failed the negative control, or a reply
+# that an earlier pipeline did not keep.
 Cause = Literal[
     "reply_not_json",
     "reply_two_objects",
@@ -33,7 +34,7 @@ Cause = Literal[
 
 
 class Scored(Record):
-    """A score from 0 to 10, its reason, and the evidence that it names."""
+    """A score from 0 to 10, its reason, and the evidence that the judge cites."""
 
     type: Literal["scored"] = "scored"
     value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
@@ -42,7 +43,7 @@ class Scored(Record):
 
 
 class Unscored(Record):
-    """No score: why, and what was seen."""
+    """No score, with the cause and details."""
 
     type: Literal["unscored"] = "unscored"
     cause: Cause
@@ -53,7 +54,7 @@ Verdict = Annotated[Scored | Unscored, Field(discriminator="type")]
 
 
 class VerdictKey(Record):
-    """A verdict's place: one leaf of one unit, as one judge saw it, one of several times."""
+    """The key of a verdict: one leaf of one unit, one judge, one of its repeats."""
 
     task: str
     epoch: int = 1
@@ -63,11 +64,11 @@ class VerdictKey(Record):
 
 
 class VerdictRow(Record):
-    """One verdict with what it was made from: digests of the evidence and of the prompts.
+    """One verdict, with the digests of the evidence and the prompts that it is based on.
 
-    Leaves that shared a call share its tokens and its cost.
-    `compat` is the score that the published evaluator reads in the judge's first reply; None where
-    there was no reply, and in rows of earlier versions, whose own score then stands for it.
+    Leaves that share a call share its tokens and its cost. `compat` is the score that the published
+    evaluator reads from the judge's first reply; None if there was no reply, and in rows of earlier
+    versions, for which the verdict's own score is used.
     """
 
     key: VerdictKey
@@ -80,3 +81,53 @@ class VerdictRow(Record):
     cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+
+Rater = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+
+
+class Label(Record):
+    """A person's score of one leaf, 0 to 10, with the reason and the digest of the evidence shown.
+
+    `chance` is the probability with which its unit was sampled for labeling, if known.
+    """
+
+    task: str
+    epoch: int = 1
+    leaf: str
+    value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+    reason: str = ""
+    evidence: str = ""
+    chance: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """The task, epoch and leaf that it belongs to."""
+        return self.task, self.epoch, self.leaf
+
+
+class Labels(Record):
+    """`labels/<rater>.json` of a run, or `adjudication.json` with the final decisions."""
+
+    format: int = 1
+    rater: Rater
+    labels: tuple[Label, ...] = ()
+
+    def of(self, place: tuple[str, int, str]) -> Label | None:
+        """The label of a leaf, or None."""
+        return next((label for label in self.labels if label.place == place), None)
+
+    def with_label(self, label: Label) -> "Labels":
+        """A copy with this label, which replaces an earlier one of the same leaf."""
+        others = (one for one in self.labels if one.place != label.place)
+        return self.model_copy(update={"labels": (*others, label)})
+
+    def drawn_again(self, tasks: Collection[tuple[str, int]], chance: float) -> "Labels":
+        """A copy in which labels of these units have at least this chance (of a larger sample)."""
+        labels = tuple(
+            label.model_copy(update={"chance": max(chance, label.chance or 0.0)})
+            if (label.task, label.epoch) in tasks
+            else label
+            for label in self.labels
+        )
+        return self.model_copy(update={"labels": labels})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gta_bench.confine.inside import seccomp
-from gta_bench.confine.inside.syscalls import ARCHITECTURES, numbers
+from gta_bench.confine.inside.seccomp import ARCHITECTURES, numbers
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
