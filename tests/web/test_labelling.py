@@ -13,7 +13,8 @@ from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
 from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settled_scores
-from gta_bench.records.verdicts import Label, Labels, Scored, Unscored, VerdictKey, VerdictRow
+from gta_bench.records.labels import Label, Labels
+from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.running.judge_run import made_evidence
 from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, write_labels
 from gta_bench.runs.verdicts import append_verdicts

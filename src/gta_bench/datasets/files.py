@@ -28,21 +28,9 @@ KINDS = (
     (re.compile(rb"PK\x03\x04"), "zip"),
 )
 KIND_OF_SUFFIX = {
-    ".jpg": "jpeg",
-    ".jpeg": "jpeg",
-    ".png": "png",
-    ".webp": "webp",
-    ".gif": "gif",
-    ".wav": "wav",
-    ".mp3": "mp3",
-    ".mp4": "mp4",
-    ".m4a": "mp4",
-    ".mov": "mp4",
-    ".pdf": "pdf",
-    ".zip": "zip",
-    ".docx": "zip",
-    ".xlsx": "zip",
-    ".pptx": "zip",
+    **{f".{kind}": kind for kind in ("jpeg", "png", "webp", "gif", "wav", "mp3", "mp4", "pdf")},
+    **{".jpg": "jpeg", ".m4a": "mp4", ".mov": "mp4"},
+    **dict.fromkeys((".zip", ".docx", ".xlsx", ".pptx"), "zip"),
 }
 
 

@@ -27,15 +27,10 @@ class Released(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
 
-class ReleasedParameter(Released):
+class ReleasedParameter(Parameter):
     """An input or output in `toolmeta.json`."""
 
-    type: ParameterType
-    name: str | None = None
-    description: str | None = None
-    optional: bool = False
-    default: JsonValue = None
-    filetype: str | None = None
+    model_config = Released.model_config
 
 
 class ReleasedTool(Released):

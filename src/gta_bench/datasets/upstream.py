@@ -28,6 +28,7 @@ from gta_bench.records.steps import (
     UNAVAILABLE,
     AnswerStep,
     CallStep,
+    PredictedStep,
     ReplyStep,
     StepError,
     Trace,
@@ -152,7 +153,7 @@ def _find_odd_steps(stored: JsonValue, mode: Mode, where: Location) -> Iterator[
 
 def _make_portable(trace: Trace, paths: Mapping[str, str]) -> Trace:
     """The same steps with the dataset's files under their portable paths."""
-    steps = []
+    steps: list[PredictedStep] = []
     for step in trace:
         if isinstance(step, CallStep) and isinstance(step.arguments, dict):
             arguments = {name: _make_path(value, paths) for name, value in step.arguments.items()}

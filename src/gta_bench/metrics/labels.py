@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from gta_bench.metrics.panel import LeafPlace
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.labels import Labels
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.verdicts import Labels
 
 # Labels further apart than this are settled by somebody, even on one side of the threshold.
 MOST_APART = 2.0

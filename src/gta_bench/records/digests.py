@@ -88,7 +88,7 @@ def digest_workflow(
     """
     leaves: dict[str, list[JsonValue]] = {}
     for leaf in task.leaves():
-        says = {} if leaf.requirements is None else {"says": leaf.requirements}
+        says: JsonValue = {} if leaf.requirements is None else {"says": leaf.requirements}
         leaves.setdefault(leaf.id, []).append(says)
     return TaskDigests(
         request=content_digest(task.request),

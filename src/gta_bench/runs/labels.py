@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from gta_bench.errors import RunError
-from gta_bench.records.verdicts import Labels
+from gta_bench.records.labels import Labels
 from gta_bench.runs.directory import write_record
 from gta_bench.runs.store import StorePath, sorted_by_name
 

@@ -18,8 +18,8 @@ from gta_bench.metrics.labels import disputed_leaves, given_labels
 from gta_bench.metrics.panel import LeafPlace
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
+from gta_bench.records.labels import Label, Labels
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.verdicts import Label, Labels
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.runs.labels import (
     labels_csv,
