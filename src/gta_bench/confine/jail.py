@@ -64,7 +64,7 @@ class Jail:
     """Runs jobs in one kind of jail, at most `slots` at a time; further jobs wait.
 
     Get one from `find_jail`, which tests that this kind works here. The methods never block the
-    event loop; cancelling a call kills its process.
+    event loop; canceling a call kills its process.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Jail:
         def run(cancelled: threading.Event) -> ProgramResult:
             with self._open_job(limits) as job:
                 _stage(inputs or {}, job.folder / "inputs")
-                places = walls.places(self.kind, job)
+                places = walls.find_places(self.kind, job)
                 job = replace(
                     job,
                     argv=argv if isinstance(argv, Sequence) else argv(places),
@@ -273,7 +273,7 @@ def _is_full(job: Job, pid: int) -> bool:
     ]
     devices = {(job.folder / "work").stat().st_dev}
     size = sum(part.bytes for part in used)
-    size += process.count_deleted_bytes(process.descendants(pid), devices)
+    size += process.count_deleted_bytes(process.list_descendants(pid), devices)
     return size > limits.disk_bytes or sum(part.files for part in used) > limits.disk_files
 
 

@@ -185,7 +185,7 @@ def _watch(
     return None
 
 
-def descendants(process: int) -> Iterator[str]:
+def list_descendants(process: int) -> Iterator[str]:
     """The ids of a process and of everything it started, as the host numbers them."""
     waiting = [str(process)]
     while waiting:

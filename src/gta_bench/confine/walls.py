@@ -142,7 +142,7 @@ class _Command(NamedTuple):
     cwd: str
 
 
-def places(kind: JailKind, job: Job) -> Places:
+def find_places(kind: JailKind, job: Job) -> Places:
     """The job's folders as the code inside sees them."""
     return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
 
@@ -269,8 +269,8 @@ def _user_command(user: int | None) -> list[str]:
     """The start of a command that runs as that user, with no way back."""
     if user is None:
         return []
-    whom = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-    return [_system_program("setpriv"), *whom, "--inh-caps=-all", "--bounding-set=-all"]
+    options = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return [_system_program("setpriv"), *options, "--inh-caps=-all", "--bounding-set=-all"]
 
 
 def _system_program(name: str) -> str:

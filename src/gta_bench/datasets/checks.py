@@ -272,8 +272,8 @@ def find_unequal_replies(dataset: AtomicDataset) -> Iterator[Spot]:
     for calls in replies.values():
         first, *others = calls.values()
         for other in others:
-            place = f"{first.task.id}/{first.field}"
-            message = f"{other.name} gave another reply to the same call in {place}."
+            source = f"{first.task.id}/{first.field}"
+            message = f"{other.name} gave another reply to the same call in {source}."
             yield Spot(message, other.task.id, other.field)
 
 

@@ -80,11 +80,11 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
         digests = task_digests(dataset, entry.id)
         units.append(AtomicUnit(task=entry, trace=trace, upstream=pair, digests=digests))
         if pair is not None:
-            place = Location(source.name, entry.id)
-            findings += _find_dummies(trace or (), place)
+            where = Location(source.name, entry.id)
+            findings += _find_dummies(trace or (), where)
             gold = _make_portable(pair.gold, paths)
             stated = [step for step in gold if isinstance(step, CallStep | AnswerStep)]
-            findings += _find_other_gold(reference_steps(entry), stated, place)
+            findings += _find_other_gold(reference_steps(entry), stated, where)
     return Predictions(tuple(units), tuple(findings))
 
 
