@@ -281,10 +281,8 @@ class Workspace:
     def _find(self, folder: str, name: str) -> str | None:
         """The name on disk that is the same text, in any Unicode form."""
         with self._folder(folder) as within:
-            for entry in _names(within):
-                if unicodedata.normalize("NFC", entry) == name:
-                    return entry
-        return None
+            names = _names(within)
+        return next((one for one in names if unicodedata.normalize("NFC", one) == name), None)
 
     def _raise_unknown(self, spelling: str) -> NoReturn:
         known = [shown(path)[1:-1] for path in self.listing()]

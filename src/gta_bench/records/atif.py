@@ -137,16 +137,14 @@ def read_steps(steps: Iterable[AtifStep]) -> Trace:
 def _agent_step(
     number: int, step: CallStep | AnswerStep | MalformedStep | None, thought: ThoughtStep | None
 ) -> AtifStep:
-    calls, message, marks = None, "", _Marks()
+    calls, message, marks = None, "", _Marks(step="thought")
     match step:
         case CallStep():
-            calls = (_call(f"call-{number}", step),)
+            calls, marks = (_write_call(f"call-{number}", step),), _Marks()
         case AnswerStep():
             message, marks = step.content, _Marks(step="answer", error=step.error)
         case MalformedStep():
             message, marks = step.content, _Marks(step="malformed", reason=step.reason)
-        case _:
-            marks = _Marks(step="thought")
     return AtifStep(
         step_id=number,
         source="agent",
@@ -157,7 +155,7 @@ def _agent_step(
     )
 
 
-def _call(number: str, step: CallStep) -> AtifCall:
+def _write_call(number: str, step: CallStep) -> AtifCall:
     if isinstance(step.arguments, dict):
         marks, arguments = _Marks(error=step.error), step.arguments
     else:

@@ -9,11 +9,11 @@ from pydantic import AwareDatetime
 from gta_bench.records.base import Record
 
 # A shard's log is rewritten as its units finish, so it must not become too long.
-UNITS_OF_A_SHARD = 256
+UNITS_PER_SHARD = 256
 # More shards than workers, so that a slow shard does not leave the other workers idle.
-SHARDS_OF_A_PLACE = 2
+SHARDS_PER_WORKER = 2
 # With fewer units per worker, starting a process costs more than it saves.
-UNITS_OF_A_PLACE = 20
+UNITS_PER_WORKER = 20
 
 
 class Shard(Record):
@@ -63,8 +63,8 @@ def make_plan(
 
 def shard_count(tasks: int, epochs: int, places: int) -> int:
     """The number of shards: enough for all workers, none too long, none empty."""
-    by_length = -(-tasks * epochs // UNITS_OF_A_SHARD)
-    return min(tasks, max(places * SHARDS_OF_A_PLACE, by_length))
+    by_length = -(-tasks * epochs // UNITS_PER_SHARD)
+    return min(tasks, max(places * SHARDS_PER_WORKER, by_length))
 
 
 def plan_digest(shards: Sequence[Shard], epochs: int) -> str:
@@ -77,4 +77,4 @@ def plan_digest(shards: Sequence[Shard], epochs: int) -> str:
 
 def worthwhile_places(units: int, places: int) -> int:
     """How many workers are worth starting for that many units."""
-    return max(1, min(places, units // UNITS_OF_A_PLACE))
+    return max(1, min(places, units // UNITS_PER_WORKER))

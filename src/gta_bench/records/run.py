@@ -206,10 +206,10 @@ def state_run(spec: RunSpec, dataset_digest: str) -> dict[str, Any]:
     Leaves out what can change later: tasks, epochs, judges, similarity, and the digest of a tape
     that is still being recorded.
     """
-    said = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
+    settings = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
     if spec.tape is not None and spec.tape.mode == "record":
-        said["tape"]["digest"] = None
-    return {"dataset_digest": dataset_digest, **said}
+        settings["tape"]["digest"] = None
+    return {"dataset_digest": dataset_digest, **settings}
 
 
 def compare_specs(one: RunSpec, two: RunSpec) -> Iterator[SettingDifference]:

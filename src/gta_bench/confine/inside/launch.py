@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict, cast
+from typing import Any, NoReturn, cast
 
 from gta_bench.confine.inside import landlock, seccomp
 from gta_bench.confine.inside.protocol import (
@@ -37,12 +37,15 @@ from gta_bench.confine.inside.protocol import (
 FILE_NAME = "<code>"
 ERROR_CHARACTERS = 2000
 
-
-class _Driver(TypedDict):
-    """The names that a driver must define."""
-
-    prepare: Callable[[], dict[str, Any]]
-    finish: Callable[[dict[str, Any]], str | bytes]
+PR_CAPBSET_DROP = 24
+PR_SET_SECUREBITS = 28
+# NOROOT and NO_SETUID_FIXUP with their locks: user 0 becomes an ordinary user.
+NO_ROOT_MAGIC = 0b1111
+PR_SET_KEEPCAPS = 8
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
+DAC_READ_SEARCH = 2
+CAPABILITY_VERSION_3 = 0x20080522
+HIGHEST_CAPABILITY = 63
 
 
 def main(text: str) -> None:
@@ -106,13 +109,15 @@ def _run_snippet(orders: Orders) -> NoReturn:
             file = Path(name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(binascii.a2b_base64(content))
-        driver = _load_driver(request["driver"])
-        names = driver["prepare"]()
+        driver: dict[str, Any] = {"__name__": "driver"}
+        exec(compile(request["driver"], "<driver>", "exec"), driver)
+        prepare, finish = driver["prepare"], driver["finish"]
+        names = prepare()
         _close_filter(orders)
     except Exception as exc:  # noqa: BLE001 - the host reports it, whatever it is
         _reply(channel, {"setup": _error_message(exc)}, most)
     os.write(2, READY)
-    _reply(channel, _run_code(driver, request["code"], names), most)
+    _reply(channel, _run_code(request["code"], names, finish), most)
 
 
 def _take_channel() -> int:
@@ -125,20 +130,16 @@ def _take_channel() -> int:
     return channel
 
 
-def _load_driver(source: str) -> _Driver:
-    names: dict[str, Any] = {"__name__": "driver"}
-    exec(compile(source, "<driver>", "exec"), names)
-    return {"prepare": names["prepare"], "finish": names["finish"]}
-
-
-def _run_code(driver: _Driver, source: str, names: dict[str, Any]) -> dict[str, str]:
+def _run_code(
+    source: str, names: dict[str, Any], finish: Callable[[dict[str, Any]], str | bytes]
+) -> dict[str, str]:
     """Run the code and return the reply in a form that JSON can carry."""
     # Lets tracebacks show the line of the code although it is in no file.
     linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
     names = {"__name__": "__main__", **names}
     try:
         exec(compile(source, FILE_NAME, "exec"), names)
-        value = driver["finish"](names)
+        value = finish(names)
         if isinstance(value, bytes):
             return {"bytes": base64.b64encode(value).decode("ascii")}
         return {"text": str(value).encode("utf-8", "replace").decode("utf-8")}
@@ -183,17 +184,6 @@ def _reply(channel: int, content: dict[str, str], most: int) -> NoReturn:
             data = data[os.write(channel, data) :]
     finally:
         os._exit(0)
-
-
-PR_CAPBSET_DROP = 24
-PR_SET_SECUREBITS = 28
-# NOROOT and NO_SETUID_FIXUP with their locks: user 0 becomes an ordinary user.
-NO_ROOT_MAGIC = 0b1111
-PR_SET_KEEPCAPS = 8
-PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
-DAC_READ_SEARCH = 2
-CAPABILITY_VERSION_3 = 0x20080522
-HIGHEST_CAPABILITY = 63
 
 
 def _set_limits(orders: LimitOrders) -> None:
