@@ -17,15 +17,13 @@ from pydantic import BaseModel, JsonValue
 
 import gta_bench
 from gta_bench.cli import app
-from gta_bench.datasets.receipt import Receipt
+from gta_bench.datasets.pinned import Receipt
 from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
-from gta_bench.records.finished import ResultMeta
-from gta_bench.records.leaderboard import Entry
-from gta_bench.records.pack import Pack, PackMeta, PackTask
+from gta_bench.records.finished import Pack, PackMeta, PackTask, ResultMeta
+from gta_bench.records.leaderboard import Entry, Verification
 from gta_bench.records.tools import ToolSpec
-from gta_bench.records.verification import Verification
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.results_columns import ABOUT, TABLES
 from gta_bench.settings import TABLES as SETTINGS

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from gta_bench.agents.published import LAGENT, LAGENT_TEXTS
-from gta_bench.datasets.prompts import PINNED_TEXTS, digest, write_prompts
+from gta_bench.datasets.pinned import PINNED_TEXTS, text_digest, write_prompts
 
 FILES = "Stand-in for the words before the files: "
 LAST = "Stand-in for the last message of step mode."
@@ -23,7 +23,7 @@ def keep_prompts(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """A folder with the texts that are fetched, under digests of their own."""
     texts = {"files": FILES, "answer_without_tools": LAST}
     for name, text in texts.items():
-        patch.setitem(cast(MutableMapping[str, str], PINNED_TEXTS), name, digest(text))
+        patch.setitem(cast(MutableMapping[str, str], PINNED_TEXTS), name, text_digest(text))
     write_prompts(folder, texts)
     return folder
 
@@ -45,5 +45,5 @@ def install_lagent(folder: Path, patch: pytest.MonkeyPatch, version: str = LAGEN
     texts = {"protocol": PROTOCOL, "answer_now": NOW, "arguments": ARGUMENTS}
     for pins in LAGENT_TEXTS.values():
         for name in pins:
-            patch.setitem(cast(MutableMapping[str, str], pins), name, digest(texts[name]))
+            patch.setitem(cast(MutableMapping[str, str], pins), name, text_digest(texts[name]))
     patch.syspath_prepend(str(folder))

@@ -45,7 +45,7 @@ def test_verify_lists_findings_by_severity_and_exits_1_when_a_task_is_unusable(
     result = gta("data", "verify", "atomic", "--data", root)
     assert result.exit_code == 1
     assert result.stdout.startswith("error attachment-missing (1)\n  task 3, files.0: image/gone")
-    assert "note file-unused (1)\n  image/menu.jpg: no task has this file." in result.stdout
+    assert "note file-unused (1)\n  image/menu.jpg: no task uses this file." in result.stdout
     assert "findings: 1 error, 1 warning," in result.stderr
 
 

@@ -45,8 +45,8 @@ MISTAKES = [
     ("data stats atomic --data half", 3, "is not valid JSON", "cut off: get the file again"),
     ("data fetch atomic", 3, "Connection refused", "The same command continues"),
     (f"{STEP} --agent gold --tasks nope", 2, "'nope'", "Its ids: receipt, homework"),
-    (f"{STEP} --agent gold --tasks 9:12", 2, "selects nothing", "there are 5 tasks"),
-    (f"{STEP} --agent gold --tasks a:b", 2, "is no range", "write it as 0:10"),
+    (f"{STEP} --agent gold --tasks 9:12", 2, "selects no task", "the dataset has 5"),
+    (f"{STEP} --agent gold --tasks a:b", 2, "is not a range", "Write it as 0:10"),
     # models and keys
     (STEP, 2, "'toolcalling' needs a model", "--model provider/model"),
     (f"{STEP} --model gpt-5", 2, "Unknown model 'gpt-5'", "such as openai/gpt-5"),

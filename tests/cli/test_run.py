@@ -71,12 +71,12 @@ def test_a_part_of_the_tasks_is_run_and_the_report_says_so() -> None:
         (["--agent", "nobody", "--model", "a/b"], "Unknown agent 'nobody'"),
         (["--model", "gpt"], "Unknown model 'gpt'"),
         (["--model", "mockllm/a", "--model", "mockllm/a"], "given twice"),
-        (["--agent", "gold", "--tasks", "9"], "names '9', which the dataset does not have"),
-        (["--agent", "gold", "--tasks", "a:b"], "is no range; write it as 0:10"),
-        (["--agent", "gold", "--tasks", "5:9"], "selects nothing"),
+        (["--agent", "gold", "--tasks", "9"], "--tasks: the dataset has no task '9'"),
+        (["--agent", "gold", "--tasks", "a:b"], "is not a range. Write it as 0:10"),
+        (["--agent", "gold", "--tasks", "5:9"], "selects no task"),
         (["--agent", "gold", "--tasks", "0", "--limit", "1"], "--tasks and --limit exclude each"),
         (["--agent", "gold", "--sample-seed", "1"], "--sample-seed needs --sample"),
-        (["--agent", "gold", "--task", "9"], "--task names '9', which the dataset does not have"),
+        (["--agent", "gold", "--task", "9"], "--task: the dataset has no task '9'"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_met_by_one_line(arguments: list[str], said: str) -> None:

@@ -19,7 +19,7 @@ def availability() -> dict[JailKind, JailAvailability]:
 def require(kind: JailKind) -> None:
     entry = availability()[kind]
     if not entry.works:
-        pytest.skip(f"no {kind} here: {entry.reason} {entry.mend}")
+        pytest.skip(f"no {kind} here: {entry.reason} {entry.fix}")
 
 
 @pytest.fixture(params=KINDS)

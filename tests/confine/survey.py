@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from gta_bench.confine.bubblewrap import CODE, SYSTEM_FILES, SYSTEM_LINKS
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 
 PLACES = ("/etc", "/root", "/home", "/var", "/run", "/opt", "/srv", "/sys/kernel", "/boot")
 MOST_PATHS, FROM_EACH = 600, 500

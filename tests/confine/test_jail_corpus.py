@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
+from gta_bench.confine.bubblewrap import NOBODY, RANGE
 from gta_bench.confine.limits import JailKind
-from gta_bench.confine.users import NOBODY, RANGE
 from tests.confine.attacks import Attack, attacks, expected
 from tests.confine.conftest import require
 from tests.confine.corpus import APPLY, SECRET, Results, Road

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.confine.jail import Jail
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 BASE = Path(sys.base_prefix)

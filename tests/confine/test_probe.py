@@ -10,7 +10,7 @@ import pytest
 from gta_bench.confine import probe, walls
 from gta_bench.confine.inside import landlock
 from gta_bench.confine.limits import JailKind
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import ToolUnavailable
 from tests.confine.conftest import availability
 from tests.needs import needs
@@ -47,7 +47,7 @@ def test_without_bubblewrap_the_package_is_named(monkeypatch: pytest.MonkeyPatch
     entry = found()["bubblewrap"]
     assert not entry.works
     assert entry.reason == "bubblewrap is not installed."
-    assert "apt install bubblewrap" in entry.mend
+    assert "apt install bubblewrap" in entry.fix
 
 
 @needs("bwrap")
@@ -57,7 +57,7 @@ def test_without_the_programs_that_set_limits_their_package_is_named(
     monkeypatch.setattr(walls, "_system_program", lambda name: f"/nowhere/{name}")
     entry = found()["bubblewrap"]
     assert "execvp /nowhere/prlimit" in entry.reason
-    assert entry.mend == "Install util-linux, which has `prlimit` and `setpriv`."
+    assert entry.fix == "Install util-linux, which has `prlimit` and `setpriv`."
 
 
 def test_without_bubblewrap_landlock_is_used_and_it_is_said(
@@ -70,7 +70,7 @@ def test_without_bubblewrap_landlock_is_used_and_it_is_said(
     monkeypatch.setattr(probe.logger, "warning", lambda text, *parts: said.append(text % parts))
     with asyncio.run(probe.find_jail()) as jail:
         assert jail.kind == "landlock"
-    assert said == [f"landlock is used: bubblewrap is not installed. {probe.INSTALL}"]
+    assert said == [f"Using landlock: bubblewrap is not installed. {probe.INSTALL}"]
 
 
 @needs("bwrap")
@@ -109,7 +109,7 @@ def test_other_systems_are_pointed_to_the_tool_server(
     monkeypatch.setattr(sys, "platform", platform)
     for entry in found().values():
         assert not entry.works
-        assert "gta tools serve" in entry.mend
+        assert "gta tools serve" in entry.fix
     with pytest.raises(ToolUnavailable, match="gta tools serve"):
         asyncio.run(probe.find_jail(unconfined=True))
 
@@ -118,7 +118,7 @@ def test_other_processors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     strange = os.uname_result((*os.uname()[:4], "riscv64"))
     monkeypatch.setattr(os, "uname", lambda: strange)
     assert {entry.reason for entry in found().values()} == {
-        "There is a system-call table for x86_64 and aarch64 only."
+        "Only x86_64 and aarch64 are supported."
     }
 
 
@@ -138,4 +138,4 @@ def test_a_jail_that_fails_is_reported_with_its_own_words() -> None:
     ],
 )
 def test_the_words_of_bubblewrap_lead_to_what_mends_it(reason: str, words: str) -> None:
-    assert words in probe._mend("bubblewrap", reason)
+    assert words in probe._suggest_fix("bubblewrap", reason)

@@ -8,7 +8,7 @@ import pytest
 
 from gta_bench.confine.inside import seccomp
 from gta_bench.confine.inside.protocol import Profile
-from gta_bench.confine.inside.syscalls import ARCHITECTURES, GROUPS, Architecture, numbers
+from gta_bench.confine.inside.seccomp import ARCHITECTURES, GROUPS, Architecture, numbers
 
 PROFILES: tuple[Profile, ...] = ("snippet", "program", "program-unwalled")
 MACHINES = sorted(ARCHITECTURES)

@@ -10,7 +10,7 @@ import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits, SnippetResult
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.corpus import marked_limits, processes_with, wait_until_gone
 from tests.confine.users import environment

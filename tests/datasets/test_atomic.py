@@ -131,7 +131,7 @@ def test_quirks_of_the_layout_are_findings_and_not_failures(tmp_path: Path) -> N
         (
             {"dialogs": [{**reply("OCR", "x"), "role": "user"}]},
             "dialogs.0.content",
-            "is a text",
+            "must be text",
         ),
         (
             {"dialogs": [{"role": "assistant", "tool_calls": []}]},
@@ -168,7 +168,7 @@ def test_a_task_id_that_could_not_name_a_folder_is_refused(tmp_path: Path, task_
     ("toolmeta", "problem"),
     [
         (5, "must be an object by tool name or a list"),
-        ([tool("OCR"), tool("OCR")], "field 'OCR': the tool stands twice"),
+        ([tool("OCR"), tool("OCR")], "field 'OCR': the tool is defined twice"),
         ({"Plot": tool("OCR")}, "field 'Plot': the key and the name 'OCR' differ"),
         ([{"description": "nameless"}], "field 'name': Field required"),
     ],

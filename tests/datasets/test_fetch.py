@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from gta_bench.datasets import pins
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
 from gta_bench.datasets.fetch import Fetched, Progress, SourceName, fetch, fetch_prompts
-from gta_bench.datasets.prompts import digest, read_prompts
-from gta_bench.datasets.receipt import RECEIPT, read_receipt
+from gta_bench.datasets.pinned import PINNED_FILES, RECEIPT, read_prompts, read_receipt, text_digest
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError, FetchError
 from tests.builders import write_workflow
@@ -171,8 +169,7 @@ def test_the_published_gta_atomic_is_fetched_and_pinned(
     tmp_path: Path, server: FileServer, atomic_dir: Path
 ) -> None:
     files = {
-        f"gta_dataset/{name}": (atomic_dir / name).read_bytes()
-        for name in pins.PINNED_FILES["atomic"]
+        f"gta_dataset/{name}": (atomic_dir / name).read_bytes() for name in PINNED_FILES["atomic"]
     }
     server.files[ATOMIC_ARCHIVE] = zipped(files)
     result = fetch("atomic", tmp_path / "a", source="github", host=server.url, progress=progress)
@@ -188,7 +185,7 @@ def test_the_published_gta_atomic_is_fetched_and_pinned(
         (["a/../../b"], "points outside"),
         (["a\\..\\b"], "points outside"),
         (["C:/x"], "points outside"),
-        (["gta/end.json", "gta/END.json"], "stands twice"),
+        (["gta/end.json", "gta/END.json"], "occurs twice"),
         (["gta/nothing.txt"], "there is no end.json"),
     ],
 )
@@ -213,13 +210,13 @@ def test_a_zip_bomb_is_refused(tmp_path: Path, server: FileServer) -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("gta/end.json", bytes(50 << 20))
     server.files[ARCHIVE] = buffer.getvalue()
-    with pytest.raises(FetchError, match="packed too tightly"):
+    with pytest.raises(FetchError, match="compressed too much"):
         fetch_workflow(server, tmp_path / "data")
 
 
 def test_an_archive_with_too_many_members_is_refused(tmp_path: Path, server: FileServer) -> None:
     server.files[ARCHIVE] = zipped({f"gta/{number}": b"" for number in range(20_001)})
-    with pytest.raises(FetchError, match="more than a dataset can hold"):
+    with pytest.raises(FetchError, match="more than a dataset can have"):
         fetch_workflow(server, tmp_path / "data")
 
 
@@ -235,7 +232,7 @@ def test_an_archive_that_is_none_is_refused(
 def test_a_folder_of_someone_elses_files_is_not_touched(tmp_path: Path, server: FileServer) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "thesis.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(FetchError, match="was not made by a fetch"):
+    with pytest.raises(FetchError, match="was not created by `gta data fetch`"):
         fetch_workflow(server, tmp_path / "data")
     assert server.requests == []
 
@@ -258,7 +255,7 @@ def test_a_source_that_changed_since_the_first_fetch_is_refused(
     fetch_workflow(server, tmp_path / "data")
     (tmp_path / "data" / "end.json").unlink()
     server.files[ARCHIVE] = zipped({**files, "gta/toolmeta.json": b"[ ]"})
-    with pytest.raises(FetchError, match=r"now gives another toolmeta.json than at the first"):
+    with pytest.raises(FetchError, match=r"now has another toolmeta.json than at the first"):
         fetch_workflow(server, tmp_path / "data")
 
 
@@ -335,7 +332,7 @@ SOURCE_PATH = (
     "/opencompass/opencompass/models/lagent.py"
 )
 STAND_INS = {"files": "Look at ", "answer_without_tools": "Now answer."}
-STAND_IN_PINS = {name: digest(text) for name, text in STAND_INS.items()}
+STAND_IN_PINS = {name: text_digest(text) for name, text in STAND_INS.items()}
 STAND_IN_SOURCE = b"""
 raise SystemExit("this source is never run")
 def tell(files, last):

@@ -14,7 +14,7 @@ from gta_bench.errors import DatasetError
         (b"", "is not valid JSON"),
         (b"\xff", r"is not UTF-8 text \(byte 0\)"),
         (b'{"a": NaN}', "NaN is not a JSON number"),
-        (b'{"a": 1, "a": 2}', "field 'a': the key stands twice"),
+        (b'{"a": 1, "a": 2}', "field 'a': the key occurs twice"),
         (b"[" * 100_000, "is not valid JSON"),
         (b"1" * 5000, "is not valid JSON"),
     ],

@@ -39,5 +39,5 @@ def test_any_other_name_is_a_folder_that_is_not_there() -> None:
 
 
 def test_a_package_that_gives_no_path_is_named() -> None:
-    with pytest.raises(DatasetError, match="odd: the entry point of the dataset gives 'a text'"):
+    with pytest.raises(DatasetError, match="odd: the entry point of the dataset returns 'a text'"):
         dataset_root("odd")

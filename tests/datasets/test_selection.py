@@ -63,11 +63,11 @@ def test_tasks_are_chosen_in_one_way(small: AtomicDataset, chosen: Selection, ta
         (Selection(ids=("a",), sample=1), "--task and --sample exclude each other"),
         (Selection(limit=1, sample=1, sample_seed=1), "--limit and --sample exclude each other"),
         (Selection(sample_seed=1), "--sample-seed needs --sample N"),
-        (Selection(sample=6), "A sample of 6 is asked for: the dataset has 5 tasks"),
-        (Selection(ids=("a", "z")), "--task names 'z', which the dataset does not have"),
-        (Selection(tasks="z"), "--tasks names 'z', which the dataset does not have. Its ids: a, b"),
-        (Selection(tasks="x:2"), "is no range; write it as 0:10"),
-        (Selection(tasks="5:"), "selects nothing: there are 5 tasks"),
+        (Selection(sample=6), "A sample of 6 is too large; the dataset has 5 tasks"),
+        (Selection(ids=("a", "z")), "--task: the dataset has no task 'z'"),
+        (Selection(tasks="z"), "--tasks: the dataset has no task 'z'. Its ids: a, b"),
+        (Selection(tasks="x:2"), "is not a range. Write it as 0:10"),
+        (Selection(tasks="5:"), "selects no task; the dataset has 5."),
     ],
 )
 def test_what_chooses_nothing_or_too_much_is_refused(

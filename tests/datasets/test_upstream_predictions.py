@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.datasets.upstream import read_predictions
 from gta_bench.errors import DatasetError
 from gta_bench.records.scores import StepScores
 from gta_bench.records.steps import CallStep
@@ -176,7 +176,7 @@ def test_a_file_that_the_published_evaluator_scores_is_scored_alike(
     assert found == expected
     assert found.tool_call == 1
     assert [finding.message for finding in strange.findings] == [
-        "step 0: of 2 calls the first is scored, the others are dropped.",
+        "step 0: of 2 calls only the first is scored.",
         "step 1: a part of the reply has an unknown type; it is read as text.",
         "the first user turn is scored; 1 further user turn dropped.",
     ]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from gta_bench.datasets.model import WorkflowDataset
-from gta_bench.datasets.upstream_workflow import (
+from gta_bench.datasets.upstream import (
     NOT_KEPT,
     WorkflowPrediction,
     call_records,

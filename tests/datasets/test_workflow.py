@@ -62,7 +62,7 @@ def test_a_default_that_is_the_authors_path_is_dropped_and_found(tmp_path: Path)
     ("change", "field", "problem"),
     [
         ({"dialogs": [{"role": "assistant", "content": "x"}]}, "dialogs.0", "user messages"),
-        ({"dialogs": [{"role": "user", "content": None}]}, "dialogs.0", "with a text"),
+        ({"dialogs": [{"role": "user", "content": None}]}, "dialogs.0", "messages with text"),
         ({"sub_tasks": None}, "sub_tasks", "valid list"),
         ({"sub_tasks": [checkpoint("a"), checkpoint("a")]}, "a", "2 leaves have this id"),
         ({"sub_tasks": [checkpoint("a", weight=-1)]}, "sub_tasks.0.weight", "greater than"),

@@ -14,7 +14,7 @@ from gta_bench.decisions.controls import (
 )
 from gta_bench.metrics.control_effect import total_disturbance
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.controls import Disturbance
+from gta_bench.records.scores import Disturbance
 from gta_bench.records.tape import TapeUse
 from gta_bench.reports.summary import RunSummary, remarks
 from tests.metrics.test_control_effect import manifest, scores

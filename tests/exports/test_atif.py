@@ -7,8 +7,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.records.atif import Trajectory, read_steps
-from gta_bench.records.steps import AnswerStep, CallStep
-from gta_bench.records.upstream import write_trace
+from gta_bench.records.steps import AnswerStep, CallStep, write_trace
 from tests.builders import atomic_task, write_atomic
 from tests.tasks.workflow_runs import write_dataset
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.confine.workspace import MIB
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import RunError, UsageError
 from gta_bench.harnesses.cell_plan import CellLimits
 from gta_bench.harnesses.choice import Harness

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.exposure import ALL, require_hidden, shown_paths

@@ -6,7 +6,7 @@ import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 
 # All that the readers in the jail import, pandoc's package among them.
 PACKAGES = (

@@ -16,7 +16,7 @@ from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.atif import Trajectory, read_steps
-from gta_bench.records.upstream import write_trace
+from gta_bench.records.steps import write_trace
 
 pytestmark = pytest.mark.measure
 STORED = "predictions/workflow_gemini25pro_lagent_20"

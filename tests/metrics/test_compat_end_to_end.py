@@ -17,8 +17,8 @@ from gta_bench.records.steps import (
     ReplyStep,
     ThoughtStep,
     Trace,
+    read_trace,
 )
-from gta_bench.records.upstream import read_trace
 from tests.metrics.atomic_variants import (
     FAILURE,
     call,

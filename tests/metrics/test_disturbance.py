@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from gta_bench.metrics.run_scores import disturbance
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.controls import Disturbance
+from gta_bench.records.scores import Disturbance
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, ReplyStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import AtomicUnit

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gta_bench.records.plan import (
-    UNITS_OF_A_SHARD,
+    UNITS_PER_SHARD,
     make_plan,
     plan_digest,
     shard_count,
@@ -13,7 +13,7 @@ from gta_bench.records.plan import (
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def test_every_task_is_in_one_shard_and_neighbours_are_apart() -> None:
+def test_every_task_is_in_one_shard_and_neighbors_are_apart() -> None:
     tasks = [str(number) for number in range(229)]
     plan = make_plan(tasks, epochs=1, places=2, log="x", created=NOW)
     assert [len(shard.tasks) for shard in plan.shards] == [58, 57, 57, 57]
@@ -37,7 +37,7 @@ def test_shards_are_enough_for_all_places_and_none_is_too_long(
 ) -> None:
     assert shard_count(tasks, epochs, places) == count
     if count and tasks > count:
-        assert tasks * epochs / count <= UNITS_OF_A_SHARD
+        assert tasks * epochs / count <= UNITS_PER_SHARD
 
 
 def test_the_digest_changes_with_the_split_and_not_with_the_time() -> None:

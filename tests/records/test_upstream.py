@@ -19,8 +19,12 @@ from gta_bench.records.steps import (
     ReplyStep,
     StepError,
     ThoughtStep,
+    describe_odd,
+    read_step,
+    read_trace,
+    write_step,
+    write_trace,
 )
-from gta_bench.records.upstream import describe_odd, read_step, read_trace, write_step, write_trace
 
 VECTORS = Path(__file__).parents[1] / "parity" / "upstream_vectors.json"
 
@@ -109,14 +113,14 @@ ODD: list[tuple[JsonValue, PredictedStep, str]] = [
     (
         {"tool_calls": [{"function": {"name": "OCR", "arguments": {}}}, {"function": {}}]},
         CallStep(name="OCR", arguments={}),
-        "of 2 calls the first is scored",
+        "of 2 calls only the first is scored",
     ),
     (
         {"role": "assistant", "tool_calls": [{"function": {"name": "OCR"}}]},
         CallStep(name="OCR"),
         "the call has no arguments",
     ),
-    ({"role": "assistant", "content": 3}, AnswerStep(content="3"), "the content is no text"),
+    ({"role": "assistant", "content": 3}, AnswerStep(content="3"), "the content is not text"),
     ({"content": "x"}, ReplyStep(parts=(ReplyPart(type="text", content="x"),)), "no role"),
     (
         {"role": "tool", "content": [{"type": "smell", "content": ["r"]}]},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gta_bench.records.verification import LEVEL
+from gta_bench.records.leaderboard import LEVEL
 from gta_bench.statistics.inflation import find_inflation, inflation_p, inflation_power
 
 

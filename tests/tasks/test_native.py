@@ -12,7 +12,7 @@ from inspect_ai.model import ChatMessage, ModelOutput, get_model
 from inspect_ai.solver import Solver, generate
 from inspect_ai.solver._task_state import sample_state
 
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.errors import UsageError
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.atomic_step import atomic_step

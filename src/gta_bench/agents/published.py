@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from gta_bench.datasets.prompts import digest, find_texts, read_prompts
+from gta_bench.datasets.pinned import find_texts, read_prompts, text_digest
 from gta_bench.errors import EnvironmentProblem
 
 AGENT: Final = "react-upstream"
@@ -47,7 +47,7 @@ class PublishedTexts:
 
     def digests(self) -> dict[str, str]:
         """The sha256 of every text, for the manifest of a run."""
-        return {f"published/{name}": digest(text) for name, text in vars(self).items()}
+        return {f"published/{name}": text_digest(text) for name, text in vars(self).items()}
 
 
 def find_published(folder: Path) -> PublishedTexts | None:

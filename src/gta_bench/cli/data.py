@@ -15,7 +15,7 @@ from gta_bench.datasets.checks import Check, Verified, verify
 from gta_bench.datasets.fetch import SourceName, fetch, fetch_prompts
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.datasets.prompts import PINNED_TEXTS
+from gta_bench.datasets.pinned import PINNED_TEXTS
 from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.datasets.workflow import load_workflow

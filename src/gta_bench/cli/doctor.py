@@ -113,7 +113,7 @@ def _jails() -> Iterator[Diagnosis]:
         if jail.works:
             yield Diagnosis(f"jail {jail.kind}", "ok", "works")
         else:
-            mend = "" if works else jail.mend
+            mend = "" if works else jail.fix
             yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, mend)
 
 

@@ -13,8 +13,7 @@ from gta_bench.errors import counted
 from gta_bench.leaderboard.entries import published, read_entries, without_doubles
 from gta_bench.metrics.consistency import check_entry
 from gta_bench.packages import require_packages
-from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
-from gta_bench.records.verification import Verification
+from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding, Verification
 from gta_bench.settings import read_settings
 
 

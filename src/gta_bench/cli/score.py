@@ -21,7 +21,7 @@ from gta_bench.cli.report import write_reports
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.installed import dataset_root
-from gta_bench.datasets.upstream_predictions import read_predictions
+from gta_bench.datasets.upstream import read_predictions
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding

@@ -26,13 +26,12 @@ from gta_bench.errors import UsageError
 from gta_bench.harnesses.delivery import kept_inputs
 from gta_bench.leaderboard.checks import LOOPS
 from gta_bench.leaderboard.verification import check_bundle, score_again
-from gta_bench.records.leaderboard import Entry, Tier
+from gta_bench.records.leaderboard import Entry, Repetition, Tier, Verification
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
-from gta_bench.records.verification import Repetition, Verification
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.running.judge_run import judge_run, name_judge, open_judges, plan_judging
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore

@@ -1,1 +1,1 @@
-"""Confinement: the one place for a task's files, the one way to run foreign code."""
+"""Confinement: the workspace for a task's files, and the jail for foreign code."""

@@ -1,4 +1,4 @@
-"""Archives and office files that unpack to far more than they are: found before anybody does."""
+"""Check archives and office files before anything unpacks them: zip bombs, links, bad members."""
 
 import stat
 import struct
@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import ToolError
 
-MIB = 1 << 20
 CHUNK = 1 << 16
 LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")
 END_RECORD = struct.Struct("<4s4H2LH")
@@ -27,7 +27,7 @@ STORED, DEFLATED = 0, 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLimits:
-    """How large an archive may get; the ratio counts only above `ratio_from` bytes."""
+    """How large an archive may get; the ratio is checked only above `ratio_from` bytes."""
 
     members: int = 5000
     total_bytes: int = 300 * MIB
@@ -37,7 +37,7 @@ class ArchiveLimits:
 
 
 class ArchiveSummary(NamedTuple):
-    """What an archive holds, counted by unpacking it, nested archives included."""
+    """The contents of an archive, counted by unpacking it, including nested archives."""
 
     members: int
     unpacked_bytes: int
@@ -46,22 +46,22 @@ class ArchiveSummary(NamedTuple):
 
 
 class BrokenArchive(ToolError):
-    """No archive, or one whose list of members cannot be read."""
+    """Not an archive, or one whose list of members cannot be read."""
 
 
 class BadMember(ToolError):
-    """A member that nobody should unpack; the others may be good."""
+    """A member that must not be unpacked; the others may be fine."""
 
 
 def check_archive(
     stream: BinaryIO, *, limits: ArchiveLimits | None = None, skip_bad: bool = False
 ) -> ArchiveSummary:
-    """Unpack a zip into nothing, counting; refuse it with a ToolError as soon as it is too much.
+    """Unpack a zip without keeping anything; raise ToolError as soon as it exceeds a limit.
 
-    Sizes that an archive states are not believed: other programs do not believe them either.
-    Works for docx, xlsx, pptx, odt, epub. Takes about a second for 300 MB; not for the event loop.
-    A bad member (a link, a broken one) is one, too, or with `skip_bad` stands in `bad` with the
-    reason, under its place in the archive; archives within are then checked by whoever opens them.
+    The sizes that an archive states are not trusted. Works for docx, xlsx, pptx, odt, epub. Takes
+    about a second for 300 MB, so do not call it on the event loop. A bad member (a link, a broken
+    one) raises ToolError too; with `skip_bad` it is reported in `bad`, by its index, and nested
+    archives that are broken are left to the code that opens them.
     """
     counter = _Counter(limits or ArchiveLimits(), skip_bad=skip_bad)
     counter.archive(stream, depth=0)
@@ -69,7 +69,7 @@ def check_archive(
 
 
 class _Counter:
-    """The sums over an archive and all that are packed in it."""
+    """The sums over an archive and the archives inside it."""
 
     def __init__(self, limits: ArchiveLimits, *, skip_bad: bool) -> None:
         self.limits = limits
@@ -79,14 +79,14 @@ class _Counter:
 
     def archive(self, stream: BinaryIO, *, depth: int) -> None:
         if depth > self.limits.depth:
-            raise ToolError(f"The archive holds archives {depth} deep; {depth - 1} are allowed.")
+            raise ToolError(f"The archive nests archives {depth} deep; {depth - 1} are allowed.")
         self.deepest = max(self.deepest, depth)
         size = stream.seek(0, 2)
         _check_directory(stream, size, self.limits)
         try:
             with zipfile.ZipFile(stream) as archive:
                 infos = archive.infolist()
-        # The parser of hostile bytes; NotImplementedError and struct.error are its words too.
+        # zipfile raises NotImplementedError and struct.error on hostile bytes too.
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as exc:
             raise BrokenArchive(f"The archive is broken: {exc}.") from exc
         self.members += len(infos)
@@ -95,7 +95,7 @@ class _Counter:
         if sum(info.compress_size for info in infos) > size:
             raise ToolError("The archive's members overlap.")
         seen: set[str] = set()
-        for place, info in enumerate(infos):
+        for index, info in enumerate(infos):
             try:
                 _check_info(info, seen)
                 self._member(stream, info, size, depth)
@@ -103,43 +103,37 @@ class _Counter:
                 if not self.skip_bad:
                     raise
                 if depth == 0:
-                    self.bad[place] = str(exc)
+                    self.bad[index] = str(exc)
 
     def _member(self, stream: BinaryIO, info: zipfile.ZipInfo, size: int, depth: int) -> None:
-        """Unpack one member; if it is itself an archive, look into it."""
+        """Unpack one member; if it is itself an archive, check it too."""
         start = _data_start(stream, info)
         with tempfile.SpooledTemporaryFile(max_size=MIB) as nested:
-            keep = False
-            first = True
+            keep: bool | None = None
             for data in _inflate(stream, start, info):
-                if first:
-                    keep, first = data[:4] == b"PK\x03\x04", False
+                if keep is None:  # the first piece
+                    keep = data[:4] == b"PK\x03\x04"
                 self._count(len(data), size)
                 if keep:
                     nested.write(data)
-            if keep:
-                self._nested(nested, depth + 1)  # type: ignore[arg-type]
-
-    def _nested(self, stream: BinaryIO, depth: int) -> None:
-        try:
-            self.archive(stream, depth=depth)
-        except BrokenArchive:
-            if not self.skip_bad:
-                raise
+            try:
+                if keep:
+                    self.archive(nested, depth=depth + 1)  # type: ignore[arg-type]
+            except BrokenArchive:
+                if not self.skip_bad:
+                    raise
 
     def _count(self, more: int, packed: int) -> None:
         self.unpacked += more
-        if self.unpacked > self.limits.total_bytes:
-            most = self.limits.total_bytes
-            raise ToolError(f"The archive unpacks to more than {most} bytes.")
-        many = self.unpacked > self.limits.ratio_from
-        if many and self.unpacked > self.limits.ratio * packed:
-            ratio = self.limits.ratio
-            raise ToolError(f"The archive unpacks to more than {ratio:g} times its size.")
+        limits = self.limits
+        if self.unpacked > limits.total_bytes:
+            raise ToolError(f"The archive unpacks to more than {limits.total_bytes} bytes.")
+        if self.unpacked > limits.ratio_from and self.unpacked > limits.ratio * packed:
+            raise ToolError(f"The archive unpacks to more than {limits.ratio:g} times its size.")
 
 
 def _check_directory(stream: BinaryIO, size: int, limits: ArchiveLimits) -> None:
-    """Refuse a directory that would itself fill the memory, before zipfile reads it whole."""
+    """Refuse a list of members that would fill the memory, before zipfile reads all of it."""
     tail_size = min(size, END_RECORD.size + LONGEST_COMMENT)
     stream.seek(size - tail_size)
     tail = stream.read(tail_size)
@@ -148,32 +142,30 @@ def _check_directory(stream: BinaryIO, size: int, limits: ArchiveLimits) -> None
         raise BrokenArchive("The file is not a zip archive.")
     directory = END_RECORD.unpack_from(tail, at)[5]
     if at >= LOCATOR_64.size and tail[at - LOCATOR_64.size :].startswith(b"PK\x06\x07"):
-        _, _, where, _ = LOCATOR_64.unpack_from(tail, at - LOCATOR_64.size)
-        stream.seek(min(where, size))
-        record = stream.read(END_RECORD_64.size)
-        if len(record) == END_RECORD_64.size:
-            directory = max(directory, END_RECORD_64.unpack(record)[8])
+        _, _, stated, _ = LOCATOR_64.unpack_from(tail, at - LOCATOR_64.size)
         # zipfile looks right before the locator, whatever the locator says.
-        stream.seek(max(0, size - tail_size + at - LOCATOR_64.size - END_RECORD_64.size))
-        record = stream.read(END_RECORD_64.size)
-        if len(record) == END_RECORD_64.size and record.startswith(b"PK\x06\x06"):
-            directory = max(directory, END_RECORD_64.unpack(record)[8])
+        before = max(0, size - tail_size + at - LOCATOR_64.size - END_RECORD_64.size)
+        for where, mark in ((min(stated, size), b""), (before, b"PK\x06\x06")):
+            stream.seek(where)
+            record = stream.read(END_RECORD_64.size)
+            if len(record) == END_RECORD_64.size and record.startswith(mark):
+                directory = max(directory, END_RECORD_64.unpack(record)[8])
     if directory > limits.members * ENTRY_BYTES:
         raise ToolError(f"The archive has more than {limits.members} members.")
 
 
 def _check_info(info: zipfile.ZipInfo, seen: set[str]) -> None:
-    """Name and claims of a member."""
+    """Check the name and the stated properties of a member."""
     name = info.orig_filename
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or "\0" in name or ":" in name[:2]:
-        raise BadMember(f"The archive's member {name!r} points out of the archive.")
+        raise BadMember(f"The archive's member {name!r} points outside the archive.")
     if stat.S_ISLNK(info.external_attr >> 16):
         raise BadMember(f"The archive's member {name!r} is a link.")
     if info.flag_bits & ENCRYPTED:
         raise BadMember(f"The archive's member {name!r} is encrypted.")
     if info.compress_type not in (STORED, DEFLATED):
-        raise BadMember(f"The archive's member {name!r} is packed in an uncommon way.")
+        raise BadMember(f"The archive's member {name!r} uses an unsupported compression method.")
     if name in seen:
         raise BadMember(f"The archive has the member {name!r} twice.")
     seen.add(name)
@@ -195,7 +187,7 @@ def _data_start(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
 
 
 def _inflate(stream: BinaryIO, start: int, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The member's content in pieces of bounded size."""
+    """The member's content in pieces of limited size."""
     left = info.compress_size
     stream.seek(start)
     unpack = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""Touching files that something hostile may have made: nothing is followed, nothing blocks."""
+"""Handle files that hostile code may have made, without following links and without blocking."""
 
 import errno
 import os
@@ -13,18 +13,18 @@ from typing import BinaryIO, NamedTuple
 from gta_bench.redaction import Redactor, free_name
 
 CHUNK = 1 << 20
-DEEPEST = 64  # folders below a job's own that are kept
-LONGEST = 2048  # bytes of a path below it: the host adds its own, and 4096 are too many
-# How looking into a folder fails where a job has seen to it.
+DEEPEST = 64  # levels of folders below a job's own that are kept
+LONGEST = 2048  # bytes of a path below it; with the host's own path, 4096 would be too many
+# How reading a folder fails if a job made it unreadable.
 HIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class NotRegularError(OSError):
-    """A folder, link, pipe, socket or device where a file was expected."""
+    """A folder, link, pipe, socket or device instead of a file."""
 
 
 class _Usage(NamedTuple):
-    """What lies in a folder; counting ends early once it is more than was asked for."""
+    """Contents of a folder; counting stops once a bound is exceeded."""
 
     bytes: int
     files: int
@@ -32,7 +32,7 @@ class _Usage(NamedTuple):
 
 @contextmanager
 def open_folder(path: Path | str, *, within: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder; a link in its place is an error."""
+    """A descriptor of a folder; raises OSError if it is a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open(path, flags, dir_fd=within)
     try:
@@ -44,10 +44,10 @@ def open_folder(path: Path | str, *, within: int | None = None) -> Iterator[int]
 def open_regular(
     path: Path | str, *, within: int | None = None, follow: bool = False
 ) -> BufferedReader:
-    """Open a regular file for reading, or raise: never a link (unless told), never waiting.
+    """Open a regular file for reading without blocking; raise OSError for anything else.
 
-    Looked at before opening because opening a device can have effects, and again afterwards
-    because it may have been exchanged in between.
+    Links are refused unless `follow` is set. The file is checked before opening, because opening a
+    device can have effects, and again afterwards, because it may have been replaced in between.
     """
     before = os.stat(path, dir_fd=within, follow_symlinks=follow)
     _require_regular(before.st_mode, path)
@@ -67,7 +67,7 @@ def _require_regular(mode: int, path: Path | str) -> None:
 
 
 def read_bounded(stream: BinaryIO, most: int) -> bytes | None:
-    """The whole content, or None if it is more than that many bytes, whatever its size claims."""
+    """The content, or None if it has more than that many bytes, whatever its stated size."""
     if os.fstat(stream.fileno()).st_size > most:
         return None
     data = stream.read(most + 1)
@@ -75,7 +75,7 @@ def read_bounded(stream: BinaryIO, most: int) -> bytes | None:
 
 
 def write_new(name: str, data: bytes, *, within: int) -> None:
-    """Create a file that must not exist; what was written is taken back on failure."""
+    """Create a file that must not exist yet; it is removed again on failure."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o644, dir_fd=within)
     try:
@@ -88,9 +88,9 @@ def write_new(name: str, data: bytes, *, within: int) -> None:
 
 
 def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Every entry below a folder, no link followed; folders that vanish meanwhile are passed.
+    """Every entry below a folder, without following links.
 
-    So are those that nobody can look into, unless it is `strict`.
+    Folders that vanish meanwhile are skipped. So are unreadable folders, unless `strict` is set.
     """
     waiting = [str(root)]
     while waiting:
@@ -106,9 +106,9 @@ def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
 
 
 def usage(root: Path, *, most_bytes: int, most_files: int) -> _Usage:
-    """Bytes and entries below a folder, counted no further than past either bound.
+    """Bytes and entries below a folder; counting stops once a bound is exceeded.
 
-    What cannot be looked at counts as too much: there is no saying what it holds.
+    An unreadable folder counts as too much, because its contents are unknown.
     """
     size = count = 0
     try:
@@ -124,17 +124,17 @@ def usage(root: Path, *, most_bytes: int, most_files: int) -> _Usage:
 
 
 def give(folder: Path, user: int | None) -> None:
-    """Let a job's user write to a folder of ours; None where that is who we are."""
+    """Make a job's user the owner of a folder; None if the job has our user."""
     if user is not None:
         os.chown(folder, user, user, follow_symlinks=False)
 
 
 def take_back(root: Path, owner: os.stat_result) -> None:
-    """Give a folder and all in it to that owner, with plain rights; nobody may write meanwhile.
+    """Make that user the owner of a folder and everything in it, with ordinary permissions.
 
-    No bit of the mode that a job chose is kept. What lies too deep for anybody to read is removed.
+    No process may write to it meanwhile. Folders that are nested too deep to be read are removed.
     """
-    with suppress(PermissionError):  # what is not ours was not the job's to change either
+    with suppress(PermissionError):  # a job cannot have changed what we cannot change
         os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
         root.chmod(owner.st_mode & 0o777)
     with open_folder(root) as top:
@@ -142,7 +142,7 @@ def take_back(root: Path, owner: os.stat_result) -> None:
 
 
 def _take_back(folder: int, owner: os.stat_result, deeper: int, longer: int) -> None:
-    for name in _names(folder):
+    for name in list_names(folder):
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         is_folder = stat.S_ISDIR(mode)
         with suppress(PermissionError):
@@ -158,9 +158,9 @@ def _take_back(folder: int, owner: os.stat_result, deeper: int, longer: int) -> 
 
 
 def redact_tree(root: Path, redactor: Redactor) -> None:
-    """Take secrets out of the contents and names of all files below a folder; links go."""
+    """Redact the contents and names of all files below a folder; links with secrets are deleted."""
     numbers = count(2)
-    for entry in [*walk(root)][::-1] if redactor else ():  # what lies in a folder before the folder
+    for entry in [*walk(root)][::-1] if redactor else ():  # contents before their folder
         path = Path(entry.path)
         with suppress(OSError):
             if entry.is_symlink():
@@ -186,14 +186,14 @@ def _redact_file(path: Path, redactor: Redactor) -> None:
 
 
 def remove_tree(root: Path) -> None:
-    """Delete a folder however deep it is and whatever rights its folders have.
+    """Delete a folder, however deep it is and whatever permissions its folders have.
 
-    `shutil.rmtree` recurses, and a tree made by hostile code can be deeper than Python's stack
-    and than the longest path. So every nested folder is first moved up to the top.
+    `shutil.rmtree` recurses, and a tree made by hostile code can be deeper than Python's stack and
+    longer than the longest path. So every nested folder is first moved to the top.
     """
     with open_folder(root) as top:
         counter = 0
-        names = _names(top)
+        names = list_names(top)
         while names:
             name = names.pop()
             if not _is_folder(name, top):
@@ -202,7 +202,7 @@ def remove_tree(root: Path) -> None:
             with suppress(PermissionError):
                 os.chmod(name, 0o700, dir_fd=top)
             with open_folder(name, within=top) as folder:
-                for child in _names(folder):
+                for child in list_names(folder):
                     if _is_folder(child, folder):
                         counter += 1
                         with suppress(PermissionError):
@@ -216,7 +216,8 @@ def remove_tree(root: Path) -> None:
     root.rmdir()
 
 
-def _names(folder: int) -> list[str]:
+def list_names(folder: int) -> list[str]:
+    """The names in an open folder, in no particular order."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries]
 

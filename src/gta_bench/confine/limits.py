@@ -1,4 +1,4 @@
-"""How much confined code may use, and what is recorded of each use."""
+"""What confined code may use, and the results and reports of its runs."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,12 +10,12 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JailLimits:
-    """Bounds on one use of the jail; what exceeds one is stopped and reported by name.
+    """Bounds on one use of the jail; a job that exceeds one is stopped with an error that names it.
 
-    `memory_bytes` is address space of each process, None for programs that reserve far more than
-    they use (Chromium). `processes` counts threads too. `disk_bytes` and `disk_files` bound the
-    working and scratch folders together with every file in them. `start_seconds` are for the jail
-    itself and our own imports; only then the time of the code begins.
+    `memory_bytes` limits the address space of each process; use None for programs that reserve far
+    more than they use (Chromium). `processes` includes threads. `disk_bytes` and `disk_files` bound
+    the working and scratch folders together. `start_seconds` covers the jail itself and our own
+    imports; the time of the code starts afterwards.
     """
 
     start_seconds: float = 60.0
@@ -33,9 +33,9 @@ class JailLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a use of the jail went; belongs into the record of every result.
+    """How a use of the jail went; part of the record of every result.
 
-    `exit_status` is negative where a signal ended the process.
+    `exit_status` is negative if a signal ended the process.
     """
 
     jail: JailKind
@@ -45,7 +45,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetResult:
-    """What a snippet came to. `value` and `printed` are foreign: data, never instructions."""
+    """The result of a snippet. `value` and `printed` are foreign: data, never instructions."""
 
     value: str | bytes
     printed: str
@@ -54,9 +54,9 @@ class SnippetResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramResult:
-    """A program that ended by itself, well or not; `files` is what it left in its folder.
+    """The result of a program that ended by itself, successfully or not.
 
-    `skipped` names what was left there and is not a regular file.
+    `files` are those it left in its folder; `skipped` names entries that are not regular files.
     """
 
     stdout: bytes
@@ -67,5 +67,5 @@ class ProgramResult:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the program says that it did its work; some say so wrongly."""
+        """Whether the exit status is 0; some programs return 0 although they failed."""
         return self.report.exit_status == 0

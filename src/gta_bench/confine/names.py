@@ -1,4 +1,4 @@
-"""File names that come from agents: made harmless on every system, or refused."""
+"""File names that agents choose: make them safe on every system, or refuse them."""
 
 import re
 import unicodedata
@@ -17,29 +17,34 @@ FORBIDDEN = re.compile(r'[<>:"|?*/\\]')
 
 
 def clean_name(raw: str, *, suffix: str | None = None) -> str:
-    """A plain file name from whatever an agent wrote, ending in `suffix` if one is given.
+    """A plain file name from an agent's text, ending in `suffix` if one is given.
 
-    The last part of a path counts, so `../../x.txt` becomes `x.txt`. Cleaning a clean name
-    changes nothing. A name of which nothing is left is refused.
+    Only the last part of a path is used, so `../../x.txt` becomes `x.txt`. Cleaning a clean name
+    changes nothing. A text without any usable character is refused with ToolError.
     """
-    name = _visible(raw.replace("\\", "/").rsplit("/", 1)[-1])
-    stem, ending = _split(name, suffix)
-    stem = _trimmed(FORBIDDEN.sub("_", stem))
+    name = _remove_invisible(raw.replace("\\", "/").rsplit("/", 1)[-1])
+    stem, ending = _split_suffix(name, suffix)
+    # No leading dot (hidden), dash (an option) or blank; no trailing dot or blank (Windows).
+    stem = FORBIDDEN.sub("_", stem).lstrip(" .-").rstrip(" .")
     if not stem:
         raise ToolError(f"{shown(raw)} is not a usable file name. Use letters and digits.")
     if DEVICES.fullmatch(stem.split(".")[0].rstrip()):
         stem = f"_{stem}"
-    return _shortened(stem, LONGEST_NAME - len(ending.encode())) + ending
+    most = LONGEST_NAME - len(ending.encode())
+    stem = stem[:most]  # first by characters, so that a very long name costs no time
+    while len(stem.encode()) > most:
+        stem = stem[:-1]
+    return stem.rstrip(" .") + ending
 
 
 def numbered(name: str, number: int) -> str:
-    """The name for the second, third, … file that asked for it: `plot-2.png`."""
+    """The name with a number, for a file whose name is taken: `plot-2.png`."""
     stem, dot, ending = name.rpartition(".")
     return f"{stem}-{number}.{ending}" if dot else f"{name}-{number}"
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can stand for itself on disk and in front of an agent, unchanged."""
+    """Whether a name can be used on disk and shown to an agent unchanged."""
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
@@ -56,11 +61,11 @@ def is_plain(name: str) -> bool:
 
 
 def shown(text: str, *, most: int = 80) -> str:
-    """Foreign text for an error message: quoted, escaped, cut."""
+    """Foreign text for an error message: quoted, escaped and shortened."""
     return repr(text if len(text) <= most else text[:most] + "…")
 
 
-def _visible(text: str) -> str:
+def _remove_invisible(text: str) -> str:
     """Without control, bidi and other invisible characters; every kind of blank is a space."""
     kept = []
     for char in text:
@@ -72,8 +77,8 @@ def _visible(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-def _split(name: str, suffix: str | None) -> tuple[str, str]:
-    """Stem and ending; a forced suffix replaces nothing but itself."""
+def _split_suffix(name: str, suffix: str | None) -> tuple[str, str]:
+    """Stem and ending; a given suffix is added unless the name already ends with it."""
     name = name.rstrip(" .")
     if suffix is not None:
         if name[-len(suffix) :].lower() == suffix.lower():
@@ -82,15 +87,3 @@ def _split(name: str, suffix: str | None) -> tuple[str, str]:
     stem, dot, ending = name.rpartition(".")
     plain = ending.isascii() and ending.isalnum() and len(ending) <= LONGEST_SUFFIX
     return (stem, f".{ending}") if dot and stem.strip(" .-") and plain else (name, "")
-
-
-def _trimmed(stem: str) -> str:
-    """No leading dot (hidden), dash (an option) or blank; no trailing dot or blank (Windows)."""
-    return stem.lstrip(" .-").rstrip(" .")
-
-
-def _shortened(stem: str, most: int) -> str:
-    stem = stem[:most]  # first by characters, so that a megabyte of name costs no time
-    while len(stem.encode()) > most:
-        stem = stem[:-1]
-    return stem.rstrip(" .")

@@ -1,8 +1,8 @@
-"""The open network of a cell: pasta in a namespace of its own, behind a filter without neighbors.
+"""The open network of a cell: pasta in its own namespace, with a filter against local addresses.
 
-Nothing here needs rights: pasta makes the namespace as an ordinary user (root's pasta is nobody),
-and the filter is set by who is root in that namespace alone. A cell joins it and can change
-neither: it is another user, or in a user namespace below.
+No special rights are needed: pasta creates the namespace as an ordinary user (as nobody if we are
+root), and root of that namespace only sets the filter. A cell that joins the namespace cannot
+change either: it runs as another user, or in a nested user namespace.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from pathlib import Path
 from subprocess import SubprocessError
 from typing import Any
 
-from gta_bench.confine.users import NOBODY, job_user
+from gta_bench.confine.bubblewrap import NOBODY, job_user
 from gta_bench.errors import EnvironmentProblem
 
 INSTALL = "`apt install passt nftables`"
@@ -34,15 +34,15 @@ SHOWN = 300
 ADDRESS, GATEWAY, RESOLVER = "10.0.2.2", "10.0.2.1", "10.0.2.3"
 OPTIONS = (
     *("--foreground", "--quiet", "--stderr", "--config-net", "--ns-ifname", "tap0"),
-    # What pasta knows of IPv6 neighbors is less, and a filter for both would be twice as long.
+    # Pasta knows less about IPv6 neighbors, and a filter for both would be twice as long.
     *("--ipv4-only", "--address", ADDRESS, "--netmask", "28", "--gateway", GATEWAY),
-    # By default it passes the ports of this machine's loopback on, and the gateway is this machine.
+    # By default it forwards the ports of the host's loopback, and the gateway is the host.
     *("--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"),
     *("--no-map-gw", "--no-icmp", "--no-dhcp", "--dns-forward", RESOLVER),
 )
-# The number of the process as this machine counts, then nothing until we hang up.
+# Prints the process id as the host numbers it, then waits until stdin is closed.
 HOLD = 'nft "$1" && read -r pid rest < /proc/self/stat && echo "$pid" && exec cat'
-# What no address of the public Internet is in. Ranges for documentation reach nobody anyway.
+# Ranges without public Internet addresses. Ranges for documentation reach no machine anyway.
 PRIVATE = tuple(
     IPv4Network(network)
     for network in (
@@ -55,14 +55,14 @@ PRIVATE = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A namespace with a way out; `join` before a command starts it in there."""
+    """A network namespace that reaches the Internet; a command prefixed with `join` runs in it."""
 
     join: tuple[str, ...]
     process: asyncio.subprocess.Process
-    listener: asyncio.Task[None]  # pasta must not wait until somebody reads what it says
+    listener: asyncio.Task[None]  # reads pasta's messages, so that it never blocks on a full pipe
 
     async def close(self) -> None:
-        """Give the namespace up."""
+        """End pasta, and with it the namespace."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -75,7 +75,7 @@ class Way:
 
 
 async def open_way() -> Way:
-    """A namespace from which outside addresses alone are reached, or EnvironmentProblem."""
+    """Create a namespace that reaches only public addresses; EnvironmentProblem if that fails."""
     is_root = job_user("bubblewrap") is not None
     if os.geteuid() == 0 and not is_root:
         raise EnvironmentProblem(f"{REFUSED}: root has no CAP_SYS_ADMIN. Run as an ordinary user.")
@@ -94,20 +94,19 @@ async def open_way() -> Way:
         )
     except (OSError, SubprocessError) as exc:
         raise EnvironmentProblem(f"{REFUSED}: pasta cannot be started ({exc}). {NEEDS}") from exc
-    number = await _number(process)
-    spaces = f"/proc/{number}/ns"
+    spaces = f"/proc/{await _read_process_id(process)}/ns"
     owner = () if is_root else (f"--user={spaces}/user", "--preserve-credentials")
     join = (_program("nsenter"), *owner, f"--net={spaces}/net", "--")
     return Way(join, process, asyncio.create_task(_listen(process)))
 
 
 async def require_way() -> None:
-    """Raise EnvironmentProblem where `open_way` would."""
+    """Raise EnvironmentProblem if `open_way` does not work here."""
     await (await open_way()).close()
 
 
-async def _number(process: asyncio.subprocess.Process) -> int:
-    """The process that holds the namespace, once the filter is there."""
+async def _read_process_id(process: asyncio.subprocess.Process) -> int:
+    """The id of the process that keeps the namespace open, once the filter is set."""
     assert process.stdout is not None and process.stderr is not None
     line = b""
     with suppress(TimeoutError):
@@ -117,13 +116,13 @@ async def _number(process: asyncio.subprocess.Process) -> int:
         return int(line)
     with suppress(ProcessLookupError):
         process.kill()
-    said = b""
-    with suppress(TimeoutError):  # what it started may hold the pipe
+    stderr = b""
+    with suppress(TimeoutError):  # a process that it started may keep the pipe open
         async with asyncio.timeout(END_SECONDS):
-            said = await process.stderr.read()
+            stderr = await process.stderr.read()
     await process.wait()
-    words = " ".join(said.decode("utf-8", "replace").split())[-SHOWN:]
-    raise EnvironmentProblem(f"{REFUSED}: pasta says {(words or 'nothing')!r}. {NEEDS}")
+    message = " ".join(stderr.decode("utf-8", "replace").split())[-SHOWN:]
+    raise EnvironmentProblem(f"{REFUSED}: pasta says {(message or 'nothing')!r}. {NEEDS}")
 
 
 async def _listen(process: asyncio.subprocess.Process) -> None:
@@ -140,7 +139,7 @@ def _require_parts() -> None:
         raise EnvironmentProblem(f"--network open needs {TUN}: `modprobe tun` as root.")
     if TUN.stat().st_mode & 0o006 != 0o006:
         raise EnvironmentProblem(
-            f"--network open needs {TUN} open to all users, as udev leaves it: "
+            f"--network open needs {TUN} to be open to all users, as udev creates it: "
             f"`chmod 666 {TUN}` as root."
         )
 
@@ -150,7 +149,10 @@ def _program(name: str) -> str:
 
 
 def _filter() -> str:
-    """What leaves the namespace. Routes would not do: a socket bound to a device passes them by."""
+    """nftables rules for outgoing traffic.
+
+    Routes would not be enough: a socket that is bound to a device bypasses them.
+    """
     near = ", ".join(map(str, collapse_addresses([*PRIVATE, *_near()])))
     return f"""
 table inet gta {{
@@ -166,11 +168,11 @@ table inet gta {{
 
 
 def _near() -> Iterator[IPv4Network]:
-    """This machine's own addresses, and all it reaches by another route than the default one."""
+    """The host's own addresses, and everything it reaches without the default route."""
     for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]:
         target, mask = (line.split()[column] for column in (1, 7))
         network = IPv4Network(f"{_address(target)}/{_address(mask)}")
-        if network.prefixlen > 1:  # a VPN halves the default route
+        if network.prefixlen > 1:  # a VPN splits the default route in two
             yield network
     previous = ""
     for line in Path("/proc/net/fib_trie").read_text(encoding="ascii").splitlines():
@@ -180,5 +182,5 @@ def _near() -> Iterator[IPv4Network]:
 
 
 def _address(word: str) -> str:
-    """An address as the kernel prints its bytes in memory."""
+    """An address from the kernel's hexadecimal form, in the byte order of memory."""
     return socket.inet_ntoa(struct.pack("=I", int(word, 16)))

@@ -1,19 +1,24 @@
-"""One process group: fed, read and bounded, and gone when this returns, whatever it did."""
+"""Run one process group within bounds, and measure what its processes use.
+
+The group is always killed before `run` returns.
+"""
 
 import os
 import selectors
 import signal
+import stat
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Literal
 
-_Stop = Literal["timeout", "output", "disk", "cancelled"]
+ProcessStop = Literal["timeout", "output", "disk", "cancelled"]
 
-TICK = 0.05  # seconds between looks at the clock, the disk and the caller's wish to stop
+TICK = 0.05  # seconds between checks of the clock, the disk and cancellation
 CHUNK = 1 << 16
 DRAIN_SECONDS = 2.0
 
@@ -22,8 +27,8 @@ DRAIN_SECONDS = 2.0
 class ProcessBounds:
     """When a process is stopped.
 
-    Its time begins with the words `ready` on stderr, for which it has `start_seconds`.
-    `disk_is_full` is asked with the number of the process.
+    `wall_seconds` count from the bytes `ready` on stderr, which must come within `start_seconds`.
+    `disk_is_full` is called with the process id.
     """
 
     wall_seconds: float
@@ -37,38 +42,30 @@ class ProcessBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedProcess:
-    """A process that is no more; `stopped` says why it had to be killed."""
+    """The output and status of a process; `stopped` says why it had to be killed, if it was."""
 
     status: int
     stdout: bytes
     stderr: bytes
     seconds: float
-    stopped: _Stop | None
+    stopped: ProcessStop | None
 
 
 class _Streams:
-    """The three pipes of a process, never waited for longer than a tick."""
+    """The three pipes of a process; no call waits longer than it was asked to."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], stdin: bytes, bounds: ProcessBounds
     ) -> None:
         self._selector = selectors.DefaultSelector()
         self._input = memoryview(stdin)
-        self._caps: dict[IO[bytes], int] = {}
-        self.read: dict[IO[bytes], bytearray] = {}
         assert process.stdin and process.stdout and process.stderr
-        for stream, cap in (
-            (process.stdout, bounds.stdout_bytes),
-            (process.stderr, bounds.stderr_bytes),
-        ):
-            self._caps[stream] = cap
-            self.read[stream] = bytearray()
-            self._watch(stream, selectors.EVENT_READ)
-        self._watch(process.stdin, selectors.EVENT_WRITE)
-
-    def _watch(self, stream: IO[bytes], event: int) -> None:
-        os.set_blocking(stream.fileno(), False)
-        self._selector.register(stream, event, stream)
+        self._caps = {process.stdout: bounds.stdout_bytes, process.stderr: bounds.stderr_bytes}
+        self.read = {stream: bytearray() for stream in self._caps}
+        for stream in (*self.read, process.stdin):
+            os.set_blocking(stream.fileno(), False)
+            event = selectors.EVENT_READ if stream in self.read else selectors.EVENT_WRITE
+            self._selector.register(stream, event, stream)
 
     def _drop(self, stream: IO[bytes]) -> None:
         self._selector.unregister(stream)
@@ -76,11 +73,11 @@ class _Streams:
 
     @property
     def reading(self) -> bool:
-        """Whether anybody can still write to us."""
+        """Whether any process can still write to stdout or stderr."""
         return any(not stream.closed for stream in self.read)
 
     def move(self, seconds: float) -> bool:
-        """Pass on what can be passed on within that time; False once a cap is exceeded."""
+        """Read and write what is possible within that time; False once a cap is exceeded."""
         for key, _ in self._selector.select(seconds):
             stream: IO[bytes] = key.data
             if stream in self.read:
@@ -98,13 +95,17 @@ class _Streams:
     def _give(self, stream: IO[bytes]) -> None:
         try:
             written = os.write(stream.fileno(), self._input[:CHUNK]) if self._input else 0
-        except BrokenPipeError:  # it does not want to know; what it says will tell why
+        except BrokenPipeError:  # it closed stdin; its output and status tell why
             written = len(self._input)
         self._input = self._input[written:]
         if not self._input:
             self._drop(stream)
 
     def close(self) -> None:
+        """Collect what the killed processes had written, then close every pipe."""
+        end = time.monotonic() + DRAIN_SECONDS
+        while self.reading and time.monotonic() < end and self.move(TICK):
+            pass
         for key in list(self._selector.get_map().values()):
             self._drop(key.data)
         self._selector.close()
@@ -119,10 +120,10 @@ def run(
     bounds: ProcessBounds,
     descriptors: Sequence[int] = (),
 ) -> EndedProcess:
-    """Run a program to its end, or to ours. Blocks: call it in a thread of its own.
+    """Run a program until it ends or exceeds its bounds. Blocks, so call it in its own thread.
 
     The thread that starts a child must outlive it, because the child dies with that thread
-    (PR_SET_PDEATHSIG), so starting and waiting stay together here. `descriptors` are passed on.
+    (PR_SET_PDEATHSIG); so the same call starts and waits. `descriptors` are passed to the child.
     """
     start = time.monotonic()
     process = subprocess.Popen(
@@ -141,8 +142,11 @@ def run(
     try:
         stopped = _watch(process, streams, bounds)
     finally:
-        _kill_group(process)
-        _drain(streams)
+        # Inside a PID namespace this kills everything. Right after the end of its leader, the
+        # number of the group cannot have been reused yet.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         streams.close()
     return EndedProcess(
         status=process.returncode,
@@ -155,8 +159,8 @@ def run(
 
 def _watch(
     process: subprocess.Popen[bytes], streams: _Streams, bounds: ProcessBounds
-) -> _Stop | None:
-    """Until the process ends or has to be ended; the reason for the latter."""
+) -> ProcessStop | None:
+    """Wait until the process ends (None) or must be stopped, and return the cause."""
     _, stderr = streams.read.values()
     ready = not bounds.ready
     deadline = time.monotonic() + (bounds.wall_seconds if ready else bounds.start_seconds)
@@ -181,19 +185,50 @@ def _watch(
     return None
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and all that it started; inside a PID namespace nothing else is left.
+def list_descendants(process: int) -> Iterator[str]:
+    """The ids of a process and of everything it started, as the host numbers them."""
+    waiting = [str(process)]
+    while waiting:
+        yield (number := waiting.pop())
+        with suppress(OSError):
+            for thread in Path(f"/proc/{number}/task").iterdir():
+                waiting += (thread / "children").read_text(encoding="ascii").split()
 
-    Right after the end of its leader the group's number cannot have been given away yet.
+
+def count_deleted_bytes(processes: Iterable[str], devices: Collection[int]) -> int:
+    """The size of deleted files on those devices that processes keep open, so use disk space."""
+    sizes: dict[tuple[int, int], int] = {}
+    for process in processes:
+        with suppress(OSError):  # it ended meanwhile
+            for descriptor in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(OSError):
+                    file = descriptor.stat()
+                    if file.st_nlink == 0 and file.st_dev in devices and stat.S_ISREG(file.st_mode):
+                        sizes[file.st_dev, file.st_ino] = file.st_size
+    return sum(sizes.values())
+
+
+def memory_exceeds(most: int, processes: Sequence[str]) -> bool:
+    """Whether the processes use more memory than that; pages that they share count once.
+
+    Computing shares is slow in the kernel, so it is done only if the plain sum is too large.
     """
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    resident = sum(map(_resident_bytes, processes))
+    return resident > most and sum(map(_shared_bytes, processes)) > most
 
 
-def _drain(streams: _Streams) -> None:
-    """What the dead still had to say. Their pipes are closed, so this takes no time."""
-    end = time.monotonic() + DRAIN_SECONDS
-    while streams.reading and time.monotonic() < end:
-        if not streams.move(TICK):
-            return
+def _resident_bytes(process: str) -> int:
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _shared_bytes(process: str) -> int:
+    """Resident bytes, with an n-th of a page that n processes share if the kernel shows that."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return _resident_bytes(process)

@@ -1,25 +1,83 @@
-"""What stands where in each jail: paths, environment and the command that closes the door."""
+"""What each jail looks like from inside: its paths, its environment and the command to enter it."""
 
 import json
 import os
 import resource
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import gta_bench
 from gta_bench.confine import bubblewrap
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS, Bind, Walls
 from gta_bench.confine.inside.protocol import READY, LandlockOrders, Orders, Profile
 from gta_bench.confine.limits import JailKind, JailLimits
-from gta_bench.confine.python import Python
+
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+# A prefix can be a project's folder or a home, so only Python's own files in it are visible. A
+# Conda prefix contains nothing else, and its packages need its libraries and data.
+OWN = (
+    *("bin", "pyvenv.cfg"),
+    *(f"{lib}/{name}" for lib in ("lib", "lib64") for name in ("python3*", "libpython3*")),
+)
+OWN_OF_CONDA = ("bin", "lib", "share", "etc", "ssl")
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """An interpreter: its path, and the files and folders (`roots`) that it needs to run."""
+
+    executable: str
+    roots: tuple[str, ...]
+
+    @classmethod
+    def current(cls) -> "Python":
+        """The running interpreter, with its virtual environment if it has one."""
+        prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+        return cls.at(sys.executable, prefixes, packages=sys.path)
+
+    @classmethod
+    def at(
+        cls, executable: str, prefixes: Sequence[str], *, packages: Sequence[str] = ()
+    ) -> "Python":
+        """An interpreter by its path, its prefixes (`sys.prefix`, …) and its `sys.path`.
+
+        Only package folders of `packages` are visible: an editable install adds a whole project.
+        Paths are normalized, because no jail accepts `../venv/bin/python`.
+        """
+        executable = os.path.normpath(executable)
+        prefixes = [os.path.normpath(prefix) for prefix in prefixes]
+        packages = [os.path.normpath(name) for name in packages]
+        wanted = [own for prefix in dict.fromkeys(prefixes) for own in _own_files(Path(prefix))]
+        wanted += [Path(name) for name in packages if Path(name).name in PACKAGE_FOLDERS]
+        link = Path(executable)
+        wanted.append(link)
+        for _ in range(9):  # a chain of links may lead through other folders
+            if link.is_symlink():
+                link = Path(os.path.normpath(link.parent / link.readlink()))
+                wanted.append(link)
+        roots: list[Path] = [Path("/usr")]
+        for path in wanted:
+            if path.exists() and not any(path.is_relative_to(root) for root in roots):
+                roots.append(path)
+        return cls(executable, tuple(map(str, roots[1:])))
+
+
+def _own_files(prefix: Path) -> Iterator[Path]:
+    if prefix == Path("/"):
+        return
+    for name in OWN_OF_CONDA if (prefix / "conda-meta").is_dir() else OWN:
+        yield from sorted(prefix.glob(name))
+
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 INSIDE = "gta_bench/confine/inside"
 
-# Without PYTHONHASHSEED the order of sets would make a snippet's answer change from run to run.
+# Without PYTHONHASHSEED, the order of sets could change a snippet's answer from run to run.
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",
@@ -28,7 +86,7 @@ ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "PYTHONHASHSEED": "0",
 }
-# The shell adds to the environment, and then is the program.
+# The shell adds variables to the environment, then becomes the program.
 START = f"echo '{READY.decode().strip()}' >&2; unset PWD OLDPWD SHLVL; exec \"$@\""
 SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 BOOT = (
@@ -40,10 +98,10 @@ BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a confined program finds its folders; the same words in every jail.
+    """The folders of a confined program, under the same names in every jail.
 
-    `inputs` can only be read. Files left in `work`, the current folder, are brought home.
-    `scratch` is home and temporary folder, and is thrown away.
+    `inputs` is read-only. Files left in `work`, the current folder, are returned. `scratch` is the
+    home and temporary folder, and is deleted.
     """
 
     inputs: str
@@ -56,16 +114,17 @@ INSIDE_BUBBLEWRAP = Places(inputs="/job/inputs", work="/job/work", scratch="/tmp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One use of the jail. `folder` on the host holds inputs, work and scratch.
+    """One use of the jail; without `argv`, a snippet.
 
-    `user` is whom it becomes where we are root (`users.job_user`).
+    `folder` on the host contains `inputs`, `work` and `scratch`. `user` is the user that root's
+    job becomes (`bubblewrap.job_user`).
     """
 
     folder: Path
     limits: JailLimits
-    argv: Sequence[str] | None
-    environment: Mapping[str, str]
-    readable: Sequence[str]
+    argv: Sequence[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    readable: Sequence[str] = ()
     forks: bool = True
     user: int | None = None
 
@@ -75,8 +134,7 @@ class Job:
         return Places(*(str(self.folder / part) for part in ("inputs", "work", "scratch")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(NamedTuple):
     """What to start, with which environment, in which folder."""
 
     argv: list[str]
@@ -84,13 +142,16 @@ class _Command:
     cwd: str
 
 
-def places(kind: JailKind, job: Job) -> Places:
-    """Where the job's folders are for the code inside."""
+def find_places(kind: JailKind, job: Job) -> Places:
+    """The job's folders as the code inside sees them."""
     return INSIDE_BUBBLEWRAP if kind == "bubblewrap" else job.on_host
 
 
 def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> _Command:
-    """How to start the job in that kind of jail; `filter_` is `bubblewrap.filter_file`."""
+    """The command that starts the job in that kind of jail.
+
+    `filter_` is the descriptor of `bubblewrap.filter_file`, None for other kinds.
+    """
     return _bare(kind, job, python) if filter_ is None else _bubblewrap(job, python, filter_)
 
 
@@ -101,6 +162,8 @@ def _environment(job: Job, where: Places) -> dict[str, str]:
 
 def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | None) -> Orders:
     limits = job.limits
+    # The filter that the launcher adds. Bubblewrap itself installs the one for programs.
+    profile: Profile = "snippet" if job.argv is None else "program-unwalled"
     return {
         "user": job.user,
         "parent": None if kind == "bubblewrap" else os.getpid(),
@@ -112,7 +175,7 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
             "processes": _process_limit(kind, job),
         },
         "landlock": landlock,
-        "profile": _profile(kind, job),
+        "profile": None if kind == "none" else profile,
         "forks": job.forks and job.argv is not None,
         "argv": None if job.argv is None else list(job.argv),
         "environment": _environment(job, where),
@@ -121,48 +184,36 @@ def _orders(kind: JailKind, job: Job, where: Places, landlock: LandlockOrders | 
     }
 
 
-def _profile(kind: JailKind, job: Job) -> Profile | None:
-    """The filter that the launcher adds; bubblewrap itself installs that of programs."""
-    if kind == "none":
-        return None
-    return "snippet" if job.argv is None else "program-unwalled"
-
-
 def _process_limit(kind: JailKind, job: Job) -> int | None:
-    """The limit counts the user's processes in the same user namespace, so add those outside."""
+    """The job's limit, plus our user's threads where the kernel counts both together."""
     most = job.limits.processes
     if kind == "bubblewrap" or job.user is not None:
         return most
-    return _tasks_of(os.getuid()) + most if sys.platform == "linux" else None
-
-
-def _tasks_of(user: int) -> int:
-    """Threads of every process of a user, as the kernel counts them for its limit."""
-    count = 0
+    if sys.platform != "linux":
+        return None
+    user = os.getuid()
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):  # it ended meanwhile
             if folder.stat().st_uid == user:
-                count += len(list((folder / "task").iterdir()))
-        except OSError:  # it ended meanwhile
-            continue
-    return count
+                most += len(list((folder / "task").iterdir()))
+    return most
 
 
-def _python(job: Job, python: Python, root: str, orders: Orders) -> list[str]:
+def _python_command(python: Python, root: str, orders: Orders) -> list[str]:
     # Not -I: it would drop PYTHONHASHSEED, and the environment is ours anyway. Unbuffered (-u),
     # because a snippet's process ends without flushing.
     return [python.executable, "-s", "-P", "-B", "-u", "-c", BOOT, root, json.dumps(orders)]
 
 
 def _bare(kind: JailKind, job: Job, python: Python) -> _Command:
-    """Landlock or nothing: the launcher itself closes the door, if there is one."""
+    """Landlock or no jail: the launcher itself gives up its rights."""
     where = job.on_host
     landlock: LandlockOrders | None = None
     if kind == "landlock":
         read = ["/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *python.roots, *job.readable, where.inputs]
         landlock = {"read": read, "work": [where.work, where.scratch], "devices": list(DEVICES)}
     root = str(Path(gta_bench.__file__).parent.parent)
-    argv = _python(job, python, root, _orders(kind, job, where, landlock))
+    argv = _python_command(python, root, _orders(kind, job, where, landlock))
     return _Command(argv, _environment(job, where), where.work)
 
 
@@ -184,17 +235,18 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> _Command:
     )
     if job.argv is None:
         orders = _orders("bubblewrap", job, where, None)
-        launcher = _python(job, python, bubblewrap.CODE, orders)
+        launcher = _python_command(python, bubblewrap.CODE, orders)
     else:
-        launcher = [*_bounded(job.limits), *_as_user(job.user), "/bin/sh", "-c", START, "sh"]
-        launcher += job.argv
+        launcher = [*_limit_command(job.limits), *_user_command(job.user)]
+        launcher += ["/bin/sh", "-c", START, "sh", *job.argv]
     return _Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
 
 
-def _bounded(limits: JailLimits) -> list[str]:
-    """The start of a command that keeps the limits; a Python would take longer than many programs.
+def _limit_command(limits: JailLimits) -> list[str]:
+    """The start of a command that sets the limits.
 
-    The system's own programs do here what `inside.launch` does for snippets.
+    System programs do here what `inside.launch` does for snippets, because starting Python takes
+    longer than many programs run.
     """
     wanted = {
         "as": (resource.RLIMIT_AS, limits.memory_bytes, 0),
@@ -207,18 +259,18 @@ def _bounded(limits: JailLimits) -> list[str]:
     argv = [_system_program("prlimit")]
     for name, (what, soft, more) in wanted.items():
         if soft is not None:
-            ceiling = resource.getrlimit(what)[1]  # one that already is lower stays
+            ceiling = resource.getrlimit(what)[1]  # keep a limit that is already lower
             most = soft + more if ceiling == resource.RLIM_INFINITY else ceiling
             argv.append(f"--{name}={min(soft, most)}:{min(soft + more, most)}")
     return argv
 
 
-def _as_user(user: int | None) -> list[str]:
+def _user_command(user: int | None) -> list[str]:
     """The start of a command that runs as that user, with no way back."""
     if user is None:
         return []
-    whom = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-    return [_system_program("setpriv"), *whom, "--inh-caps=-all", "--bounding-set=-all"]
+    options = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return [_system_program("setpriv"), *options, "--inh-caps=-all", "--bounding-set=-all"]
 
 
 def _system_program(name: str) -> str:

@@ -1,11 +1,11 @@
-"""A task's files: `inputs/` to read, `outputs/` to write, and no other path for any tool.
+"""A task's files: tools read `inputs/` and write `outputs/`, and reach no other path.
 
-Agents see portable paths (`inputs/menu.jpg`, `outputs/plot.png`), never the host's. Accepted
-spellings of a path, all others being refused with a ToolError that lists the files there are:
+Agents see portable paths (`inputs/menu.jpg`, `outputs/plot.png`), never the host's. These
+spellings of a path are accepted; all others raise ToolError with the list of files:
 
-- `inputs/a.png`, and with `./` or `/` before it, doubled slashes or backslashes for slashes;
+- `inputs/a.png`, also with a leading `./` or `/`, doubled slashes or backslashes for slashes;
 - `a.png` alone, if exactly one of the two folders has it;
-- any Unicode form of the name, blanks or one pair of quotes around the whole.
+- any Unicode form of the name, with blanks or one pair of quotes around the path.
 
 There is no `..`, no deeper folder, no link, no `~`, no URL and no %-decoding.
 """
@@ -19,16 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, NoReturn
 
 from gta_bench.confine import files
+from gta_bench.confine.limits import MIB
 from gta_bench.confine.names import clean_name, is_plain, numbered, shown
 from gta_bench.datasets.files import KINDS
 from gta_bench.errors import EnvironmentProblem, ToolError
 
-MIB = 1 << 20
-_Folder = Literal["inputs", "outputs"]
-FOLDERS: tuple[_Folder, _Folder] = ("inputs", "outputs")
+FOLDERS = ("inputs", "outputs")
 PARTIAL = ".partial"  # half-written files, on the same file system as the outputs
 IMAGE_KINDS = ("png", "jpeg", "gif", "webp")
 LONGEST_SPELLING = 1024
@@ -37,7 +36,7 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What a task may read and write."""
+    """How much a task may read and write."""
 
     input_bytes: int = 512 * MIB
     read_bytes: int = 64 * MIB
@@ -57,7 +56,7 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The outputs by name; `strays` are no regular files, or too large, and were not read."""
+    """The outputs by name; `strays` are names of entries that are not readable files."""
 
     files: tuple[OutputFile, ...]
     strays: tuple[str, ...]
@@ -85,10 +84,10 @@ class Workspace:
         quota: Quota | None = None,
         follow_links: bool = False,
     ) -> "Workspace":
-        """Make the folders and copy each attachment (portable path → file of the host).
+        """Create the folders and copy each attachment (portable path → file of the host).
 
-        Copied and not linked, so that nothing done to a workspace reaches the dataset.
-        `follow_links` is for datasets that consist of links, as the Hub's cache does.
+        Attachments are copied, so that no change in a workspace reaches the dataset.
+        `follow_links` is for datasets that consist of links, such as the Hub's cache.
         """
         if os.open not in os.supports_dir_fd:
             raise EnvironmentProblem("Workspaces need Linux or macOS; use the tool server.")
@@ -126,26 +125,24 @@ class Workspace:
     def resolve(self, spelling: str) -> str:
         """The portable path of an existing file, from an agent's spelling of it."""
         parts = _parts(spelling)
-        wanted: Sequence[_Folder] = FOLDERS
+        wanted: Sequence[str] = FOLDERS
         if len(parts) == 2 and parts[0] in FOLDERS:
             wanted = [parts[0]]
         elif len(parts) != 1:
-            self._unknown(spelling)
+            self._raise_unknown(spelling)
         found = [f"{folder}/{name}" for folder in wanted if (name := self._find(folder, parts[-1]))]
         if len(found) > 1:
             choices = " or ".join(f"`{path}`" for path in found)
-            raise ToolError(f"{shown(spelling)} could be {choices}: write one of them.")
-        return found[0] if found else self._unknown(spelling)
+            raise ToolError(f"{shown(spelling)} could be {choices}. Use one of these paths.")
+        return found[0] if found else self._raise_unknown(spelling)
 
     @contextmanager
     def open(self, spelling: str, *, most_bytes: int | None = None) -> Iterator[BinaryIO]:
-        """A checked file, open for reading: regular, no link on the way, not too large."""
+        """A file open for reading; it is regular, not reached through a link and not too large."""
         path = self.resolve(spelling)
-        folder, _, name = path.partition("/")
         most = self.quota.read_bytes if most_bytes is None else most_bytes
         try:
-            with self._folder(cast(_Folder, folder)) as within:
-                stream = files.open_regular(name, within=within)
+            stream = self._open_file(path)
         except OSError as exc:
             raise ToolError(f"`{path}` cannot be read: it is not a regular file.") from exc
         with stream:
@@ -164,7 +161,7 @@ class Workspace:
         return data
 
     def resolve_images(self, spellings: str | Sequence[str]) -> tuple[str, ...]:
-        """The portable paths of images, given as a list or as text separated by commas."""
+        """The portable paths of images, given as a list or as comma-separated text."""
         if isinstance(spellings, str):
             spellings = [part for part in spellings.split(",") if part.strip()]
         paths = tuple(self.resolve(spelling) for spelling in spellings)
@@ -178,10 +175,10 @@ class Workspace:
     def write(
         self, name: str, data: bytes, *, suffix: str | None = None, overwrite: bool = False
     ) -> OutputFile:
-        """Keep data as an output: whole or not at all, within the quota, never through a link.
+        """Write an output atomically, within the quota, and never through a link.
 
-        The name is cleaned (`clean_name`); if it is taken the file becomes `name-2`, unless
-        `overwrite` is chosen.
+        The name is cleaned (`clean_name`). If it is taken, the file becomes `name-2`, unless
+        `overwrite` is set.
         """
         wanted = clean_name(name, suffix=suffix)
         if len(data) > self.quota.file_bytes:
@@ -192,18 +189,21 @@ class Workspace:
             newest = self._make_room(outputs, wanted, len(data), overwrite=overwrite)
             files.write_new(partial, data, within=workbench)
             try:
-                # A clock's tick can be longer than the time between two files.
+                # Two files can be written within one tick of the clock.
                 stamp = max(time.time_ns(), newest + 1)
                 os.utime(partial, ns=(stamp, stamp), dir_fd=workbench)
-                _share(partial, workbench, outputs)
+                owner = os.fstat(outputs)
+                if os.geteuid() == 0 and owner.st_uid != 0:  # so that a harness can change the file
+                    user, group = owner.st_uid, owner.st_gid
+                    os.chown(partial, user, group, dir_fd=workbench, follow_symlinks=False)
                 kept = _publish(partial, wanted, workbench, outputs, overwrite=overwrite)
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(partial, dir_fd=workbench)
-        return OutputFile(f"outputs/{kept}", len(data), hashlib.sha256(data).hexdigest())
+        return _output_file(kept, data)
 
     def _make_room(self, outputs: int, name: str, size: int, *, overwrite: bool) -> int:
-        """Refuse what exceeds the quota; otherwise the time of the newest output."""
+        """Refuse a file that exceeds the quota; return the time of the newest output."""
         used = count = newest = 0
         with os.scandir(outputs) as entries:
             for entry in entries:
@@ -218,32 +218,22 @@ class Workspace:
             raise ToolError(f"`{name}` has {size} bytes; the task's outputs have room for {room}.")
         return newest
 
-    # Looking around
+    # Listing
 
     def outputs(self) -> Outputs:
-        """What has been written, by name, with digests."""
+        """The files that were written, by name, with digests."""
         found, strays = [], []
         with self._folder("outputs") as within:
             for name in _names(within):
-                output = self._describe(name, within)
-                if output is None:
+                data = None
+                if is_plain(unicodedata.normalize("NFC", name)):
+                    with suppress(OSError), files.open_regular(name, within=within) as stream:
+                        data = files.read_bounded(stream, self.quota.file_bytes)
+                if data is None:
                     strays.append(shown(name)[1:-1])
                 else:
-                    found.append(output)
+                    found.append(_output_file(name, data))
         return Outputs(tuple(found), tuple(strays))
-
-    def _describe(self, name: str, within: int) -> OutputFile | None:
-        """An output with its digest; None for what no tool of ours can have written."""
-        if not is_plain(unicodedata.normalize("NFC", name)):
-            return None
-        try:
-            with files.open_regular(name, within=within) as stream:
-                data = files.read_bounded(stream, self.quota.file_bytes)
-        except OSError:
-            return None
-        if data is None:
-            return None
-        return OutputFile(f"outputs/{name}", len(data), hashlib.sha256(data).hexdigest())
 
     def newest_image(self) -> str | None:
         """The portable path of the image that was written last, if there is one."""
@@ -265,20 +255,21 @@ class Workspace:
         return tuple(paths)
 
     def _is_image(self, path: str) -> bool:
-        folder, _, name = path.partition("/")
         try:
-            with (
-                self._folder(cast(_Folder, folder)) as within,
-                files.open_regular(name, within=within) as stream,
-            ):
+            with self._open_file(path) as stream:
                 head = stream.read(16)
         except OSError:
             return False
         return any(kind in IMAGE_KINDS and form.match(head) for form, kind in KINDS)
 
+    def _open_file(self, path: str) -> BinaryIO:
+        folder, _, name = path.partition("/")
+        with self._folder(folder) as within:
+            return files.open_regular(name, within=within)
+
     @contextmanager
     def _folder(self, name: str) -> Iterator[int]:
-        """One of our folders, reached without following a link."""
+        """A descriptor of one of the workspace's folders, reached without following a link."""
         with ExitStack() as stack:
             try:
                 root = stack.enter_context(files.open_folder(self.root))
@@ -287,15 +278,13 @@ class Workspace:
                 raise EnvironmentProblem(f"`{name}` of the workspace is not a folder.") from exc
             yield folder
 
-    def _find(self, folder: _Folder, name: str) -> str | None:
-        """The name on disk that is the same text, whatever Unicode form it was saved in."""
+    def _find(self, folder: str, name: str) -> str | None:
+        """The name on disk that is the same text, in any Unicode form."""
         with self._folder(folder) as within:
-            for entry in _names(within):
-                if unicodedata.normalize("NFC", entry) == name:
-                    return entry
-        return None
+            names = _names(within)
+        return next((one for one in names if unicodedata.normalize("NFC", one) == name), None)
 
-    def _unknown(self, spelling: str) -> str:
+    def _raise_unknown(self, spelling: str) -> NoReturn:
         known = [shown(path)[1:-1] for path in self.listing()]
         more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
         there = ", ".join(f"`{path}`" for path in known[:LISTED]) + more if known else "none"
@@ -303,30 +292,26 @@ class Workspace:
 
 
 def _parts(spelling: str) -> list[str]:
-    """The parts of a path as an agent wrote it; refuses what no spelling of ours can be."""
+    """The parts of a path as an agent wrote it; ToolError if it cannot be one of the task's."""
     text = unicodedata.normalize("NFC", spelling[: LONGEST_SPELLING + 1]).strip()
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'`":
         text = text[1:-1].strip()
     parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".")]
     if not parts or len(text) > LONGEST_SPELLING or ".." in parts:
-        raise ToolError(f"{shown(spelling)} is not a path of this task. Write `inputs/NAME`.")
+        raise ToolError(f"{shown(spelling)} is not a path of this task. Use `inputs/NAME`.")
     return parts
 
 
 def _names(folder: int) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries)
+    return sorted(files.list_names(folder))
 
 
-def _share(partial: str, workbench: int, outputs: int) -> None:
-    """Let a file belong to whom its folder does: a harness may change what a tool of its made."""
-    owner = os.fstat(outputs)
-    if os.geteuid() == 0 and owner.st_uid != 0:
-        os.chown(partial, owner.st_uid, owner.st_gid, dir_fd=workbench, follow_symlinks=False)
+def _output_file(name: str, data: bytes) -> OutputFile:
+    return OutputFile(f"outputs/{name}", len(data), hashlib.sha256(data).hexdigest())
 
 
 def _publish(partial: str, wanted: str, workbench: int, outputs: int, *, overwrite: bool) -> str:
-    """Give a finished file its name; a link never replaces anything, a rename always does."""
+    """Give a finished file its name; `os.link` never replaces a file, `os.replace` always does."""
     if overwrite:
         try:
             os.replace(partial, wanted, src_dir_fd=workbench, dst_dir_fd=outputs)

@@ -1,1 +1,1 @@
-"""Benchmark files become records: load, fetch, verify, describe."""
+"""Load, fetch, verify and describe benchmark files as records."""

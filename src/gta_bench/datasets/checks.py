@@ -1,33 +1,33 @@
-"""The table of checks that `gta data verify` runs over a loaded dataset."""
+"""The checks that `gta data verify` runs over a loaded dataset."""
 
 import ast
 import json
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.convert import TOOLMETA
-from gta_bench.datasets.files import KIND_OF_SUFFIX, file_kind, sha256
+from gta_bench.datasets.files import KIND_OF_SUFFIX, Location, file_kind, sha256
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
-from gta_bench.datasets.pins import PINNED_FILES
-from gta_bench.datasets.receipt import changed_files, read_receipt
+from gta_bench.datasets.pinned import PINNED_FILES, find_changes, read_receipt
+from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import counted
 from gta_bench.metrics.compat.whitelist import self_rejecting_groups
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
 from gta_bench.records.finding import Finding, Severity
 from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
-from gta_bench.records.workflow import Checkpoint
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 
 class Spot(NamedTuple):
-    """Where something was found and what; `file` is the dataset's main file unless given."""
+    """What a check found, and where; `file` defaults to the dataset's main file."""
 
     message: str
     task: str | None = None
@@ -35,27 +35,91 @@ class Spot(NamedTuple):
     file: str | None = None
 
 
+class _Call(NamedTuple):
+    """A tool call of a reference dialogue, with the reply that follows it."""
+
+    task: AtomicTask
+    field: str
+    turn: CallTurn
+    reply: ReplyTurn | None
+
+    @property
+    def name(self) -> str:
+        return self.turn.call.name
+
+    @property
+    def arguments(self) -> Mapping[str, JsonValue]:
+        return self.turn.call.arguments
+
+
+_Checked = TypeVar("_Checked", contravariant=True)
+_DatasetT = TypeVar("_DatasetT", AtomicDataset, WorkflowDataset)
+_AnyTask = AtomicTask | WorkflowTask
+# Messages with the field that each is about.
+_Found = Iterator[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Check(Generic[_Checked]):
+    """A check: the severity of its findings, and the function that finds them."""
+
+    severity: Severity
+    find: Callable[[_Checked], Iterator[Spot]]
+
+
+def _by_task(
+    find: Callable[[_DatasetT, Any], _Found],
+) -> Callable[[_DatasetT], Iterator[Spot]]:
+    """A check of a dataset from a check of one task."""
+
+    def find_all(dataset: _DatasetT) -> Iterator[Spot]:
+        for task in dataset.tasks.values():
+            yield from (Spot(message, task.id, field) for message, field in find(dataset, task))
+
+    return find_all
+
+
+def _by_call(
+    find: Callable[[AtomicDataset, _Call], _Found],
+) -> Callable[[AtomicDataset], Iterator[Spot]]:
+    """A check of a dataset from a check of one call in the references."""
+
+    def find_all(dataset: AtomicDataset) -> Iterator[Spot]:
+        for call in _list_calls(dataset):
+            yield from (
+                Spot(message, call.task.id, field) for message, field in find(dataset, call)
+            )
+
+    return find_all
+
+
+def _list_calls(dataset: AtomicDataset) -> Iterator[_Call]:
+    for task in dataset.tasks.values():
+        for index, turn in enumerate(task.dialogue):
+            if isinstance(turn, CallTurn):
+                after = next(iter(task.dialogue[index + 1 :]), None)
+                reply = after if isinstance(after, ReplyTurn) else None
+                yield _Call(task, f"dialogs.{index}", turn, reply)
+
+
+# Files
+
 TYPE_OF_KIND = {
-    "jpeg": "image",
-    "png": "image",
-    "webp": "image",
-    "gif": "image",
-    "wav": "audio",
-    "mp3": "audio",
+    **dict.fromkeys(("jpeg", "png", "webp", "gif"), "image"),
+    **dict.fromkeys(("wav", "mp3"), "audio"),
     "mp4": "video",
 }
 IMAGE_FOLDER = "image"
 
 
-def missing_attachments(dataset: Dataset) -> Iterator[Spot]:
+def find_missing_attachments(dataset: Dataset, task: _AnyTask) -> _Found:
     """Input files that are not in the dataset's folder."""
-    for task in dataset.tasks.values():
-        for index, attachment in enumerate(task.attachments):
-            if not (dataset.root / attachment.source).is_file():
-                yield Spot(f"{attachment.source} is missing.", task.id, f"files.{index}")
+    for index, attachment in enumerate(task.attachments):
+        if not (dataset.root / attachment.source).is_file():
+            yield f"{attachment.source} is missing.", f"files.{index}"
 
 
-def not_the_release(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_unpublished(dataset: AtomicDataset) -> Iterator[Spot]:
     """Files whose content is not the published one."""
     for name, published in PINNED_FILES["atomic"].items():
         file = dataset.root / name
@@ -63,18 +127,18 @@ def not_the_release(dataset: AtomicDataset) -> Iterator[Spot]:
             yield Spot("is not the file of the release (its sha256 differs).", file=name)
 
 
-def changed_since_fetch(dataset: Dataset) -> Iterator[Spot]:
+def find_changed_files(dataset: Dataset) -> Iterator[Spot]:
     """Files that differ from what `gta data fetch` wrote."""
     receipt = read_receipt(dataset.root)
     if receipt is not None:
-        for name in changed_files(dataset.root, receipt):
+        for name in find_changes(dataset.root, receipt):
             yield Spot("differs from what was fetched.", file=name)
 
 
-def bytes_disagree(dataset: Dataset) -> Iterator[Spot]:
+def find_wrong_suffixes(dataset: Dataset) -> Iterator[Spot]:
     """Files whose bytes are of another kind than their extension says."""
     owners = {item.source: task.id for task in dataset.tasks.values() for item in task.attachments}
-    for source in sorted(owners.keys() | _images(dataset.root)):
+    for source in sorted(owners.keys() | _list_images(dataset.root)):
         file = dataset.root / source
         claimed = KIND_OF_SUFFIX.get(PurePosixPath(source).suffix.lower())
         kind = file_kind(file) if file.is_file() else None
@@ -84,29 +148,29 @@ def bytes_disagree(dataset: Dataset) -> Iterator[Spot]:
             yield Spot(message, owner, None if owner is None else "files", source)
 
 
-def type_disagrees(dataset: Dataset) -> Iterator[Spot]:
+def find_wrong_types(_: Dataset, task: _AnyTask) -> _Found:
     """Files whose declared type is not what their name says."""
-    for task in dataset.tasks.values():
-        for index, attachment in enumerate(task.attachments):
-            suffix = PurePosixPath(attachment.source).suffix.lower()
-            expected = TYPE_OF_KIND.get(KIND_OF_SUFFIX.get(suffix, ""), "file")
-            if attachment.type not in (None, expected):
-                message = f"{attachment.source} is declared {attachment.type!r}, not {expected!r}."
-                yield Spot(message, task.id, f"files.{index}.type")
+    for index, attachment in enumerate(task.attachments):
+        suffix = PurePosixPath(attachment.source).suffix.lower()
+        expected = TYPE_OF_KIND.get(KIND_OF_SUFFIX.get(suffix, ""), "file")
+        if attachment.type not in (None, expected):
+            message = f"{attachment.source} is declared {attachment.type!r}, not {expected!r}."
+            yield message, f"files.{index}.type"
 
 
-def unused_images(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Images of the release that no task has."""
+def find_unused_images(dataset: AtomicDataset) -> Iterator[Spot]:
+    """Images of the release that no task uses."""
     used = {item.source for task in dataset.tasks.values() for item in task.attachments}
-    for source in sorted(_images(dataset.root) - used):
-        yield Spot("no task has this file.", file=source)
+    for source in sorted(_list_images(dataset.root) - used):
+        yield Spot("no task uses this file.", file=source)
 
 
-def _images(root: Path) -> set[str]:
-    folder = root / IMAGE_FOLDER
-    names = (file.name for file in folder.iterdir() if file.is_file()) if folder.is_dir() else ()
-    return {f"{IMAGE_FOLDER}/{name}" for name in names}
+def _list_images(root: Path) -> set[str]:
+    files = (root / IMAGE_FOLDER).glob("*")
+    return {f"{IMAGE_FOLDER}/{file.name}" for file in files if file.is_file()}
 
+
+# GTA-Workflow
 
 RELEASED_TASKS = 132
 CATEGORIES = frozenset(
@@ -121,58 +185,53 @@ CATEGORIES = frozenset(
 )
 
 
-def incomplete(dataset: WorkflowDataset) -> Iterator[Spot]:
-    """A dataset with fewer tasks than the release."""
+def find_missing_tasks(dataset: WorkflowDataset) -> Iterator[Spot]:
+    """A dataset with another number of tasks than the release."""
     if len(dataset.tasks) != RELEASED_TASKS:
         yield Spot(f"has {counted(len(dataset.tasks), 'task')}; the release has {RELEASED_TASKS}.")
 
 
-def no_checkpoints(dataset: WorkflowDataset) -> Iterator[Spot]:
-    """Tasks that nothing can be judged by."""
-    for task in dataset.tasks.values():
-        if not task.checkpoints:
-            yield Spot("the task has no checkpoint.", task.id, "sub_tasks")
+def find_no_checkpoints(_: WorkflowDataset, task: WorkflowTask) -> _Found:
+    """Tasks that cannot be judged."""
+    if not task.checkpoints:
+        yield "the task has no checkpoint.", "sub_tasks"
 
 
-def leaf_without_requirement(dataset: WorkflowDataset) -> Iterator[Spot]:
-    """Leaves that say nothing a judge could score."""
-    for task in dataset.tasks.values():
-        for leaf in task.leaves():
-            if not (leaf.requirements or "").strip():
-                yield Spot("the leaf has no requirement.", task.id, leaf.id)
+def find_empty_leaves(_: WorkflowDataset, task: WorkflowTask) -> _Found:
+    """Leaves without a requirement that a judge could score."""
+    for leaf in task.leaves():
+        if not (leaf.requirements or "").strip():
+            yield "the leaf has no requirement.", leaf.id
 
 
-def checkpoint_twice(dataset: WorkflowDataset) -> Iterator[Spot]:
+def find_shared_ids(_: WorkflowDataset, task: WorkflowTask) -> _Found:
     """Ids that two nodes of a task share, so that verdicts could not be told apart."""
-    for task in dataset.tasks.values():
-        nodes = (node for top in task.checkpoints for node in _nodes(top))
-        for name, count in Counter(node.id for node in nodes).items():
-            if count > 1:
-                yield Spot(f"{count} checkpoints have this id.", task.id, name)
+    for name, count in Counter(node.id for node in _list_nodes(task.checkpoints)).items():
+        if count > 1:
+            yield f"{count} checkpoints have this id.", name
 
 
-def weight_zero(dataset: WorkflowDataset) -> Iterator[Spot]:
-    """Checkpoints that count for nothing."""
-    for task in dataset.tasks.values():
-        for top in task.checkpoints:
-            for node in _nodes(top):
-                if node.weight == 0:
-                    yield Spot("the checkpoint's weight is 0.", task.id, node.id)
+def find_zero_weights(_: WorkflowDataset, task: WorkflowTask) -> _Found:
+    """Checkpoints that do not count."""
+    for node in _list_nodes(task.checkpoints):
+        if node.weight == 0:
+            yield "the checkpoint's weight is 0.", node.id
 
 
-def category_unknown(dataset: WorkflowDataset) -> Iterator[Spot]:
-    """Categories outside the six of the release."""
-    for task in dataset.tasks.values():
-        if task.category not in CATEGORIES:
-            message = f"the category {task.category!r} is not one of the release's six."
-            yield Spot(message, task.id, "workflow_category_6class")
+def find_unknown_category(_: WorkflowDataset, task: WorkflowTask) -> _Found:
+    """Categories other than the six of the release."""
+    if task.category not in CATEGORIES:
+        message = f"the category {task.category!r} is not one of the release's six."
+        yield message, "workflow_category_6class"
 
 
-def _nodes(node: Checkpoint) -> Iterator[Checkpoint]:
-    yield node
-    for child in node.children:
-        yield from _nodes(child)
+def _list_nodes(nodes: Iterable[Checkpoint]) -> Iterator[Checkpoint]:
+    for node in nodes:
+        yield node
+        yield from _list_nodes(node.children)
 
+
+# GTA-Atomic
 
 PYTHON_TYPES: dict[ParameterType, tuple[type, ...]] = {
     "bool": (bool,),
@@ -182,196 +241,94 @@ PYTHON_TYPES: dict[ParameterType, tuple[type, ...]] = {
 FENCED = re.compile(r"```(?:python)?\s*\n(.*?)```", re.DOTALL)
 
 
-def no_final_answer(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_no_final_answer(_: AtomicDataset, task: AtomicTask) -> _Found:
     """Tasks whose reference does not end with an answer."""
-    for task in dataset.tasks.values():
-        if not isinstance(task.dialogue[-1], AnswerTurn):
-            last = task.dialogue[-1].turn
-            yield Spot(f"the reference ends with a {last}, not with an answer.", task.id, "dialogs")
+    last = task.dialogue[-1]
+    if not isinstance(last, AnswerTurn):
+        yield f"the reference ends with a {last.turn}, not with an answer.", "dialogs"
 
 
-def call_without_reply(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Tool calls that no tool message follows."""
-    for task, index, call in _calls(dataset):
-        following = task.dialogue[index + 1 : index + 2]
-        if not (following and isinstance(following[0], ReplyTurn)):
-            yield Spot(f"the call of {call.call.name} has no reply.", task.id, _place(index))
+def find_unanswered_calls(_: AtomicDataset, call: _Call) -> _Found:
+    """Tool calls without a tool message after them."""
+    if call.reply is None:
+        yield f"the call of {call.name} has no reply.", call.field
 
 
-def reply_of_another_tool(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_misplaced_replies(_: AtomicDataset, task: AtomicTask) -> _Found:
     """Replies by a tool other than the one called before them."""
-    for task in dataset.tasks.values():
-        for index, turn in enumerate(task.dialogue):
-            before = task.dialogue[index - 1] if index else None
-            if isinstance(turn, ReplyTurn) and not (
-                isinstance(before, CallTurn) and before.call.name == turn.tool
-            ):
-                yield Spot(f"{turn.tool} replies without being called.", task.id, _place(index))
+    for index, (before, turn) in enumerate(pairwise((None, *task.dialogue))):
+        called = before.call.name if isinstance(before, CallTurn) else None
+        if isinstance(turn, ReplyTurn) and turn.tool != called:
+            yield f"{turn.tool} replies without being called.", f"dialogs.{index}"
 
 
-def unequal_replies(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Equal calls whose recorded replies differ: a tool's text was edited by hand."""
-    replies: dict[str, dict[str, str]] = defaultdict(dict)
-    for task, index, call in _calls(dataset):
-        following = task.dialogue[index + 1 : index + 2]
-        if following and isinstance(following[0], ReplyTurn) and following[0].type == "text":
-            key = json.dumps([call.call.name, dict(call.call.arguments)], sort_keys=True)
-            replies[key].setdefault(following[0].content, f"{task.id}/{_place(index)}")
-    for key, places in replies.items():
-        if len(places) > 1:
-            first, *others = places.values()
-            for other in others:
-                task_id, field = other.split("/")
-                message = f"{json.loads(key)[0]} replied something else to the same call in {first}"
-                yield Spot(f"{message}.", task_id, field)
+def find_unequal_replies(dataset: AtomicDataset) -> Iterator[Spot]:
+    """Equal calls with different recorded replies: a reply was edited by hand."""
+    replies: dict[str, dict[str, _Call]] = defaultdict(dict)
+    for call in _list_calls(dataset):
+        if call.reply is not None and call.reply.type == "text":
+            key = json.dumps([call.name, dict(call.arguments)], sort_keys=True)
+            replies[key].setdefault(call.reply.content, call)
+    for calls in replies.values():
+        first, *others = calls.values()
+        for other in others:
+            source = f"{first.task.id}/{first.field}"
+            message = f"{other.name} gave another reply to the same call in {source}."
+            yield Spot(message, other.task.id, other.field)
 
 
-def tool_differs(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Tools whose definition in a task is not the one of toolmeta.json."""
-    for task in dataset.tasks.values():
-        for index, tool in enumerate(task.tools):
-            listed = dataset.tools.get(tool.name)
-            if listed is not None and tool != listed:
-                yield Spot(
-                    f"{tool.name} differs from {TOOLMETA}: {_difference(tool, listed)}.",
-                    task.id,
-                    f"tools.{index}",
-                )
+def find_changed_tools(dataset: AtomicDataset, task: AtomicTask) -> _Found:
+    """Tools whose definition in a task differs from toolmeta.json."""
+    for index, tool in enumerate(task.tools):
+        listed = dataset.tools.get(tool.name)
+        if listed is not None and tool != listed:
+            own = {str(parameter.name) for parameter in tool.inputs}
+            known = {str(parameter.name) for parameter in listed.inputs}
+            parts = [f"adds {name!r}" for name in sorted(own - known)]
+            parts += [f"lacks {name!r}" for name in sorted(known - own)]
+            difference = ", ".join(parts) or "other descriptions or types"
+            yield f"{tool.name} differs from {TOOLMETA}: {difference}.", f"tools.{index}"
 
 
-def tool_unknown(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_unknown_tools(dataset: AtomicDataset, task: AtomicTask) -> _Found:
     """Tools of a task that toolmeta.json does not have."""
-    for task in dataset.tasks.values():
-        for index, tool in enumerate(task.tools):
-            if dataset.tools and tool.name not in dataset.tools:
-                yield Spot(f"{tool.name} is not in {TOOLMETA}.", task.id, f"tools.{index}")
+    for index, tool in enumerate(task.tools):
+        if dataset.tools and tool.name not in dataset.tools:
+            yield f"{tool.name} is not in {TOOLMETA}.", f"tools.{index}"
 
 
-def tool_twice(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_repeated_tools(_: AtomicDataset, task: AtomicTask) -> _Found:
     """Tools that a task lists more than once."""
-    for task in dataset.tasks.values():
-        for name, count in Counter(tool.name for tool in task.tools).items():
-            if count > 1:
-                yield Spot(f"{name} is listed {counted(count, 'time')}.", task.id, "tools")
+    for name, count in Counter(tool.name for tool in task.tools).items():
+        if count > 1:
+            yield f"{name} is listed {counted(count, 'time')}.", "tools"
 
 
-def description_copied(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Two tools of toolmeta.json with one description."""
+def find_copied_descriptions(dataset: AtomicDataset) -> Iterator[Spot]:
+    """Tools of toolmeta.json with the description of another tool."""
     seen: dict[str, str] = {}
     for tool in dataset.tools.values():
         if tool.description and tool.description in seen:
-            other = seen[tool.description]
-            yield Spot(
-                f"{tool.name} has the description of {other}.",
-                field=f"{tool.name}.description",
-                file=TOOLMETA,
-            )
+            message = f"{tool.name} has the description of {seen[tool.description]}."
+            yield Spot(message, field=f"{tool.name}.description", file=TOOLMETA)
         seen.setdefault(tool.description, tool.name)
 
 
-def call_not_offered(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_calls_not_offered(_: AtomicDataset, call: _Call) -> _Found:
     """Reference calls of tools that the task does not offer."""
-    for task, index, call in _calls(dataset):
-        if call.call.name not in task.offered:
-            yield Spot(f"{call.call.name} is not among its tools.", task.id, _place(index))
+    if call.name not in call.task.offered:
+        yield f"{call.name} is not among its tools.", call.field
 
 
-def arguments_unfit(dataset: AtomicDataset) -> Iterator[Spot]:
+def find_unfit_arguments(_: AtomicDataset, call: _Call) -> _Found:
     """Reference arguments that the task's own definition of the tool does not allow."""
-    for task, index, call in _calls(dataset):
-        tool = task.offered.get(call.call.name)
-        if tool is not None:
-            for problem in _argument_problems(call, tool):
-                yield Spot(f"{tool.name}: {problem}.", task.id, _place(index))
+    tool = call.task.offered.get(call.name)
+    if tool is not None:
+        for problem in _list_argument_problems(call.arguments, tool):
+            yield f"{tool.name}: {problem}.", call.field
 
 
-def arguments_unlisted(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference arguments that toolmeta.json lacks, so that no agent shown it can predict them."""
-    for task, index, call in _calls(dataset):
-        listed = dataset.tools.get(call.call.name)
-        if listed is not None:
-            for name in call.call.arguments:
-                if listed.input(name) is None:
-                    message = f"{listed.name} has no argument {name!r} in {TOOLMETA}."
-                    yield Spot(message, task.id, f"{_place(index)}.{name}")
-
-
-def file_not_attached(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference calls on files that the task does not have."""
-    for task, index, call in _calls(dataset):
-        tool = task.offered.get(call.call.name)
-        present = [*(item.path for item in task.attachments), PLACEHOLDER_IMAGE]
-        for name, value in call.call.arguments.items():
-            parameter = None if tool is None else tool.input(name)
-            if parameter is not None and parameter.type in FILE_TYPES and value not in present:
-                message = f"{call.call.name} takes {value!r}, which is not a file of the task."
-                yield Spot(message, task.id, f"{_place(index)}.{name}")
-
-
-def plot_unparsable(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference Plot commands that are not Python."""
-    for task, index, call in _calls(dataset):
-        command = call.call.arguments.get("command")
-        if call.call.name == "Plot" and isinstance(command, str):
-            problem = _syntax_problem(command)
-            if problem is not None:
-                yield Spot(f"the Plot command is not Python: {problem}.", task.id, _place(index))
-
-
-def whitelist_unmatchable(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Whitelists that upstream's rule cannot match, whatever is answered."""
-    for task in dataset.tasks.values():
-        if isinstance(task.answer, WhitelistAnswer):
-            for group in self_rejecting_groups(task.answer):
-                aliases = " or ".join(repr(alias) for alias in group)
-                message = f"upstream's rule never finds {aliases}: its word edges are not letters."
-                yield Spot(message, task.id, "gt_answer.whitelist")
-
-
-def call_without_thought(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference calls with neither thought nor text."""
-    for task, index, call in _calls(dataset):
-        if not call.thought and not call.content:
-            yield Spot("the call has neither thought nor text.", task.id, _place(index))
-
-
-def content_beside_call(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference calls that carry a text beside the call."""
-    for task, index, call in _calls(dataset):
-        if call.content:
-            yield Spot("a text stands beside the call.", task.id, f"{_place(index)}.content")
-
-
-def placeholder_image(dataset: AtomicDataset) -> Iterator[Spot]:
-    """Reference calls on the placeholder of an image that an earlier call produced."""
-    for task, index, call in _calls(dataset):
-        for name, value in call.call.arguments.items():
-            if value == PLACEHOLDER_IMAGE:
-                message = f"{call.call.name} takes the placeholder of an earlier tool's image."
-                yield Spot(message, task.id, f"{_place(index)}.{name}")
-
-
-def _calls(dataset: AtomicDataset) -> Iterator[tuple[AtomicTask, int, CallTurn]]:
-    for task in dataset.tasks.values():
-        for index, turn in enumerate(task.dialogue):
-            if isinstance(turn, CallTurn):
-                yield task, index, turn
-
-
-def _place(index: int) -> str:
-    return f"dialogs.{index}"
-
-
-def _difference(tool: ToolSpec, listed: ToolSpec) -> str:
-    own = {str(parameter.name) for parameter in tool.inputs}
-    known = {str(parameter.name) for parameter in listed.inputs}
-    parts = [f"adds {name!r}" for name in sorted(own - known)]
-    parts += [f"lacks {name!r}" for name in sorted(known - own)]
-    return ", ".join(parts) or "other words or types"
-
-
-def _argument_problems(call: CallTurn, tool: ToolSpec) -> Iterator[str]:
-    given = call.call.arguments
+def _list_argument_problems(given: Mapping[str, JsonValue], tool: ToolSpec) -> Iterator[str]:
     for parameter in tool.inputs:
         name = str(parameter.name)
         if name not in given:
@@ -390,82 +347,123 @@ def _fits(value: JsonValue, kind: ParameterType) -> bool:
     return isinstance(value, PYTHON_TYPES.get(kind, (str,)))
 
 
-def _syntax_problem(command: str) -> str | None:
-    fenced = FENCED.search(command)
-    code = fenced.group(1) if fenced else command
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(code)
-    except SyntaxError as exc:
-        return f"{exc.msg} at line {exc.lineno}"
-    except (ValueError, RecursionError, MemoryError) as exc:
-        return str(exc) or type(exc).__name__
-    return None
+def find_unlisted_arguments(dataset: AtomicDataset, call: _Call) -> _Found:
+    """Reference arguments that toolmeta.json lacks, so that no agent shown it can predict them."""
+    listed = dataset.tools.get(call.name)
+    for name in call.arguments:
+        if listed is not None and listed.input(name) is None:
+            message = f"{listed.name} has no argument {name!r} in {TOOLMETA}."
+            yield message, f"{call.field}.{name}"
 
 
-_Checked = TypeVar("_Checked", contravariant=True)
+def find_unattached_files(_: AtomicDataset, call: _Call) -> _Found:
+    """Reference calls on files that the task does not have."""
+    tool = call.task.offered.get(call.name)
+    present = [*(item.path for item in call.task.attachments), PLACEHOLDER_IMAGE]
+    for name, value in call.arguments.items():
+        parameter = None if tool is None else tool.input(name)
+        if parameter is not None and parameter.type in FILE_TYPES and value not in present:
+            message = f"{call.name} takes {value!r}, which is not a file of the task."
+            yield message, f"{call.field}.{name}"
 
 
-@dataclass(frozen=True)
-class Check(Generic[_Checked]):
-    """One thing to look for: how grave it is, and the function that finds its places."""
+def find_broken_plots(_: AtomicDataset, call: _Call) -> _Found:
+    """Reference Plot commands that are not Python."""
+    command = call.arguments.get("command")
+    if call.name == "Plot" and isinstance(command, str):
+        fenced = FENCED.search(command)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                ast.parse(fenced.group(1) if fenced else command)
+        except SyntaxError as exc:
+            problem = f"{exc.msg} at line {exc.lineno}"
+            yield f"the Plot command is not Python: {problem}.", call.field
+        except (ValueError, RecursionError, MemoryError) as exc:
+            problem = str(exc) or type(exc).__name__
+            yield f"the Plot command is not Python: {problem}.", call.field
 
-    severity: Severity
-    find: Callable[[_Checked], Iterator[Spot]]
+
+def find_unmatchable_answers(_: AtomicDataset, task: AtomicTask) -> _Found:
+    """Whitelists that upstream's rule cannot match, whatever the answer is."""
+    if isinstance(task.answer, WhitelistAnswer):
+        for group in self_rejecting_groups(task.answer):
+            aliases = " or ".join(repr(alias) for alias in group)
+            message = f"upstream's rule never matches {aliases}, because of its word boundaries."
+            yield message, "gt_answer.whitelist"
+
+
+def find_missing_thoughts(_: AtomicDataset, call: _Call) -> _Found:
+    """Reference calls with neither thought nor text."""
+    if not call.turn.thought and not call.turn.content:
+        yield "the call has neither thought nor text.", call.field
+
+
+def find_text_with_calls(_: AtomicDataset, call: _Call) -> _Found:
+    """Reference calls in a message that also has text."""
+    if call.turn.content:
+        yield "the message has a text besides the call.", f"{call.field}.content"
+
+
+def find_placeholder_images(_: AtomicDataset, call: _Call) -> _Found:
+    """Reference calls on the placeholder for an image that an earlier call produced."""
+    for name, value in call.arguments.items():
+        if value == PLACEHOLDER_IMAGE:
+            message = f"{call.name} takes the placeholder for an earlier tool's image."
+            yield message, f"{call.field}.{name}"
 
 
 ATOMIC_CHECKS: Mapping[str, Check[AtomicDataset]] = {
-    "attachment-missing": Check("error", missing_attachments),
-    "not-the-release": Check("note", not_the_release),
-    "changed-since-fetch": Check("error", changed_since_fetch),
-    "bytes-disagree": Check("warning", bytes_disagree),
-    "file-unused": Check("note", unused_images),
-    "no-final-answer": Check("warning", no_final_answer),
-    "call-without-reply": Check("warning", call_without_reply),
-    "reply-of-another-tool": Check("warning", reply_of_another_tool),
-    "unequal-replies": Check("warning", unequal_replies),
-    "tool-differs": Check("warning", tool_differs),
-    "tool-unknown": Check("warning", tool_unknown),
-    "tool-twice": Check("warning", tool_twice),
-    "description-copied": Check("warning", description_copied),
-    "call-not-offered": Check("warning", call_not_offered),
-    "argument-unfit": Check("warning", arguments_unfit),
-    "argument-unlisted": Check("warning", arguments_unlisted),
-    "file-not-attached": Check("warning", file_not_attached),
-    "plot-unparsable": Check("warning", plot_unparsable),
-    "whitelist-unmatchable": Check("warning", whitelist_unmatchable),
-    "call-without-thought": Check("note", call_without_thought),
-    "content-beside-call": Check("note", content_beside_call),
-    "placeholder-image": Check("note", placeholder_image),
+    "attachment-missing": Check("error", _by_task(find_missing_attachments)),
+    "not-the-release": Check("note", find_unpublished),
+    "changed-since-fetch": Check("error", find_changed_files),
+    "bytes-disagree": Check("warning", find_wrong_suffixes),
+    "file-unused": Check("note", find_unused_images),
+    "no-final-answer": Check("warning", _by_task(find_no_final_answer)),
+    "call-without-reply": Check("warning", _by_call(find_unanswered_calls)),
+    "reply-of-another-tool": Check("warning", _by_task(find_misplaced_replies)),
+    "unequal-replies": Check("warning", find_unequal_replies),
+    "tool-differs": Check("warning", _by_task(find_changed_tools)),
+    "tool-unknown": Check("warning", _by_task(find_unknown_tools)),
+    "tool-twice": Check("warning", _by_task(find_repeated_tools)),
+    "description-copied": Check("warning", find_copied_descriptions),
+    "call-not-offered": Check("warning", _by_call(find_calls_not_offered)),
+    "argument-unfit": Check("warning", _by_call(find_unfit_arguments)),
+    "argument-unlisted": Check("warning", _by_call(find_unlisted_arguments)),
+    "file-not-attached": Check("warning", _by_call(find_unattached_files)),
+    "plot-unparsable": Check("warning", _by_call(find_broken_plots)),
+    "whitelist-unmatchable": Check("warning", _by_task(find_unmatchable_answers)),
+    "call-without-thought": Check("note", _by_call(find_missing_thoughts)),
+    "content-beside-call": Check("note", _by_call(find_text_with_calls)),
+    "placeholder-image": Check("note", _by_call(find_placeholder_images)),
 }
 
 WORKFLOW_CHECKS: Mapping[str, Check[WorkflowDataset]] = {
-    "attachment-missing": Check("error", missing_attachments),
-    "changed-since-fetch": Check("error", changed_since_fetch),
-    "bytes-disagree": Check("warning", bytes_disagree),
-    "type-disagrees": Check("note", type_disagrees),
-    "incomplete": Check("note", incomplete),
-    "no-checkpoints": Check("error", no_checkpoints),
-    "leaf-without-requirement": Check("error", leaf_without_requirement),
-    "checkpoint-twice": Check("error", checkpoint_twice),
-    "weight-zero": Check("warning", weight_zero),
-    "category-unknown": Check("note", category_unknown),
+    "attachment-missing": Check("error", _by_task(find_missing_attachments)),
+    "changed-since-fetch": Check("error", find_changed_files),
+    "bytes-disagree": Check("warning", find_wrong_suffixes),
+    "type-disagrees": Check("note", _by_task(find_wrong_types)),
+    "incomplete": Check("note", find_missing_tasks),
+    "no-checkpoints": Check("error", _by_task(find_no_checkpoints)),
+    "leaf-without-requirement": Check("error", _by_task(find_empty_leaves)),
+    "checkpoint-twice": Check("error", _by_task(find_shared_ids)),
+    "weight-zero": Check("warning", _by_task(find_zero_weights)),
+    "category-unknown": Check("note", _by_task(find_unknown_category)),
 }
 
 
 class Verified(NamedTuple):
-    """What loading and the checks found, in the order of the tasks and checks."""
+    """The findings of loading and of the checks, in the order of the checks and tasks."""
 
     findings: tuple[Finding, ...]
 
     @property
     def usable(self) -> bool:
-        """Whether nothing keeps a task from being measured."""
+        """Whether every task can be measured: no finding is an error."""
         return all(finding.severity != "error" for finding in self.findings)
 
 
 def verify(dataset: Dataset, more: Mapping[str, Check[AtomicDataset]] | None = None) -> Verified:
-    """Run every check of the dataset's table, and more that need what lies above this layer."""
+    """Run every check for the dataset, and `more` that need modules above this layer."""
     found = list(dataset.findings)
     if isinstance(dataset, AtomicDataset):
         found += _run({**ATOMIC_CHECKS, **(more or {})}, dataset, dataset.file)
@@ -477,11 +475,5 @@ def verify(dataset: Dataset, more: Mapping[str, Check[AtomicDataset]] | None = N
 def _run(checks: Mapping[str, Check[_Checked]], dataset: _Checked, file: str) -> Iterator[Finding]:
     for name, check in checks.items():
         for spot in check.find(dataset):
-            yield Finding(
-                check=name,
-                severity=check.severity,
-                file=spot.file or file,
-                task=spot.task,
-                field=spot.field,
-                message=spot.message,
-            )
+            where = Location(spot.file or file, spot.task)
+            yield where.finding(name, spot.message, field=spot.field, severity=check.severity)

@@ -1,4 +1,4 @@
-"""Digests of a whole dataset and of each task: what they say, and the files that they need."""
+"""Digests of a dataset and of each task, including their files."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ MISSING = "missing"
 
 
 def dataset_digest(dataset: Dataset) -> str:
-    """The sha256 over the names and contents of the dataset's files, in order of name."""
+    """The sha256 of the names and contents of the dataset's files, in order of name."""
     sources = {item.source for task in dataset.tasks.values() for item in task.attachments}
     whole = hashlib.sha256()
     for name in sorted({dataset.file, "toolmeta.json", *sources}):
@@ -21,17 +21,17 @@ def dataset_digest(dataset: Dataset) -> str:
 
 
 def task_digests(dataset: Dataset, task: str) -> TaskDigests:
-    """What a task asks and how it is scored; its files are hashed once per loaded dataset.
+    """The digests of a task; its files are hashed once per loaded dataset.
 
-    The tools are the dataset's own definitions, whichever tools a run calls in their place. A
-    Workflow task without a list of tools offers all of the dataset, and any tool if it has none.
+    The tools are the dataset's own definitions, even if a run calls others. A Workflow task without
+    a list of tools offers all tools of the dataset.
     """
     if task not in dataset.digests:
-        dataset.digests[task] = _task_digests(dataset, task)
+        dataset.digests[task] = _compute_digests(dataset, task)
     return dataset.digests[task]
 
 
-def _task_digests(dataset: Dataset, task: str) -> TaskDigests:
+def _compute_digests(dataset: Dataset, task: str) -> TaskDigests:
     inputs = {
         item.path: sha256(file) if (file := dataset.root / item.source).is_file() else None
         for item in dataset.tasks[task].attachments

@@ -1,4 +1,4 @@
-"""Bringing the published datasets here: named sources, pinned digests, all or nothing."""
+"""Download the published datasets: named sources, pinned digests, all or nothing."""
 
 import shutil
 import stat
@@ -7,24 +7,28 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.datasets.files import sha256
-from gta_bench.datasets.pins import MAIN_FILE, PINNED_FILES
-from gta_bench.datasets.prompts import (
+from gta_bench.datasets.pinned import (
     COMMIT,
+    MAIN_FILE,
+    PINNED_FILES,
     PINNED_TEXTS,
     REPOSITORY,
     SOURCE,
+    Receipt,
+    find_changes,
     find_texts,
     read_prompts,
+    read_receipt,
     write_prompts,
+    write_receipt,
 )
-from gta_bench.datasets.receipt import Receipt, changed_files, read_receipt, write_receipt
 from gta_bench.errors import FetchError, counted
 from gta_bench.records.run import DatasetName
 
@@ -32,10 +36,24 @@ MAX_MEMBERS = 20_000
 MAX_BYTES = 8 << 30
 MAX_RATIO = 200
 SMALL_ENOUGH = 1 << 20
+ATTEMPTS = 5
+TIMEOUT = httpx.Timeout(30.0)
+FORBIDDEN_TO_RESUME = httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE
+SourceName = Literal["github", "huggingface"]
+GITHUB_ARCHIVES: Mapping[DatasetName, str] = {
+    "atomic": "open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip",
+    "workflow": "open-compass/GTA/releases/download/v0.2.0/gta_workflow_dataset.zip",
+}
+HUB_DATASETS: Mapping[DatasetName, str] = {"atomic": "Jize1/GTA", "workflow": "Jize1/GTA-Workflow"}
+_HUB_LISTING = TypeAdapter(list[dict[str, object]])
+
+# Called with the bytes done and the total, which is None if the server does not state it.
+Progress = Callable[[int, int | None], None]
+ProgressFor = Callable[[str], AbstractContextManager[Progress]]
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip archive into a new folder, or refuse it as a whole."""
+    """Unpack a zip archive into a new folder; FetchError if any member is unsafe."""
     try:
         with zipfile.ZipFile(archive) as opened:
             members = [info for info in opened.infolist() if not info.is_dir()]
@@ -51,46 +69,27 @@ def unpack(archive: Path, folder: Path) -> None:
 
 def _check_members(members: list[zipfile.ZipInfo], archive: str) -> None:
     if len(members) > MAX_MEMBERS or sum(info.file_size for info in members) > MAX_BYTES:
-        raise FetchError(f"{archive}: refused: it would unpack to more than a dataset can hold.")
+        raise FetchError(f"{archive}: refused: it would unpack to more than a dataset can have.")
     seen: set[str] = set()
     for info in members:
-        problem = _member_problem(info, seen)
+        path = PurePosixPath(info.filename)
+        outside = not path.name or path.is_absolute() or ".." in path.parts
+        problem = None
+        if outside or "\\" in info.filename or ":" in info.filename:
+            problem = "points outside the folder"
+        elif stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+            problem = "is not a plain file"
+        elif info.filename.casefold() in seen:
+            problem = "occurs twice"
+        elif info.file_size > max(SMALL_ENOUGH, MAX_RATIO * max(info.compress_size, 1)):
+            problem = "is compressed too much to be data"
         if problem is not None:
             raise FetchError(f"{archive}: refused: member {info.filename!r} {problem}.")
         seen.add(info.filename.casefold())
 
 
-def _member_problem(info: zipfile.ZipInfo, seen: set[str]) -> str | None:
-    path = PurePosixPath(info.filename)
-    mode = info.external_attr >> 16
-    odd = not path.name or path.is_absolute() or ".." in path.parts
-    if odd or "\\" in info.filename or ":" in info.filename:
-        return "points outside the folder"
-    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return "is not a plain file"
-    if info.filename.casefold() in seen:
-        return "stands twice"
-    if info.file_size > SMALL_ENOUGH and info.file_size > MAX_RATIO * max(info.compress_size, 1):
-        return "is packed too tightly to be data"
-    return None
-
-
-ATTEMPTS = 5
-TIMEOUT = httpx.Timeout(30.0)
-FORBIDDEN_TO_RESUME = httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE
-
-
-class Progress(Protocol):
-    """Told how far a download is, in bytes; the total is None where the server does not say."""
-
-    def __call__(self, done: int, total: int | None) -> None: ...
-
-
-ProgressFor = Callable[[str], AbstractContextManager[Progress]]
-
-
 def download(client: httpx.Client, url: str, target: Path, progress: Progress) -> None:
-    """Fetch `url` to `target`; a part left by an interrupted download is continued."""
+    """Fetch `url` to `target`; an interrupted download is continued."""
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, ATTEMPTS + 1):  # pragma: no branch (the last one ends or raises)
@@ -112,10 +111,14 @@ def download(client: httpx.Client, url: str, target: Path, progress: Progress) -
 
 def _continue(client: httpx.Client, url: str, part: Path, progress: Progress) -> None:
     have = part.stat().st_size if part.exists() else 0
-    with client.stream("GET", url, headers=_range_headers(part, have)) as response:
+    tag = _tag_file(part).read_text(encoding="utf-8") if _tag_file(part).exists() else ""
+    headers = {"accept-encoding": "identity"}
+    if have and tag and not tag.startswith("W/"):  # the rest, if the server still has that file
+        headers |= {"range": f"bytes={have}-", "if-range": tag}
+    with client.stream("GET", url, headers=headers) as response:
         if response.status_code == FORBIDDEN_TO_RESUME:
             part.unlink()
-            raise httpx.RemoteProtocolError("the kept part does not fit the file")
+            raise httpx.RemoteProtocolError("the partial download does not match the file")
         response.raise_for_status()
         resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
         done = have if resumed else 0
@@ -129,54 +132,38 @@ def _continue(client: httpx.Client, url: str, part: Path, progress: Progress) ->
                 progress(done, total)
 
 
-def _range_headers(part: Path, have: int) -> dict[str, str]:
-    """Ask for the rest, but only of the very file that the part belongs to."""
-    plain = {"accept-encoding": "identity"}
-    tag = _tag_file(part).read_text(encoding="utf-8") if _tag_file(part).exists() else ""
-    if not have or not tag or tag.startswith("W/"):
-        return plain
-    return {**plain, "range": f"bytes={have}-", "if-range": tag}
-
-
 def _tag_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.etag")
 
 
-SourceName = Literal["github", "huggingface"]
-GITHUB_ARCHIVES: Mapping[DatasetName, str] = {
-    "atomic": "open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip",
-    "workflow": "open-compass/GTA/releases/download/v0.2.0/gta_workflow_dataset.zip",
-}
-HUB_DATASETS: Mapping[DatasetName, str] = {"atomic": "Jize1/GTA", "workflow": "Jize1/GTA-Workflow"}
-
-
 class Fetched(NamedTuple):
-    """The outcome of a fetch."""
+    """The result of a fetch."""
 
     folder: Path
     receipt: Receipt
     already_there: bool
 
 
-_HUB_LISTING = TypeAdapter(list[dict[str, object]])
-
-
 def fetch(
     dataset: DatasetName, folder: Path, *, source: SourceName, host: str, progress: ProgressFor
 ) -> Fetched:
-    """Bring a dataset to `folder`; nothing is done where it is already there and whole."""
+    """Download a dataset to `folder`, unless it is already there and complete."""
     receipt = read_receipt(folder)
-    if receipt is not None and not any(changed_files(folder, receipt)):
+    if receipt is not None and not any(find_changes(folder, receipt)):
         return Fetched(folder, receipt, already_there=True)
     if receipt is None and folder.exists() and any(folder.iterdir()):
         raise FetchError(
-            f"{folder} is not empty and was not made by a fetch: remove it or name another folder."
+            f"{folder} is not empty and was not created by `gta data fetch`. Remove it or choose "
+            "another folder."
         )
-    # An interrupted download is continued from here; a complete one that is refused is dropped.
+    # An interrupted download continues from here; a complete one that is refused is deleted.
     staging = folder.with_name(f".{folder.name}.fetching")
     downloaded = staging / source
     with httpx.Client(timeout=TIMEOUT, follow_redirects=True) as client:
-        _download(client, dataset, source, host, downloaded, progress)
+        for path, url in _list_downloads(client, dataset, source, host).items():
+            if not (downloaded / path).exists():
+                with progress(path) as report:
+                    download(client, url, downloaded / path, report)
     try:
         fresh = _assemble(dataset, source, downloaded, staging / "data")
         if receipt is not None:
@@ -192,7 +179,7 @@ def fetch(
 def fetch_prompts(
     folder: Path, *, host: str, progress: ProgressFor, pins: Mapping[str, str] = PINNED_TEXTS
 ) -> bool:
-    """Bring the published pipeline's texts to `folder`; False where they are already there."""
+    """Download the published pipeline's texts to `folder`; False if they are already there."""
     if read_prompts(folder, pins) is not None:
         return False
     url = f"{host}/{REPOSITORY}/raw/{COMMIT}/{SOURCE}"
@@ -208,24 +195,10 @@ def fetch_prompts(
     return True
 
 
-def _download(
-    client: httpx.Client,
-    dataset: DatasetName,
-    source: SourceName,
-    host: str,
-    downloaded: Path,
-    progress: ProgressFor,
-) -> None:
-    for path, url in _locations(client, dataset, source, host).items():
-        if not (downloaded / path).exists():
-            with progress(path) as report:
-                download(client, url, downloaded / path, report)
-
-
-def _locations(
+def _list_downloads(
     client: httpx.Client, dataset: DatasetName, source: SourceName, host: str
 ) -> dict[str, str]:
-    """What to download, by its name here."""
+    """The URLs to download, by the name of the local file."""
     if source == "github":
         location = GITHUB_ARCHIVES[dataset]
         return {PurePosixPath(location).name: f"{host}/{location}"}
@@ -235,7 +208,7 @@ def _locations(
 
 
 def _assemble(dataset: DatasetName, source: SourceName, downloaded: Path, data: Path) -> Receipt:
-    """Make the dataset's folder from what was downloaded, checked and with its receipt."""
+    """Make the dataset's folder from the download, check it and write its receipt."""
     shutil.rmtree(data, ignore_errors=True)
     archives = {}
     if source == "github":
@@ -244,7 +217,7 @@ def _assemble(dataset: DatasetName, source: SourceName, downloaded: Path, data: 
         unpack(archive, data)
     else:
         downloaded.replace(data)
-    _lift(data, MAIN_FILE[dataset])
+    _move_to_top(data, MAIN_FILE[dataset])
     receipt = Receipt(
         source=source,
         archives=archives,
@@ -255,7 +228,10 @@ def _assemble(dataset: DatasetName, source: SourceName, downloaded: Path, data: 
         },
         pinned=tuple(PINNED_FILES[dataset]),
     )
-    _check_pinned(dataset, receipt)
+    for name, published in PINNED_FILES[dataset].items():
+        digest = receipt.files.get(name)
+        if digest != published:
+            raise FetchError(f"{name} is refused: sha256 {digest}, published is {published}.")
     write_receipt(data, receipt)
     return receipt
 
@@ -278,23 +254,16 @@ def _hub_files(client: httpx.Client, url: str) -> list[str]:
     return [path for path in paths if not PurePosixPath(path).name.startswith(".")]
 
 
-def _lift(data: Path, main_file: str) -> None:
-    """Make the folder that holds the main file the dataset's folder."""
+def _move_to_top(data: Path, main_file: str) -> None:
+    """Make the folder with the main file the dataset's folder."""
     found = sorted(data.rglob(main_file), key=lambda file: len(file.parts))
     if not found:
-        raise FetchError(f"refused: there is no {main_file} in what was downloaded.")
+        raise FetchError(f"refused: there is no {main_file} in the download.")
     if found[0].parent != data:
         lifted = data.with_name("lifted")
         found[0].parent.replace(lifted)
         shutil.rmtree(data)
         lifted.replace(data)
-
-
-def _check_pinned(dataset: DatasetName, receipt: Receipt) -> None:
-    for name, published in PINNED_FILES[dataset].items():
-        digest = receipt.files.get(name)
-        if digest != published:
-            raise FetchError(f"{name} is refused: sha256 {digest}, published is {published}.")
 
 
 def _check_unchanged(folder: Path, old: Receipt, new: Receipt) -> None:
@@ -303,6 +272,6 @@ def _check_unchanged(folder: Path, old: Receipt, new: Receipt) -> None:
     )
     if differing:
         raise FetchError(
-            f"{folder}: the source now gives another {differing[0]} than at the first fetch "
-            f"(changed: {counted(len(differing), 'file')}). Remove the folder to take the new one."
+            f"{folder}: the source now has another {differing[0]} than at the first fetch "
+            f"(changed: {counted(len(differing), 'file')}). Remove the folder to fetch the new one."
         )

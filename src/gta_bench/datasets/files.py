@@ -1,14 +1,15 @@
-"""Reading benchmark files: JSON without surprises, portable paths, kinds by leading bytes."""
+"""Read benchmark files: strict JSON, safe paths, and file kinds by their leading bytes."""
 
 import hashlib
 import json
 import re
-from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gta_bench.errors import DatasetError
+from gta_bench.records.finding import Finding, Severity
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
@@ -27,50 +28,64 @@ KINDS = (
     (re.compile(rb"PK\x03\x04"), "zip"),
 )
 KIND_OF_SUFFIX = {
-    ".jpg": "jpeg",
-    ".jpeg": "jpeg",
-    ".png": "png",
-    ".webp": "webp",
-    ".gif": "gif",
-    ".wav": "wav",
-    ".mp3": "mp3",
-    ".mp4": "mp4",
-    ".m4a": "mp4",
-    ".mov": "mp4",
-    ".pdf": "pdf",
-    ".zip": "zip",
-    ".docx": "zip",
-    ".xlsx": "zip",
-    ".pptx": "zip",
+    **{f".{kind}": kind for kind in ("jpeg", "png", "webp", "gif", "wav", "mp3", "mp4", "pdf")},
+    **{".jpg": "jpeg", ".m4a": "mp4", ".mov": "mp4"},
+    **dict.fromkeys((".zip", ".docx", ".xlsx", ".pptx"), "zip"),
 }
 
 
-def read_json(file: Path, *, allow_nan: bool = False) -> JsonValue:
-    """The JSON of a file, or a DatasetError that says what is wrong with it.
+class Location(NamedTuple):
+    """A file of a dataset, or one task in it, to name in errors and findings."""
 
-    `allow_nan` takes NaN and Infinity, which JSON does not have but Python writes.
+    file: str
+    task: str | None = None
+
+    def error(self, problem: str, field: str | None = None) -> DatasetError:
+        """An error to raise about this location."""
+        return DatasetError(problem, file=self.file, task=self.task, field=field)
+
+    def finding(
+        self, check: str, message: str, *, field: str | None = None, severity: Severity = "warning"
+    ) -> Finding:
+        """A finding about this location."""
+        return Finding(
+            check=check,
+            severity=severity,
+            file=self.file,
+            task=self.task,
+            field=field,
+            message=message,
+        )
+
+
+def read_json(file: Path, *, allow_nan: bool = False) -> JsonValue:
+    """The JSON of a file; a file that cannot be read or parsed raises DatasetError.
+
+    A key that occurs twice is an error. `allow_nan` accepts NaN and Infinity, which are not JSON
+    but which Python writes.
     """
+    where = Location(file.name)
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as exc:
-        raise DatasetError(f"cannot be read: {exc.strerror}.", file=file.name) from exc
+        raise where.error(f"cannot be read: {exc.strerror}.") from exc
     except UnicodeDecodeError as exc:
-        raise DatasetError(f"is not UTF-8 text (byte {exc.start}).", file=file.name) from exc
+        raise where.error(f"is not UTF-8 text (byte {exc.start}).") from exc
     try:
         parsed: JsonValue = json.loads(
             text,
-            object_pairs_hook=_no_duplicates,
-            parse_constant=float if allow_nan else _no_constant,
+            object_pairs_hook=_refuse_duplicates,
+            parse_constant=float if allow_nan else _refuse_constant,
         )
     except _DuplicateKeyError as exc:
-        raise DatasetError("the key stands twice.", file=file.name, field=str(exc)) from exc
+        raise where.error("the key occurs twice.", str(exc)) from exc
     except (ValueError, RecursionError) as exc:
-        raise DatasetError(f"is not valid JSON: {exc}.{_guess(text)}", file=file.name) from exc
+        raise where.error(f"is not valid JSON: {exc}.{_guess_damage(text)}") from exc
     return parsed
 
 
-def _guess(text: str) -> str:
-    """What may have happened to a file that should be JSON."""
+def _guess_damage(text: str) -> str:
+    """A sentence on what may have happened to a file that should be JSON."""
     bare = text.strip()
     if bare[:1] not in ("{", "["):
         return " It is another kind of file."
@@ -81,50 +96,36 @@ def read_entries(file: Path, *, allow_nan: bool = False) -> dict[str, JsonValue]
     """The JSON object of a file, whose keys are ids or names."""
     entries = read_json(file, allow_nan=allow_nan)
     if not isinstance(entries, dict):
-        raise DatasetError(
-            f"must be an object keyed by task id, not {type(entries).__name__}.", file=file.name
-        )
+        problem = f"must be an object keyed by task id, not {type(entries).__name__}."
+        raise Location(file.name).error(problem)
     return entries
 
 
+def read_tasks(file: Path, layout: type[Parsed]) -> dict[str, Parsed]:
+    """The tasks of a dataset's file by id; ids name folders later, so they are restricted."""
+    tasks = {}
+    for task, raw in read_entries(file).items():
+        if not TASK_ID.fullmatch(task):
+            problem = "a task id has 1 to 64 letters, digits, dots, dashes or underscores."
+            raise Location(file.name, task).error(problem, "(key)")
+        tasks[task] = parse(layout, raw, file=file.name, task=task)
+    return tasks
+
+
 def parse(layout: type[Parsed], raw: JsonValue, *, file: str, task: str | None = None) -> Parsed:
-    """Raw JSON as a released layout, or a DatasetError that names the first wrong field."""
+    """Raw JSON as a released layout; DatasetError names the first wrong field."""
     try:
         return layout.model_validate(raw)
     except ValidationError as exc:
         first = exc.errors()[0]
-        # Pydantic names the members of a union in the place; a reader looks for JSON keys.
+        # Pydantic names the members of a union in `loc`; a reader looks for JSON keys.
         keys = [str(part) for part in first["loc"] if not UNION_MEMBER.fullmatch(str(part))]
         field = ".".join(keys) or "(whole entry)"
-        raise DatasetError(f"{first['msg']}.", file=file, task=task, field=field) from exc
-
-
-def check_task_id(task: str, *, file: str) -> None:
-    """Task ids name folders later, so they are plain words."""
-    if not TASK_ID.fullmatch(task):
-        raise DatasetError(
-            "a task id has 1 to 64 letters, digits, dots, dashes or underscores.",
-            file=file,
-            task=task,
-            field="(key)",
-        )
-
-
-def check_source(source: str, *, file: str, task: str, field: str) -> None:
-    """A file's place in the dataset: relative, below the folder, one spelling."""
-    path = PurePosixPath(source)
-    plain = not any(char in source for char in "\\\0") and source == str(path)
-    if not plain or path.is_absolute() or ".." in path.parts or not path.name:
-        raise DatasetError(
-            f"{source!r} is not a relative path inside the dataset.",
-            file=file,
-            task=task,
-            field=field,
-        )
+        raise Location(file, task).error(f"{first['msg']}.", field) from exc
 
 
 def file_kind(file: Path) -> str | None:
-    """What the leading bytes say the file is, or None where they say nothing known."""
+    """The kind of a file by its leading bytes; None if they are not known."""
     with file.open("rb") as stream:
         head = stream.read(16)
     return next((kind for pattern, kind in KINDS if pattern.match(head)), None)
@@ -137,10 +138,10 @@ def sha256(file: Path) -> str:
 
 
 class _DuplicateKeyError(Exception):
-    """A JSON object with the same key twice; Python's parser would keep the last in silence."""
+    """A JSON object with the same key twice; Python's parser would silently keep the last one."""
 
 
-def _no_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+def _refuse_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     entries: dict[str, JsonValue] = {}
     for key, value in pairs:
         if key in entries:
@@ -149,5 +150,5 @@ def _no_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return entries
 
 
-def _no_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")

@@ -1,4 +1,4 @@
-"""Datasets that other packages bring: a name that stands for a folder of a known layout."""
+"""Datasets of other packages, which are used by name instead of by folder."""
 
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -9,10 +9,10 @@ ENTRY_POINTS = "gta_bench.datasets"
 
 
 def dataset_root(name: str) -> Path:
-    """The folder that is named, or the one of an installed dataset of that name.
+    """The folder with that path, or the folder of the installed dataset with that name.
 
-    A package joins by the entry point group `gta_bench.datasets`: a function without arguments
-    that gives the path of its folder.
+    A package adds a dataset by the entry point group `gta_bench.datasets`: a function without
+    arguments that returns the path of a folder in a known layout.
     """
     folder = Path(name)
     if folder.exists():
@@ -22,6 +22,6 @@ def dataset_root(name: str) -> Path:
         return folder
     found = points[name].load()()
     if not isinstance(found, Path):
-        problem = f"the entry point of the dataset gives {found!r}, which is no path."
+        problem = f"the entry point of the dataset returns {found!r}, which is not a Path."
         raise DatasetError(problem, file=name)
     return found

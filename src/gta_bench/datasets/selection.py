@@ -1,4 +1,4 @@
-"""Which tasks of a dataset a command works on: named ones, the first ones, or a sample."""
+"""Select the tasks of a dataset that a command uses: named ones, the first ones, or a sample."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.digests import content_digest
 from gta_bench.records.workflow import WorkflowTask
 
-# What a task has, from coarse to fine.
+# The strata that a task belongs to, from coarse to fine.
 Traits = tuple[str, ...]
 
 
 class Selection(NamedTuple):
-    """How a command names its tasks, in one way at most; without any it means all of them."""
+    """How a command selects its tasks, by at most one option; by default, all tasks."""
 
     tasks: str | None = None
     ids: tuple[str, ...] = ()
@@ -28,23 +28,23 @@ class Selection(NamedTuple):
 
 
 class Subset(NamedTuple):
-    """Tasks of a dataset under a name that tells another choice or other contents apart."""
+    """Tasks of a dataset under a name that depends on the choice and the contents of the tasks."""
 
     name: str
     tasks: tuple[str, ...]
 
 
 def choose_tasks(dataset: Dataset, selection: Selection) -> tuple[str, ...]:
-    """The tasks that a command works on; refuses two ways at once."""
+    """The tasks that a command uses; UsageError for two options at once."""
     given = {
         "--tasks": selection.tasks is not None,
         "--task": bool(selection.ids),
         "--limit": selection.limit is not None,
         "--sample": selection.sample is not None,
     }
-    ways = [name for name, used in given.items() if used]
-    if len(ways) > 1:
-        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other: choose tasks in one way.")
+    used = [name for name, is_used in given.items() if is_used]
+    if len(used) > 1:
+        raise UsageError(f"{used[0]} and {used[1]} exclude each other. Use only one of them.")
     if selection.sample is not None:
         return sample_tasks(dataset, selection.sample, seed=selection.sample_seed or 0)
     if selection.sample_seed is not None:
@@ -52,44 +52,43 @@ def choose_tasks(dataset: Dataset, selection: Selection) -> tuple[str, ...]:
     if selection.limit is not None:
         return tuple(dataset.tasks)[: selection.limit]
     if selection.ids:
-        return _known_tasks(selection.ids, tuple(dataset.tasks), "--task")
+        return _require_known(selection.ids, tuple(dataset.tasks), "--task")
     return select_tasks(dataset.tasks, selection.tasks)
 
 
 def select_tasks(known: Iterable[str], selection: str | None) -> tuple[str, ...]:
-    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); all where None."""
+    """Ids by a range of positions (`0:10`) or a list of ids (`3,5,7`); None selects all."""
     ids = tuple(known)
     if selection is None:
         return ids
     start, colon, stop = selection.partition(":")
     if not colon:
         named = [part.strip() for part in selection.split(",")]
-        return _known_tasks(named, ids, "--tasks")
+        return _require_known(named, ids, "--tasks")
     if not all(part == "" or part.isdecimal() for part in (start, stop)):
-        raise UsageError(f"--tasks {selection!r} is no range; write it as 0:10.")
+        raise UsageError(f"--tasks {selection!r} is not a range. Write it as 0:10.")
     chosen = ids[int(start or 0) : int(stop) if stop else None]
     if not chosen:
-        raise UsageError(f"--tasks {selection!r} selects nothing: there are {len(ids)} tasks.")
+        raise UsageError(f"--tasks {selection!r} selects no task; the dataset has {len(ids)}.")
     return chosen
 
 
 def sample_tasks(dataset: Dataset, size: int, *, seed: int = 0) -> tuple[str, ...]:
-    """A stratified sample in the dataset's order; a larger one of the same seed contains it.
+    """A stratified sample in the dataset's order; a larger one with the same seed contains it.
 
-    Strata are kind of answer and number of steps (GTA-Atomic), category and number of leaves
-    (GTA-Workflow).
+    Strata are the kind of answer and the number of steps (GTA-Atomic), or the category and the
+    number of leaves (GTA-Workflow).
     """
-    if size > len(dataset.tasks):
-        raise UsageError(
-            f"A sample of {size} is asked for: the dataset has {len(dataset.tasks)} tasks."
-        )
+    known = len(dataset.tasks)
+    if size > known:
+        raise UsageError(f"A sample of {size} is too large; the dataset has {known} tasks.")
     traits = {name: task_traits(task) for name, task in dataset.tasks.items()}
     chosen = {*sample_order(traits, seed=seed)[:size]}
     return tuple(task for task in dataset.tasks if task in chosen)
 
 
 def name_subset(dataset: Dataset, tasks: Sequence[str], label: str) -> Subset:
-    """The tasks as a subset whose name ends with a digest of what they ask and how they score."""
+    """The tasks as a subset whose name ends with a digest of their contents and scoring."""
     contents: dict[str, JsonValue] = {
         task: task_digests(dataset, task).model_dump(mode="json") for task in tasks
     }
@@ -97,7 +96,7 @@ def name_subset(dataset: Dataset, tasks: Sequence[str], label: str) -> Subset:
 
 
 def task_traits(task: AtomicTask | WorkflowTask) -> Traits:
-    """What a sample keeps the shares of."""
+    """The strata of a task, whose shares a sample keeps."""
     if isinstance(task, AtomicTask):
         kind = "none" if task.answer is None else task.answer.kind
         return kind, str(len(task.steps))
@@ -105,7 +104,7 @@ def task_traits(task: AtomicTask | WorkflowTask) -> Traits:
 
 
 def sample_order(traits: Mapping[str, Traits], *, seed: int) -> list[str]:
-    """All ids in an order of which every beginning is a stratified sample.
+    """All ids in an order in which every prefix is a stratified sample.
 
     >>> sample_order({"a": ("x",), "b": ("x",), "c": ("y",), "d": ("y",)}, seed=1)
     ['a', 'c', 'b', 'd']
@@ -114,9 +113,9 @@ def sample_order(traits: Mapping[str, Traits], *, seed: int) -> list[str]:
 
 
 def _spread(ids: Sequence[str], traits: Mapping[str, Traits], level: int, seed: int) -> list[str]:
-    """The members of each group at equal distances from a random start.
+    """The ids with the members of each group at equal distances, from a random start.
 
-    In any beginning each group then has its share of the places, to within one.
+    In every prefix, each group then has its share to within one.
     """
     if not ids or level == len(traits[ids[0]]):
         return sorted(ids, key=lambda one: _draw(seed, "task", one))
@@ -132,16 +131,14 @@ def _spread(ids: Sequence[str], traits: Mapping[str, Traits], level: int, seed: 
 
 
 def _draw(seed: int, *parts: str) -> float:
-    """A number from 0 to 1 that is the same on every machine and in every version of Python."""
+    """A pseudorandom number from 0 to 1, the same on every machine and version of Python."""
     digest = hashlib.sha256("\0".join((str(seed), *parts)).encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
 
-def _known_tasks(named: Sequence[str], ids: Sequence[str], option: str) -> tuple[str, ...]:
-    """These ids, each once; refuses what the dataset does not have."""
-    unknown = [task for task in named if task not in ids]
-    if unknown:
-        raise UsageError(
-            f"{option} names {unknown[0]!r}, which the dataset does not have. Its ids: {few(ids)}."
-        )
+def _require_known(named: Sequence[str], ids: Sequence[str], option: str) -> tuple[str, ...]:
+    """These ids, each once; UsageError if the dataset does not have one."""
+    for task in named:
+        if task not in ids:
+            raise UsageError(f"{option}: the dataset has no task {task!r}. Its ids: {few(ids)}.")
     return tuple(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""What a dataset holds, in numbers."""
+"""Counts of what a dataset contains."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _Counts = dict[str, int]
 
 
 class AtomicStats(Record):
-    """GTA-Atomic in numbers; the names follow the released files."""
+    """Counts of GTA-Atomic; the names follow the released files."""
 
     dataset: Literal["atomic"] = "atomic"
     tasks: int
@@ -29,7 +29,7 @@ class AtomicStats(Record):
 
 
 class WorkflowStats(Record):
-    """GTA-Workflow in numbers."""
+    """Counts of GTA-Workflow."""
 
     dataset: Literal["workflow"] = "workflow"
     tasks: int
@@ -42,14 +42,14 @@ class WorkflowStats(Record):
 
 
 def atomic_stats(dataset: AtomicDataset) -> AtomicStats:
-    """Count what GTA-Atomic's tasks hold."""
+    """Count the contents of GTA-Atomic's tasks."""
     tasks = dataset.tasks.values()
     turns = [turn for task in tasks for turn in task.dialogue]
     calls = [call for task in tasks for call in task.calls]
     return AtomicStats(
         tasks=len(tasks),
         tools=len(dataset.tools),
-        tools_per_task=_by_size(len(task.tools) for task in tasks),
+        tools_per_task=_count_sizes(len(task.tools) for task in tasks),
         attachments=sum(len(task.attachments) for task in tasks),
         steps=sum(len(task.steps) for task in tasks),
         tool_calls=len(calls),
@@ -61,7 +61,7 @@ def atomic_stats(dataset: AtomicDataset) -> AtomicStats:
 
 
 def workflow_stats(dataset: WorkflowDataset) -> WorkflowStats:
-    """Count what GTA-Workflow's tasks hold."""
+    """Count the contents of GTA-Workflow's tasks."""
     tasks = dataset.tasks.values()
     leaves = [len(list(task.leaves())) for task in tasks]
     return WorkflowStats(
@@ -70,17 +70,17 @@ def workflow_stats(dataset: WorkflowDataset) -> WorkflowStats:
         attachments=sum(len(task.attachments) for task in tasks),
         top_level_checkpoints=sum(len(task.checkpoints) for task in tasks),
         leaves=sum(leaves),
-        leaves_per_task=_by_size(leaves),
+        leaves_per_task=_count_sizes(leaves),
         tasks_per_category=dict(Counter(str(task.category) for task in tasks).most_common()),
     )
 
 
 def _answer_kind(answer: Answer | None) -> str:
-    """The JSON kind of `gt_answer` in the released file."""
+    """The JSON type of `gt_answer` in the released file."""
     if answer is None:
         return "null"
     return "dict" if isinstance(answer, WhitelistAnswer) else "list"
 
 
-def _by_size(sizes: Iterable[int]) -> _Counts:
+def _count_sizes(sizes: Iterable[int]) -> _Counts:
     return {str(size): count for size, count in sorted(Counter(sizes).items())}

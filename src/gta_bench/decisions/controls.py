@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gta_bench.errors import counted
 from gta_bench.metrics.control_effect import control_effect, is_plain_twin
 from gta_bench.packages import missing_packages
-from gta_bench.records.controls import ControlEffect, TaskEffect
+from gta_bench.records.scores import ControlEffect, TaskEffect
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table, with_interval

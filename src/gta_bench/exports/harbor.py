@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.files import read_entries
 from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.datasets.released import TOOLMETA
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
 from gta_bench.exports.templates import TEMPLATES

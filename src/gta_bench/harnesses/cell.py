@@ -22,9 +22,9 @@ from typing import Any, Self
 
 import anyio
 
-from gta_bench.confine import files, held, network
-from gta_bench.confine.bubblewrap import filter_file
-from gta_bench.confine.users import job_user
+from gta_bench.confine import files, network
+from gta_bench.confine.bubblewrap import filter_file, job_user
+from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell_plan import (
     SOCKETS,
@@ -288,7 +288,7 @@ class Cell:
         limits = self.plan.limits
         processes = _inside(self._namespace)
         folders = (self.folder / "work", self.plan.outputs)
-        size = held.unlinked_bytes(processes, {folder.stat().st_dev for folder in folders})
+        size = count_deleted_bytes(processes, {folder.stat().st_dev for folder in folders})
         number = 0
         for folder in folders:
             used = files.usage(folder, most_bytes=limits.disk_bytes, most_files=limits.disk_files)
@@ -297,7 +297,7 @@ class Cell:
             return "disk"
         if len(processes) > limits.processes:
             return "processes"
-        return "memory" if held.memory_exceeds(limits.memory_bytes, processes) else None
+        return "memory" if memory_exceeds(limits.memory_bytes, processes) else None
 
     async def _drain(self) -> None:
         """Nothing inside may block because nobody reads what bubblewrap says."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
-from gta_bench.datasets.upstream_workflow import dummy_notes
+from gta_bench.datasets.upstream import dummy_notes
 from gta_bench.errors import counted
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask

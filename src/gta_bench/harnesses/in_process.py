@@ -47,9 +47,8 @@ from gta_bench.harnesses.upstream_agent import (
     write_history,
 )
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep
+from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, read_step, read_trace
 from gta_bench.records.tools import ToolSpec
-from gta_bench.records.upstream import read_step, read_trace
 from gta_bench.serving.schemas import input_schema
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from gta_bench.metrics.panel import LeafPlace
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED
-from gta_bench.records.calibration import Bias, Calibration, CorrectedScore
+from gta_bench.records.agreement import Bias, Calibration, CorrectedScore
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import (

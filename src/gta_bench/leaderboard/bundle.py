@@ -15,7 +15,8 @@ from typing import BinaryIO, Final, NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
-from gta_bench.confine.archives import MIB, ArchiveLimits, check_archive
+from gta_bench.confine.archives import ArchiveLimits, check_archive
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import ToolError
 from gta_bench.leaderboard.signing import has_small_order, holds, sign
 from gta_bench.records.files import Deliverable

@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 
 from gta_bench.metrics.table import ANS_ACC_I
-from gta_bench.records.controls import ControlEffect, Disturbance, TaskEffect
 from gta_bench.records.run import RunManifest
-from gta_bench.records.scores import RunScores, StrictEndToEndCounts, UnitScore
+from gta_bench.records.scores import (
+    ControlEffect,
+    Disturbance,
+    RunScores,
+    StrictEndToEndCounts,
+    TaskEffect,
+    UnitScore,
+)
 
 
 def is_plain_twin(plain: RunManifest, controlled: RunManifest) -> bool:

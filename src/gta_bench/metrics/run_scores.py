@@ -13,11 +13,11 @@ from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.controls import Disturbance
 from gta_bench.records.cost import recorded_cost, sum_costs
 from gta_bench.records.progress import sum_stops
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import (
+    Disturbance,
     EndToEndCounts,
     EndToEndScores,
     RunScores,

@@ -1,7 +1,7 @@
-"""A trace as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), and back.
+"""Convert traces to ATIF (Harbor's Agent Trajectory Interchange Format) and back.
 
-What ATIF has no word for stands under `extra` of its step: which of our steps it was, why a reply
-was malformed, what a call failed with, and the typed parts of a tool's reply.
+Information that ATIF has no field for goes to the `extra` of a step: the type of our step, why a
+reply was malformed, the error of a call, and the typed parts of a tool's reply.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _PARTS = TypeAdapter[tuple[ReplyPart, ...]](tuple[ReplyPart, ...])
 
 
 class _Foreign(BaseModel):
-    """A part of a trajectory that others may have written: keys that we do not know are passed."""
+    """Part of a trajectory that another program may have written; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -43,7 +43,7 @@ class AtifCall(_Foreign):
 
 
 class AtifResult(_Foreign):
-    """What a call gave back, as text."""
+    """The result of a call, as text."""
 
     source_call_id: str | None = None
     content: JsonValue = None
@@ -51,7 +51,7 @@ class AtifResult(_Foreign):
 
 
 class AtifObservation(_Foreign):
-    """What the environment said to a step."""
+    """The environment's response to a step."""
 
     results: tuple[AtifResult, ...]
 
@@ -69,7 +69,7 @@ class AtifStep(_Foreign):
 
 
 class AtifAgent(_Foreign):
-    """The system that was at work."""
+    """The system that made the trajectory."""
 
     name: str
     version: str
@@ -77,7 +77,7 @@ class AtifAgent(_Foreign):
 
 
 class AtifMetrics(_Foreign):
-    """What the whole trajectory took."""
+    """Tokens, cost and steps of the whole trajectory."""
 
     total_prompt_tokens: int | None = None
     total_completion_tokens: int | None = None
@@ -86,7 +86,7 @@ class AtifMetrics(_Foreign):
 
 
 class Trajectory(_Foreign):
-    """A whole trajectory; `extra` names our dataset, task and epoch."""
+    """A trajectory; `extra` names our dataset, task and epoch."""
 
     schema_version: str = SCHEMA
     session_id: str | None = None
@@ -98,7 +98,7 @@ class Trajectory(_Foreign):
 
 
 class _Marks(Record):
-    """What we keep under `extra` of a step or a call."""
+    """What we store in the `extra` of a step or a call."""
 
     step: Literal["thought", "answer", "malformed"] | None = None
     reason: str | None = None
@@ -107,20 +107,17 @@ class _Marks(Record):
 
 
 def write_steps(request: str, trace: Sequence[PredictedStep]) -> tuple[AtifStep, ...]:
-    """The user's request, then a step for each that the system took, with the replies to it."""
+    """The user's request, then one ATIF step for each step of the system, with its replies."""
     written = [AtifStep(step_id=1, source="user", message=request)]
     thought: ThoughtStep | None = None
     for step in trace:
-        if isinstance(step, ReplyStep) and thought is None:
-            written[-1] = _replied(written[-1], step)
-            continue
         if thought is not None and isinstance(step, ThoughtStep | ReplyStep):
             written.append(_agent_step(len(written) + 1, None, thought))
             thought = None
         if isinstance(step, ThoughtStep):
             thought = step
         elif isinstance(step, ReplyStep):
-            written[-1] = _replied(written[-1], step)
+            written[-1] = _add_reply(written[-1], step)
         else:
             written.append(_agent_step(len(written) + 1, step, thought))
             thought = None
@@ -130,23 +127,24 @@ def write_steps(request: str, trace: Sequence[PredictedStep]) -> tuple[AtifStep,
 
 
 def read_steps(steps: Iterable[AtifStep]) -> Trace:
-    """The steps of the agent, with the replies to them; of others' trajectories, what they say."""
-    return tuple(found for step in steps for found in _read(step))
+    """The trace of a trajectory: the agent's steps and the replies to them.
+
+    Our own trajectories are restored without loss; others as far as they state the same facts.
+    """
+    return tuple(found for step in steps for found in _read_step(step))
 
 
 def _agent_step(
     number: int, step: CallStep | AnswerStep | MalformedStep | None, thought: ThoughtStep | None
 ) -> AtifStep:
-    calls, message, marks = None, "", _Marks()
+    calls, message, marks = None, "", _Marks(step="thought")
     match step:
         case CallStep():
-            calls = (_call(f"call-{number}", step),)
+            calls, marks = (_write_call(f"call-{number}", step),), _Marks()
         case AnswerStep():
             message, marks = step.content, _Marks(step="answer", error=step.error)
         case MalformedStep():
             message, marks = step.content, _Marks(step="malformed", reason=step.reason)
-        case _:
-            marks = _Marks(step="thought")
     return AtifStep(
         step_id=number,
         source="agent",
@@ -157,7 +155,7 @@ def _agent_step(
     )
 
 
-def _call(number: str, step: CallStep) -> AtifCall:
+def _write_call(number: str, step: CallStep) -> AtifCall:
     if isinstance(step.arguments, dict):
         marks, arguments = _Marks(error=step.error), step.arguments
     else:
@@ -166,7 +164,7 @@ def _call(number: str, step: CallStep) -> AtifCall:
     return AtifCall(tool_call_id=number, function_name=step.name, arguments=arguments, extra=extra)
 
 
-def _replied(step: AtifStep, reply: ReplyStep) -> AtifStep:
+def _add_reply(step: AtifStep, reply: ReplyStep) -> AtifStep:
     result = AtifResult(
         source_call_id=step.tool_calls[0].tool_call_id if step.tool_calls else None,
         content="\n".join(part.content for part in reply.parts),
@@ -180,35 +178,26 @@ def _extra(marks: _Marks) -> Extra | None:
     return marks.model_dump(mode="json", exclude_none=True) or None
 
 
-def _read(step: AtifStep) -> Iterator[PredictedStep]:
-    """The steps that a step stands for; each call is followed by its own results."""
-    results = _name_calls(step)
+def _read_step(step: AtifStep) -> Iterator[PredictedStep]:
+    """Our steps for one ATIF step; each call is followed by its own results."""
+    results = list(step.observation.results) if step.observation else []
+    calls = step.tool_calls or ()
+    if len(results) == len(calls) and not any(result.source_call_id for result in results):
+        # No result names its call, so they are in the order of the calls.
+        results = [
+            result.model_copy(update={"source_call_id": call.tool_call_id})
+            for result, call in zip(results, calls, strict=True)
+        ]
     if step.source == "agent":
         if step.reasoning_content is not None:
             yield ThoughtStep(content=step.reasoning_content)
-        for call in step.tool_calls or ():
+        for call in calls:
             yield _read_call(call)
             own = [result for result in results if result.source_call_id == call.tool_call_id]
             results = [result for result in results if result not in own]
             yield from map(_read_result, own)
         yield from _read_text(step)
     yield from map(_read_result, results)
-
-
-def _name_calls(step: AtifStep) -> list[AtifResult]:
-    """The results of a step; where none names its call, they are in the order of the calls."""
-    results = list(step.observation.results) if step.observation else []
-    calls = step.tool_calls or ()
-    if len(results) != len(calls) or any(result.source_call_id for result in results):
-        return results
-    return [
-        result.model_copy(update={"source_call_id": call.tool_call_id})
-        for result, call in zip(results, calls, strict=True)
-    ]
-
-
-def _read_result(result: AtifResult) -> ReplyStep:
-    return ReplyStep(parts=_read_parts(result))
 
 
 def _read_text(step: AtifStep) -> Iterator[PredictedStep]:
@@ -230,9 +219,11 @@ def _read_call(call: AtifCall) -> CallStep:
     return CallStep(name=call.function_name, arguments=given, error=marks.error)
 
 
-def _read_parts(result: AtifResult) -> tuple[ReplyPart, ...]:
-    """Our own parts; of others' trajectories the text."""
+def _read_result(result: AtifResult) -> ReplyStep:
+    """Our own parts, or the text of a trajectory by another program."""
     if result.extra is not None and "parts" in result.extra:
-        return _PARTS.validate_python(result.extra["parts"])
+        return ReplyStep(parts=_PARTS.validate_python(result.extra["parts"]))
     text = result.content
-    return (ReplyPart(type="text", content=text),) if isinstance(text, str) and text else ()
+    if isinstance(text, str) and text:
+        return ReplyStep(parts=(ReplyPart(type="text", content=text),))
+    return ReplyStep()

@@ -14,7 +14,7 @@ PLACEHOLDER_IMAGE = "outputs/dummy_generated_image.jpg"
 
 
 class WhitelistAnswer(Record):
-    """Every group of aliases must be met, and no alias of the blacklist."""
+    """The answer must match one alias of every group, and no alias of the blacklist."""
 
     kind: Literal["whitelist"] = "whitelist"
     whitelist: tuple[tuple[str, ...], ...]
@@ -22,7 +22,7 @@ class WhitelistAnswer(Record):
 
 
 class FreeTextAnswer(Record):
-    """Any of these texts is a good answer; others are measured by similarity."""
+    """Any of these texts is a correct answer; others are scored by similarity."""
 
     kind: Literal["free_text"] = "free_text"
     references: tuple[str, ...]
@@ -32,7 +32,7 @@ Answer = Annotated[WhitelistAnswer | FreeTextAnswer, Field(discriminator="kind")
 
 
 class AtomicTask(Record):
-    """One GTA-Atomic task. `answer` is None where the product is an image."""
+    """One GTA-Atomic task. `answer` is None if the task produces an image."""
 
     id: str
     tools: tuple[ToolSpec, ...]
@@ -42,12 +42,12 @@ class AtomicTask(Record):
 
     @property
     def request(self) -> str:
-        """What the user asks, turns joined by newlines."""
+        """The user's messages, joined by newlines."""
         return "\n".join(turn.content for turn in self.dialogue if isinstance(turn, UserTurn))
 
     @property
     def offered(self) -> dict[str, ToolSpec]:
-        """The task's tools by name; the first definition holds where one is listed twice."""
+        """The task's tools by name; the first definition counts if one is listed twice."""
         offered: dict[str, ToolSpec] = {}
         for tool in self.tools:
             offered.setdefault(tool.name, tool)
@@ -55,7 +55,7 @@ class AtomicTask(Record):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The assistant's turns of the reference dialogue, in order."""
+        """The assistant's turns in the reference dialogue, in order."""
         return tuple(turn for turn in self.dialogue if isinstance(turn, CallTurn | AnswerTurn))
 
     @property

@@ -1,4 +1,4 @@
-"""How often a unit was tried: a line when an attempt begins, and one when it ends."""
+"""Attempts at a unit: one line when an attempt begins, and one when it ends."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -13,11 +13,11 @@ End = Literal["finished", "failed", "ours", "stopped"]
 
 
 class AttemptLine(Record):
-    """A line of `attempts.jsonl`: an attempt that began, or with `end` how it ended.
+    """A line of `attempts.jsonl`: an attempt that began, or with `end`, how it ended.
 
-    `failed`: without a result, and the system may have caused it. `ours`: it could not have.
-    `stopped`: interrupted. One that has no end was killed with its process. `usage` is that of an
-    attempt without a result; the log has that of others.
+    `failed`: no result, and the system may have caused that. `ours`: no result, and the system
+    cannot have caused that. `stopped`: interrupted. An attempt without an end was killed with its
+    process. `usage` is set for attempts without a result; the log has it for the others.
 
     >>> from datetime import UTC, datetime
     >>> AttemptLine(task="0", epoch=1, attempt="a", when=datetime(2026, 11, 16, tzinfo=UTC)).end
@@ -33,10 +33,10 @@ class AttemptLine(Record):
 
 
 class Attempts(NamedTuple):
-    """The attempts of one unit.
+    """The attempts at one unit.
 
-    `counted` are those that the cap counts, `usage` is what each without a result took, and
-    `cause` why the last one that counts had none.
+    `counted` is the number that counts toward the limit, `usage` the usage of each attempt without
+    a result, and `cause` why the last counted attempt had no result.
     """
 
     number: int = 0
@@ -47,19 +47,19 @@ class Attempts(NamedTuple):
 
 
 def count_attempts(lines: Iterable[AttemptLine]) -> dict[UnitKey, Attempts]:
-    """The attempts of every unit; those that were interrupted are among them, and not capped."""
-    return {key: _counted(list(own.values())) for key, own in newest_lines(lines).items()}
+    """The attempts at every unit; interrupted ones are included but not counted for the limit."""
+    return {key: _summarize(list(own.values())) for key, own in newest_lines(lines).items()}
 
 
 def newest_lines(lines: Iterable[AttemptLine]) -> dict[UnitKey, dict[str, AttemptLine]]:
-    """The last line of every attempt, by its unit and its id."""
+    """The last line of every attempt, by unit and id."""
     newest: dict[UnitKey, dict[str, AttemptLine]] = {}
     for line in lines:
         newest.setdefault((line.task, line.epoch), {})[line.attempt] = line
     return newest
 
 
-def _counted(lines: list[AttemptLine]) -> Attempts:
+def _summarize(lines: list[AttemptLine]) -> Attempts:
     open_ends = [line for line in lines if line.end in (None, "failed")]
     causes = [line.cause for line in open_ends if line.cause]
     return Attempts(

@@ -1,4 +1,4 @@
-"""The base of every record: frozen, and no unknown key."""
+"""The base class of every record."""
 
 import json
 
@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Record(BaseModel):
-    """Immutable data with a JSON form; unknown keys are refused."""
+    """Immutable data with a JSON form; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def is_json(value: object) -> bool:
-    """Whether a record's file can hold it; scripted models of tests are given functions."""
+    """Whether a value can be stored as JSON; tests give functions to scripted models."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):

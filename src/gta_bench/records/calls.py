@@ -1,4 +1,4 @@
-"""Tool calls of a run: what each gave back, what ran to make it, and what became of it."""
+"""Tool calls of a run: their results, their outcome, and the backend that ran."""
 
 from typing import Literal
 
@@ -8,18 +8,16 @@ from gta_bench.records.steps import ReplyPart
 Taped = Literal["replayed", "missing"]
 Disturbed = Literal["corrupted", "fault"]
 CallStatus = Literal["done", "error", "unavailable"]
-# The backend of a call that the measured system states, and nobody else saw.
+# The backend of a call that only the measured system reports.
 STATED = "as stated"
 
 
 class CallRecord(Record):
     """One call as the executor saw it, or as imported results state it (`STATED`).
 
-    `backend` and `jail` say what ran.
-
-    `category` is that of a tool that another package brought; those of ours are known by name.
-    `taped`: the reply came from a tape, or was missing on it. `control`: what was done to it on
-    purpose.
+    `backend` and `jail` say what ran. `category` is set for tools of other packages; ours are known
+    by name. `taped`: the reply came from a tape, or was missing on it. `control`: how a control
+    changed the call.
     """
 
     tool: str
@@ -35,11 +33,11 @@ class CallRecord(Record):
 
 
 class ToolResult(Record):
-    """The parts that the agent sees, and which tool, backend and jail made them.
+    """The parts that the agent sees, and the tool, backend and jail that produced them.
 
-    `backend` names what really ran (`pydantic-monty 1.4.0`, `endpoint gpt-5-mini`), so that a
-    result of a small offline model is never taken for one of a large one. `taped` and `control`
-    say what stood between the tool and the agent.
+    `backend` names what really ran (`pydantic-monty 1.4.0`, `endpoint gpt-5-mini`), so that results
+    of a small offline model are never mistaken for those of a large one. `taped` and `control` say
+    whether a tape or a control changed the result.
     """
 
     parts: tuple[ReplyPart, ...]
@@ -53,7 +51,7 @@ class ToolResult(Record):
 
     @property
     def text(self) -> str:
-        """The parts as one text: files as `[image](path)`, one part a line."""
+        """The parts as one text: one part per line, files as `[image](path)`."""
         return "\n".join(
             part.content if part.type == "text" else f"[{part.type}]({part.content})"
             for part in self.parts

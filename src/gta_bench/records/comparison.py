@@ -1,4 +1,4 @@
-"""Two runs on the same tasks: what each reached and took, and what the difference is worth."""
+"""Comparisons of two runs on the same tasks: scores, cost, and whether differences are real."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -12,14 +12,14 @@ from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import WorkflowScores
 
 Role = Literal["primary", "secondary", "amount"]
-# The chance of a false alarm that tests allow.
+# The significance level of the tests.
 ALPHA: Final = 0.05
 
 
 class UnitFacts(Record):
-    """What one unit took, what became of its tool calls, and what each judge was shown of it.
+    """The usage, tool calls and evidence digests (by judge) of one unit.
 
-    `digests` say what was asked and how it is scored.
+    `digests` identify what was asked and how it is scored.
     """
 
     usage: Usage
@@ -29,9 +29,9 @@ class UnitFacts(Record):
 
 
 class ComparedRun(Record):
-    """A run with all that a comparison looks at; units by task and epoch.
+    """A run with everything that a comparison uses; units by task and epoch.
 
-    `judge_prompts` are the digests of the prompts that each judge was asked with.
+    `judge_prompts` are the digests of the prompts that each judge got.
     """
 
     name: str
@@ -42,14 +42,13 @@ class ComparedRun(Record):
 
 
 class MetricDifference(Record):
-    """One metric of two runs on the tasks that both have it for: the first minus the second.
+    """One metric of two runs, on the tasks where both have it: the first minus the second.
 
-    The `primary` metric answers whether the runs differ; the rest is secondary, and what the runs
-    took (`amount`) is no part of the tests. `p_value` is that of this test alone. `p_holm` is the
-    largest that missing tasks allow (`envelope`), corrected for all tests of the same role; an
-    amount has none. `effective` is as how many tasks of equal weight the common ones are worth,
-    `detectable` the smallest difference that they show in four of five cases, and `most` the
-    largest that there is.
+    The `primary` metric decides whether the runs differ; others are secondary, and amounts such as
+    cost (`amount`) are not tested. `p_value` is for this test alone. `p_holm` is the largest that
+    missing tasks allow (`envelope`), corrected for all tests of the same role; None for an amount.
+    `effective` is the equivalent number of tasks with equal weight, `detectable` the smallest
+    difference that they detect with 80 % power, and `most` the largest possible difference.
     """
 
     metric: str
@@ -66,12 +65,12 @@ class MetricDifference(Record):
 
     @property
     def apart(self) -> bool:
-        """Whether the two runs can be told apart by it."""
+        """Whether the difference is significant."""
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
 class ToolDifference(Record):
-    """Calls of one tool in both runs, done and failed."""
+    """Successful and failed calls of one tool in both runs."""
 
     tool: str
     first_done: int
@@ -81,10 +80,10 @@ class ToolDifference(Record):
 
 
 class Flip(Record):
-    """A task, or a leaf of it, that one run got and the other did not, or got in part.
+    """A task, or a leaf of a task, on which the two runs have different values.
 
     `leaf` and `judge` are None for GTA-Atomic; `leaf` is None for a whole task of GTA-Workflow.
-    Both values are on the scale of `metric`; the second run is worse where its value is lower.
+    Both values are on the scale of `metric`; higher is better.
     """
 
     task: str
@@ -101,8 +100,10 @@ class Flip(Record):
 
 
 class EvidenceDifference(Record):
-    """Units whose evidence was the same for a judge in both runs, and which of those it scored
-    otherwise: there the difference is the judge's own."""
+    """Units with the same evidence for a judge in both runs, and how many got different scores.
+
+    For those, the difference comes from the judge.
+    """
 
     judge: str
     units: int
@@ -111,13 +112,13 @@ class EvidenceDifference(Record):
 
 
 class SelfTest(Record):
-    """What a comparison says of systems that are equal, or differ by what is known, on these data.
+    """How often a comparison finds differences between systems that are equal, or known to differ.
 
     In every round the two systems are swapped in about half of the tasks, so that neither is
-    better. `alarms` is the share of rounds that told them apart by the primary metric (of every
-    judge), `secondary_alarms` by any other. Then the first was made better by `planted` (points of
-    the primary metric): `covered` is the share of rounds whose interval holds that, `found` the
-    share that told the two apart.
+    better. `alarms` is the share of rounds with a significant difference in the primary metric (of
+    every judge), `secondary_alarms` in any other. Then the first system is improved by `planted`
+    (points of the primary metric): `covered` is the share of rounds whose interval contains that,
+    `found` the share with a significant difference.
     """
 
     metric: str
@@ -133,12 +134,10 @@ class SelfTest(Record):
 class Comparison(Record):
     """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
 
-    `one_sided` are those of them that only one run was given. `changed` are tasks of both that ask
-    or score something else in the other's dataset; they are left out too. `flips` are the tasks
-    and leaves that changed, the worst first.
-
-    `per_dollar` is the sum of the primary metric over the cost: solved tasks, or points, for a
-    dollar.
+    `one_sided` are those that only one run was given. `changed` are tasks of both runs that ask or
+    score something else in the other's dataset; they are left out too. `flips` are the tasks and
+    leaves that changed, worst first. `per_dollar` is the sum of the primary metric divided by the
+    cost: solved tasks, or points, per dollar.
     """
 
     first: str
@@ -158,10 +157,10 @@ class Comparison(Record):
 
     @property
     def primary(self) -> MetricDifference | None:
-        """The metric that says whether the runs differ; None if nothing of it is in both."""
+        """The metric that decides whether the runs differ; None if the runs do not share it."""
         return next(iter(self.primaries), None)
 
     @property
     def primaries(self) -> tuple[MetricDifference, ...]:
-        """The same metric by every judge; all of them must agree."""
+        """The primary metric of every judge; all of them must agree."""
         return tuple(one for one in self.metrics if one.role == "primary")

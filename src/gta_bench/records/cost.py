@@ -1,4 +1,4 @@
-"""What was paid, in US dollars, and the one way to add it up."""
+"""Costs in US dollars, part of which may be unknown, and their sum."""
 
 import math
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ from gta_bench.records.verdicts import Scored, VerdictRow
 
 
 class Cost(NamedTuple):
-    """A cost of which a part may be unknown; `Cost()` is that of something that asked no model.
+    """A cost of which a part may be unknown; `Cost()` is the cost of using no model.
 
-    `known` is a lower bound: budgets are held to it. It is None while no amount is known.
-    `unknown` says that something was paid for at a price that nobody knows.
+    `known` is a lower bound, which budgets are compared with; None if no amount is known.
+    `unknown` says that something was paid for at an unknown price.
     """
 
     known: float | None = None
@@ -22,8 +22,8 @@ class Cost(NamedTuple):
     def total(self) -> float | None:
         """The cost to show: None if any part of it is unknown, or if no amount was recorded.
 
-        Results of foreign systems that state nothing look like those that asked no model, so
-        a sum without a single amount is None and not 0.
+        Results of foreign systems that state no cost look like those that used no model, so a sum
+        without any amount is None and not 0.
         """
         return None if self.unknown else self.known
 
@@ -39,14 +39,14 @@ def sum_costs(parts: Iterable[Cost]) -> Cost:
 
 
 def paid_cost(amount: float | None) -> Cost:
-    """The cost of something that was paid for; None means that nobody knows the price."""
+    """The cost of something that was paid for; None means that the price is unknown."""
     return Cost(unknown=True) if amount is None else Cost(known=amount)
 
 
 def recorded_cost(record: Usage | VerdictRow) -> Cost:
-    """What a unit or a verdict cost. Without an amount it was free if nothing was asked.
+    """The cost of a unit or a verdict; without an amount, it is free if no model was used.
 
-    A unit asked nothing if it has neither model calls nor tokens; a verdict, if it has no tokens
+    A unit used no model if it has neither model calls nor tokens; a verdict, if it has no tokens
     and no score, such as one whose call failed.
     """
     asked = record.input_tokens + record.output_tokens > 0 or (

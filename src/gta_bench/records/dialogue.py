@@ -1,4 +1,4 @@
-"""Turns of a reference dialogue: what the user, the assistant and the tools say."""
+"""Turns of a reference dialogue, by the user, the assistant and the tools."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -10,14 +10,14 @@ from gta_bench.records.tools import ParameterType
 
 
 class ToolCall(Record):
-    """A tool's name and the arguments it is called with."""
+    """A tool's name and the arguments of the call."""
 
     name: str
     arguments: Mapping[str, JsonValue] = {}
 
 
 class UserTurn(Record):
-    """What the user asks."""
+    """A message of the user."""
 
     turn: Literal["user"] = "user"
     content: str
@@ -41,7 +41,7 @@ class AnswerTurn(Record):
 
 
 class ReplyTurn(Record):
-    """What a tool gave back; for files `content` is a portable path."""
+    """What a tool returned; for files, `content` is a portable path."""
 
     turn: Literal["reply"] = "reply"
     tool: str

@@ -1,7 +1,7 @@
-"""Digests of what a task asks and of how it is scored, so that history survives edits.
+"""Digests of what a task asks and of how it is scored, so that results survive edits.
 
-They are made from the parsed record, not from the file that it came from: another order of keys,
-other white space, a comment or a category changes none of them.
+They are computed from the parsed record, not from its file: the order of keys, white space,
+comments and the category do not change them.
 """
 
 import hashlib
@@ -12,31 +12,31 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
+from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Turn
 from gta_bench.records.files import Deliverable
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
-# The first half of a SHA-256: enough to tell contents apart, and short enough for every unit.
+# The first half of a SHA-256: enough to identify contents, and short enough to store in every unit.
 DIGITS = 32
 ContentDigest = Annotated[str, Field(pattern=rf"^[0-9a-f]{{{DIGITS}}}$")]
-# Parts of an Atomic task's reference, which take the place of leaves.
+# Parts of an Atomic task's reference, which have the role of leaves.
 DIALOGUE, ANSWER = "dialogue", "answer"
 
 
 class TaskDigests(Record):
-    """What a unit was asked and how it is scored.
+    """Digests of what a unit was asked and how it is scored.
 
-    `inputs` and `tools` are None where a unit of an earlier version does not say which they were.
-    `leaf` has a digest for every leaf of a Workflow task; for an Atomic task it has `dialogue`,
-    the reference without the user's words, and `answer`, what is accepted. `weighs` is the tree
-    of checkpoints with its weights; Atomic tasks have none.
+    `inputs` and `tools` are None for units of earlier versions that did not record them. `leaf` has
+    a digest for every leaf of a Workflow task; for an Atomic task it has `dialogue`, the reference
+    without the user's messages, and `answer`, the accepted answers. `weighs` is the tree of
+    checkpoints with its weights; None for Atomic tasks.
 
-    What follows from a change: of `asks`, the task must be run again; of a leaf, that leaf must be
-    scored again; of `weighs`, scores are computed again. In step mode the system is shown the
-    reference, so that a change of `leaf["dialogue"]` there means to run the task again.
+    If `asks` changes, the task must be run again; if a leaf changes, that leaf must be scored
+    again; if `weighs` changes, scores are computed again. In step mode the system sees the
+    reference, so a change of `leaf["dialogue"]` also requires a new run of the task.
     """
 
     request: ContentDigest
@@ -47,30 +47,26 @@ class TaskDigests(Record):
 
     @property
     def asks(self) -> str | None:
-        """All that the system is given: request, inputs, tools; None where one is unknown."""
+        """The digest of what the system gets: request, inputs, tools; None if one is unknown."""
         if self.inputs is None or self.tools is None:
             return None
         return content_digest([self.request, self.inputs, self.tools])
 
     def agrees(self, other: "TaskDigests") -> bool:
-        """Whether both ask and score the same; inputs and tools count where both are known."""
-        known = [
-            (one, two)
-            for one, two in ((self.inputs, other.inputs), (self.tools, other.tools))
-            if one is not None and two is not None
-        ]
+        """Whether both ask and score the same; inputs and tools are compared if both are known."""
+        given = ((self.inputs, other.inputs), (self.tools, other.tools))
         same = (self.request, self.leaf, self.weighs) == (other.request, other.leaf, other.weighs)
-        return same and all(one == two for one, two in known)
+        return same and all(one == two or None in (one, two) for one, two in given)
 
 
 def digest_atomic(task: AtomicTask, *, inputs: Mapping[str, str | None] | None) -> TaskDigests:
     """The digests of an Atomic task; `inputs` has the SHA-256 of every attachment by its path.
 
-    A missing file has None for its SHA-256; `inputs` is None where nothing is known about them.
+    The SHA-256 of a missing file is None; `inputs` is None if nothing is known about them.
     """
     return TaskDigests(
         request=content_digest(task.request),
-        inputs=_digest_inputs(inputs),
+        inputs=None if inputs is None else content_digest(dict(inputs)),
         tools=_digest_tools(task.offered),
         leaf={
             DIALOGUE: content_digest([_turn(turn) for turn in task.dialogue]),
@@ -87,24 +83,25 @@ def digest_workflow(
 ) -> TaskDigests:
     """The digests of a Workflow task; `tools` are those it offers, as the dataset defines them.
 
-    A tool that the dataset names without a definition has None; `tools` is None where they are
+    A tool that the dataset names without a definition has None; `tools` is None if they are
     unknown.
     """
     leaves: dict[str, list[JsonValue]] = {}
     for leaf in task.leaves():
-        leaves.setdefault(leaf.id, []).append(_leaf(leaf))
+        says: JsonValue = {} if leaf.requirements is None else {"says": leaf.requirements}
+        leaves.setdefault(leaf.id, []).append(says)
     return TaskDigests(
         request=content_digest(task.request),
-        inputs=_digest_inputs(inputs),
+        inputs=None if inputs is None else content_digest(dict(inputs)),
         tools=_digest_tools(tools),
         # Leaves that share an id cannot be told apart by verdicts either.
-        leaf={name: content_digest(said) for name, said in leaves.items()},
+        leaf={name: content_digest(says) for name, says in leaves.items()},
         weighs=content_digest([_weights(node) for node in task.checkpoints]),
     )
 
 
 def digest_known(task: AtomicTask | WorkflowTask, inputs: Sequence[Deliverable]) -> TaskDigests:
-    """The digests as far as a unit tells them: its task, and the inputs that it kept.
+    """The digests that can be computed from a stored unit: its task, and the inputs it kept.
 
     The first versions kept no inputs of Atomic units and no tools of Workflow units.
     """
@@ -117,16 +114,16 @@ def digest_known(task: AtomicTask | WorkflowTask, inputs: Sequence[Deliverable])
 
 
 def content_digest(value: JsonValue) -> str:
-    """The digest of JSON data, the same for any spelling of the same content.
+    """The digest of JSON data; it does not depend on how the same content is written.
 
-    Every text and number that a dataset can hold has a digest, also half a surrogate pair.
+    Every text and number that a dataset can contain has a digest, even half a surrogate pair.
     """
     written = canonical_json(value).encode(errors="surrogatepass")
     return hashlib.sha256(written).hexdigest()[:DIGITS]
 
 
 def canonical_json(value: JsonValue) -> str:
-    """JSON with one spelling: keys in order, texts in NFC, and 1 for 1.0.
+    """JSON in a canonical form: keys in order, texts in NFC, and 1 for 1.0.
 
     A number beyond the range of floats (`1e400`) is `Infinity`.
     """
@@ -149,12 +146,8 @@ def _canonical(value: JsonValue) -> JsonValue:
             return value
 
 
-def _digest_inputs(inputs: Mapping[str, str | None] | None) -> str | None:
-    return None if inputs is None else content_digest(dict(inputs))
-
-
 def _digest_tools(tools: Mapping[str, ToolSpec | None] | None) -> str | None:
-    """A definition without its defaults, so that a new field changes only those that use it."""
+    """Definitions without default values, so that a new field changes only tools that use it."""
     if tools is None:
         return None
     return content_digest(
@@ -165,11 +158,6 @@ def _digest_tools(tools: Mapping[str, ToolSpec | None] | None) -> str | None:
     )
 
 
-def _leaf(leaf: Checkpoint) -> JsonValue:
-    """What decides about a leaf; a part that a leaf does not have stays out."""
-    return {} if leaf.requirements is None else {"says": leaf.requirements}
-
-
 def _weights(node: Checkpoint) -> JsonValue:
     found: dict[str, JsonValue] = {"id": node.id, "weight": node.weight}
     if node.children:
@@ -178,7 +166,7 @@ def _weights(node: Checkpoint) -> JsonValue:
 
 
 def _turn(turn: Turn) -> JsonValue:
-    """A turn as systems in step mode and scorings see it: thoughts are neither shown nor scored."""
+    """A turn as systems in step mode and scorers see it, without thoughts."""
     match turn:
         case CallTurn():
             return {"call": turn.call.name, "arguments": dict(turn.call.arguments)}
@@ -191,15 +179,8 @@ def _turn(turn: Turn) -> JsonValue:
 
 
 def _accepted(task: AtomicTask) -> JsonValue:
+    """The accepted answers without empty parts."""
     if task.answer is None:
         return None
-    if isinstance(task.answer, WhitelistAnswer):
-        found: dict[str, JsonValue] = {"whitelist": _groups(task.answer.whitelist)}
-        if task.answer.blacklist is not None:
-            found["blacklist"] = _groups(task.answer.blacklist)
-        return found
-    return {"references": list(task.answer.references)}
-
-
-def _groups(groups: Sequence[Sequence[str]]) -> JsonValue:
-    return [list(group) for group in groups]
+    accepted: JsonValue = task.answer.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
+    return accepted

@@ -1,4 +1,4 @@
-"""What the judge is shown of a system's answer and files, and what it is told it is not shown."""
+"""The evidence that a judge sees: a system's answer and files, and what could not be shown."""
 
 import hashlib
 from typing import Annotated, Literal
@@ -8,13 +8,13 @@ from pydantic import Field, JsonValue
 from gta_bench.records.base import Record
 from gta_bench.records.files import Digest
 
-# Above this, providers scale pictures down themselves, after charging for the bytes.
+# Providers scale down larger pictures themselves, after charging for the bytes.
 LONGEST_SIDE = 1568
 SideLength = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 
 
 class Picture(Record):
-    """A page, frame or picture as a PNG or JPEG of the evidence store."""
+    """A page, frame or picture as a PNG or JPEG in the evidence store."""
 
     digest: Digest
     media_type: Literal["image/png", "image/jpeg"]
@@ -24,7 +24,7 @@ class Picture(Record):
 
 
 class Probe(Record):
-    """A fact that was measured without a model: pages, rows, formula errors, seconds, loudness."""
+    """A fact measured without a model: pages, rows, formula errors, seconds, loudness."""
 
     name: str
     value: JsonValue
@@ -33,9 +33,9 @@ class Probe(Record):
 class FileEvidence(Record):
     """One file as the judge sees it.
 
-    `claims` is the kind its name promises and `kind` what its bytes are. `cut` says what is shown
-    in part, `unshown` what could not be shown and why; `findings` what a reader should know of it,
-    such as a name that lies.
+    `claims` is the kind by its name and `kind` the kind by its bytes. `cut` lists what is shown in
+    part, `unshown` what could not be shown and why; `findings` lists what else a reader should
+    know, such as a misleading name.
     """
 
     path: str
@@ -52,9 +52,9 @@ class FileEvidence(Record):
 
 
 class Evidence(Record):
-    """Everything shown for one unit: the answer, its deliverables and the task's own files.
+    """The evidence of one unit: the answer, its deliverables and the task's own files.
 
-    `renderer` names the programs and versions that made it.
+    `renderer` names the programs and versions that rendered it.
     """
 
     answer: str
@@ -64,5 +64,5 @@ class Evidence(Record):
 
     @property
     def digest(self) -> str:
-        """Equal for equal evidence, whatever road the files came by."""
+        """The same for the same evidence, however the files were delivered."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()

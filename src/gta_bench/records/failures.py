@@ -1,10 +1,10 @@
-"""Why a step, an answer or a leaf failed: one first cause each."""
+"""Why a step, an answer or a leaf failed: the first cause of each."""
 
 from typing import Literal
 
 from gta_bench.records.base import Record
 
-# In the order of docs/concepts/failures.md, which says what each means.
+# In the order of docs/concepts/failures.md, which explains them.
 FailureCause = Literal[
     "infrastructure",
     "judge unscored",
@@ -21,7 +21,7 @@ FailureCause = Literal[
 
 
 class Failure(Record):
-    """A place that failed: `step 2`, `task`, or the id of a leaf; `detail` has the words for it."""
+    """A failure; `place` is `step 2`, `task`, or the id of a leaf, and `detail` describes it."""
 
     task: str
     epoch: int
@@ -31,7 +31,7 @@ class Failure(Record):
 
 
 class FailureCount(Record):
-    """How often a cause came first, and in how many tasks."""
+    """How often a cause was the first one, and in how many tasks."""
 
     cause: FailureCause
     failures: int

@@ -1,4 +1,4 @@
-"""Files of a task: inputs under the path that agents see, and what a system delivered."""
+"""Files of a task: inputs under the paths that agents see, and deliverables of a system."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Deliverable(Record):
-    """A file of a unit: the path its maker gave it, and the content that the run keeps."""
+    """A file of a unit: its original path, and the digest and size of the stored content."""
 
     path: str
     digest: Digest
@@ -23,8 +23,8 @@ PortablePath = Annotated[str, Field(pattern=r"^(inputs|outputs)/[^/\\\x00]+$")]
 class Attachment(Record):
     """An input file of a task.
 
-    `path` is what agents see (`inputs/menu.jpg`); `source` is where the file lies in the
-    dataset's folder. The dataset's own `type` is not reliable and is kept only as a claim.
+    `path` is what agents see (`inputs/menu.jpg`); `source` is the path in the dataset's folder.
+    The dataset's `type` is not reliable and is not used to read the file.
     """
 
     path: PortablePath

@@ -1,4 +1,4 @@
-"""Something noticed in benchmark files that a reader of the scores should know."""
+"""Findings in benchmark files that a reader of the scores should know."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ Severity = Literal["error", "warning", "note"]
 
 
 class Finding(Record):
-    """One quirk or fault, with its place.
+    """One oddity or error in a file, with its location.
 
-    `error`: the task cannot be measured as it is. `warning`: scores are affected. `note`: harmless.
+    `error`: the task cannot be measured. `warning`: scores are affected. `note`: harmless.
     """
 
     check: str

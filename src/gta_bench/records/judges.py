@@ -1,4 +1,4 @@
-"""Judges as named configurations, and how scores move when one takes another's place."""
+"""Judges as named configurations, and how scores change when one judge replaces another."""
 
 import json
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from pydantic import JsonValue
 from gta_bench.records.base import Record
 from gta_bench.records.statistics import Interval
 
-# Digests of the judge's prompts, with the first version that had them. A change of the prompts
-# adds a line, and none is taken away: bundles that earlier versions judged stay known.
+# Digests of the judge's prompts, with the first version that had them. A change of the prompts adds
+# a line. No line is ever removed, so that bundles judged by earlier versions stay known.
 PROMPT_DIGESTS: Final[Mapping[str, str]] = {
     "b1460e666f260b208a8cd41e29072542f6d2af8d8103ab602a558ea42612a83a": "0.1.0",
 }
-# May runs of both stand in one table? `unknown`: too few leaves to say.
+# Whether runs of both judges can be in one table. `unknown`: too few leaves.
 Sharing = Literal["yes", "no", "unknown"]
 
 
 class JudgeEntry(Record):
-    """Everything of a judge that can move a verdict; equal digests are the same judge.
+    """Everything about a judge that can change a verdict; equal digests mean the same judge.
 
-    `generation` has the other options and arguments of its model. `first` and `last` are when it
-    was asked in this run.
+    `generation` has the other options and arguments of its model. `first` and `last` are the times
+    of its first and last use in this run.
     """
 
     name: str
@@ -39,38 +39,36 @@ class JudgeEntry(Record):
     last: datetime
 
     def compute_digest(self) -> str:
-        """The digest of what is said here; judges without `generation` always had one without."""
+        """The digest of this configuration; an empty `generation` is left out, as it always was."""
         left_out = {"digest", "first", "last"} | (set() if self.generation else {"generation"})
-        held = self.model_dump(mode="json", exclude=left_out)
-        return sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+        configuration = self.model_dump(mode="json", exclude=left_out)
+        return sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
 
 
 class JudgeRegistry(Record):
-    """`judges.json` of a run: every judge that was asked."""
+    """`judges.json` of a run: every judge that was used."""
 
     format: int = 1
     judges: tuple[JudgeEntry, ...] = ()
 
     def with_entry(self, entry: JudgeEntry) -> "JudgeRegistry":
-        """With this one; a judge that is there already was asked once more."""
-        known = next((one for one in self.judges if one.digest == entry.digest), None)
-        if known is None:
-            return self.model_copy(update={"judges": (*self.judges, entry)})
-        later = known.model_copy(update={"last": entry.last})
-        judges = tuple(later if one is known else one for one in self.judges)
-        return self.model_copy(update={"judges": judges})
+        """A registry that includes this judge; one that is already there gets a later `last`."""
+        judges = {one.digest: one for one in self.judges}
+        known = judges.get(entry.digest, entry)
+        judges[entry.digest] = known.model_copy(update={"last": entry.last})
+        return self.model_copy(update={"judges": tuple(judges.values())})
 
     def of(self, name: str) -> tuple[JudgeEntry, ...]:
-        """The judges of that name; several where its prompts changed."""
+        """The judges with that name; several if the prompts changed."""
         return tuple(one for one in self.judges if one.name == name)
 
 
 class Drift(Record):
-    """A new judge against an old one, on the same leaves with the same evidence: new minus old.
+    """A new judge compared with an old one, on leaves with the same evidence: new minus old.
 
-    `left_out` leaves have a score of one of them only, or other evidence. `kappa` is that of the
-    scores with quadratic weights, `ac1` Gwet's for passed or not; `flips` is the share of leaves
-    that pass by one and fail by the other.
+    `left_out` leaves have a score from only one of them, or different evidence. `kappa` is Cohen's
+    kappa of the scores with quadratic weights, `ac1` Gwet's for pass or fail; `flips` is the share
+    of leaves that pass with one judge and fail with the other.
     """
 
     old: str
@@ -92,10 +90,11 @@ class Drift(Record):
 class CascadeRow(Record):
     """What a cheap judge saves if a strong one is asked only within `band` of the threshold.
 
-    Shares are percents of leaves. `saved` are the strong judge's calls that are not made, `error`
-    the outcomes that are not the strong judge's, and `outside` the same among leaves whose calls
-    are saved; None where none is. `unscored` have no score in the end. `leaf_sr` and `root_score`
-    are by how much these scores move; `cost_usd` is that of judging the run once.
+    Rates are percentages of leaves. `saved` is the rate of calls to the strong judge that are not
+    needed, `error` the rate of outcomes that differ from the strong judge's, and `outside` the same
+    among leaves with saved calls (None if there are none). `unscored` leaves end without a score.
+    `leaf_sr` and `root_score` are the changes of these scores; `cost_usd` is the cost of judging
+    the run once.
     """
 
     band: float
@@ -111,8 +110,8 @@ class CascadeRow(Record):
 class CascadeReport(Record):
     """Every band, and the narrowest that keeps `error` at or below `limit` percent.
 
-    The figures of `chosen` are out of fold: those of a part of the tasks are had with the band
-    that all other tasks choose (`folds`). None where there is one task only.
+    The values of `chosen` are cross-validated: each fold of the tasks uses the band that the other
+    tasks choose (`folds`). None if there is only one task.
     """
 
     leaves: int
@@ -126,7 +125,7 @@ class CascadeReport(Record):
 
 
 class Floor(Record):
-    """One null system before one judge, on the tasks of a run; `n` of `n_units` have a root."""
+    """One null system scored by one judge on a run's tasks; `n` of `n_units` have a root score."""
 
     judge: str
     system: str
@@ -138,11 +137,11 @@ class Floor(Record):
 
 
 class Floors(Record):
-    """`floor.json` of a run: every null system before every judge that was asked."""
+    """`floor.json` of a run: every null system, scored by every judge that was used."""
 
     format: int = 1
     rows: tuple[Floor, ...] = ()
 
     def of(self, judge: str) -> tuple[Floor, ...]:
-        """The floor of one judge."""
+        """The rows of one judge."""
         return tuple(row for row in self.rows if row.judge == judge)

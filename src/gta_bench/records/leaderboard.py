@@ -1,17 +1,17 @@
-"""A row of a leaderboard: who was measured, with what, by which rules, and what came out."""
+"""Leaderboard entries, the bundles behind them, and their verification."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from gta_bench.records.base import Record
 from gta_bench.records.files import Deliverable, Digest
 from gta_bench.records.run import DatasetName
 
 Board = Literal["atomic", "workflow", "workflow-30"]
-# How far a row was repeated by somebody else than its submitter: a check of a bundle shows that it
-# is consistent, and only a repetition that it is honest (docs/leaderboard.md).
+# How far someone other than the submitter repeated a row: checks show that a bundle is consistent,
+# and only a repetition shows that it is honest (docs/leaderboard.md).
 Tier = Literal["published", "self-reported", "re-judged", "reproduced"]
 Mark = Literal[
     "imported",
@@ -63,7 +63,7 @@ MetricName = Literal[
 
 
 class Score(Record):
-    """A value as it was stated, rounded to `decimals`; with the count behind it where known.
+    """A value as stated, rounded to `decimals`; `k` of `n` is the count behind it, if known.
 
     Values are percentages, except the root score (0 to 10).
     """
@@ -74,26 +74,25 @@ class Score(Record):
     n: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
-    def _whole_count(self) -> Self:
+    def _require_both_counts(self) -> Self:
         if (self.k is None) != (self.n is None):
-            raise ValueError("`k` and `n` are given together or not at all")
+            raise ValueError("`k` and `n` must be given together")
         return self
 
 
 class Costs(Record):
-    """What the whole run took; None where nobody said."""
+    """Cost and duration of the whole run; None if not stated."""
 
     usd: Annotated[float, Field(ge=0)] | None = None
     minutes: Annotated[float, Field(ge=0)] | None = None
 
 
 class Entry(Record):
-    """One system on one board. `id` is unique, `release` the month of the board it belongs to.
+    """One system on one board. `id` is unique, `release` is the month of its board.
 
-    `scoring` and its version say by which rules the scores were made; published rows follow the
-    published evaluator (`compat`). The digests are None for rows that have no run behind them.
-    `costs` are those of all `attempts` at all units. `marks` are ways in which the system did not
-    work under the same conditions as others.
+    `scoring` and `scoring_version` name the rules of the scores; published rows use those of the
+    published evaluator (`compat`). The digests are None for rows without a run. `costs` are those
+    of all `attempts` at all units. `marks` list conditions that differ from other systems'.
     """
 
     format: Literal[1] = 1
@@ -119,7 +118,7 @@ class Entry(Record):
 
 
 class EntryFinding(Record):
-    """Something in an entry that cannot be; `message` holds only the fact, not whose it is."""
+    """An impossible value in an entry; `message` states the fact without naming the entry."""
 
     entry: str
     check: EntryCheck
@@ -127,13 +126,13 @@ class EntryFinding(Record):
     message: str
 
 
-# The released datasets carry no canary. Bundles and reports, which repeat their texts, carry this
+# The released datasets have no canary. Bundles and reports, which repeat their texts, contain this
 # one: a model that knows it was trained on them.
 CANARY = "gta-bench canary 5e0b7c3a-94d1-4f6e-8b7d-2c61f0a9d3e8"
 
 
 class BundleFile(Record):
-    """A file of a bundle by its content."""
+    """A file of a bundle, with its digest and size."""
 
     path: str
     sha256: Digest
@@ -141,10 +140,10 @@ class BundleFile(Record):
 
 
 class BundleManifest(Record):
-    """`bundle.json`: what the signature is made over.
+    """`bundle.json`: the file that is signed.
 
-    `files` are all others of the bundle. `artefacts` are the deliverables by digest, which stay
-    with the submitter; `run_digest` is that of all files but the entry.
+    `files` are all other files of the bundle. `artefacts` are the digests of deliverables, which
+    stay with the submitter; `run_digest` covers all files except the entry.
     """
 
     format: Literal[1] = 1
@@ -157,7 +156,7 @@ class BundleManifest(Record):
 
 
 class Signature(Record):
-    """`signature.json`: over the bytes of `bundle.json`; key and signature in hexadecimal."""
+    """`signature.json`: the signature of `bundle.json`; key and signature in hexadecimal."""
 
     algorithm: Literal["ed25519"] = "ed25519"
     public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -165,7 +164,73 @@ class Signature(Record):
 
 
 class BundleFinding(Record):
-    """Why a bundle is refused."""
+    """A reason why a bundle is refused."""
 
     check: BundleCheck
     message: str
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class InflationTest(Record):
+    """A one-sided test of whether stated outcomes are better than repeated ones.
+
+    Of `n` outcomes in `tasks` tasks, `better` passed as stated but not when repeated, `worse` the
+    other way round. `difference` is the share by which the stated outcomes are better. `power` is
+    the probability to detect it if a share `effect` of all outcomes were changed into passes.
+    """
+
+    n: int
+    tasks: int
+    better: int
+    worse: int
+    agreement: Share
+    kappa: float | None
+    difference: float
+    p_value: Share
+    effect: Share
+    power: Share
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the stated outcomes are significantly better than the repeated ones."""
+        return self.p_value < LEVEL
+
+    @property
+    def supports(self) -> bool:
+        """Whether the test found no inflation and had enough power to find it."""
+        return not self.disagrees and self.power >= ENOUGH_POWER
+
+
+LEVEL = 0.05
+ENOUGH_POWER = 0.8
+
+
+class Repetition(Record):
+    """The tasks that were sampled, and the test of their repetition against the stated outcomes."""
+
+    kind: Literal["re-judged", "re-run"]
+    drawn: tuple[str, ...]
+    test: InflationTest
+
+
+class Verification(Record):
+    """The result of `gta leaderboard verify`; the seed was drawn after the bundle was made.
+
+    `tier` is what the repetitions support. A repetition that disagrees, or that could not detect
+    outcomes 10 % better (re-run: 20 %), supports nothing above `self-reported`.
+    """
+
+    format: Literal[1] = 1
+    entry: str
+    run_digest: str
+    when: AwareDatetime
+    seed: str
+    repetitions: tuple[Repetition, ...]
+    tier: Tier
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether a repetition shows that the bundle's scores are too high."""
+        return any(one.test.disagrees for one in self.repetitions)

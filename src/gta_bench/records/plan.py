@@ -1,4 +1,4 @@
-"""How a run is cut into shards: lists of tasks that are evaluated apart and merged."""
+"""How a run is split into shards: lists of tasks that are evaluated separately and merged."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -8,12 +8,12 @@ from pydantic import AwareDatetime
 
 from gta_bench.records.base import Record
 
-# A shard's log is rewritten in time with its units, so it must not grow without end.
-UNITS_OF_A_SHARD = 256
-# More shards than places, so that a slow one does not leave the other places idle.
-SHARDS_OF_A_PLACE = 2
-# Under this many units for each place, starting a process costs more than it saves.
-UNITS_OF_A_PLACE = 20
+# A shard's log is rewritten as its units finish, so it must not become too long.
+UNITS_PER_SHARD = 256
+# More shards than workers, so that a slow shard does not leave the other workers idle.
+SHARDS_PER_WORKER = 2
+# With fewer units per worker, starting a process costs more than it saves.
+UNITS_PER_WORKER = 20
 
 
 class Shard(Record):
@@ -24,9 +24,9 @@ class Shard(Record):
 
 
 class ShardPlan(Record):
-    """`plan.json`: which units are evaluated together; it stays as it is when a run continues.
+    """`plan.json`: which units are evaluated together; it does not change when a run continues.
 
-    `log` is the name of the log that the shards' logs become.
+    `log` is the name of the log that the shards' logs are merged into.
     """
 
     format: Literal[1] = 1
@@ -45,16 +45,16 @@ def make_plan(
     log: str,
     created: AwareDatetime,
 ) -> ShardPlan:
-    """A plan for so many places at once.
+    """A plan for that many workers (`places`).
 
-    Tasks are dealt like cards: neighbours in a dataset are alike, and a shard of long ones only
-    would end last. All epochs of a task stay together, as the engine keeps them in one log.
+    Tasks are dealt in turn, because neighboring tasks of a dataset are alike, and a shard of long
+    tasks only would end last. All epochs of a task stay together, since the engine keeps them in
+    one log.
     """
     count = shard_count(len(tasks), epochs, places)
-    dealt = [tuple(tasks[place::count]) for place in range(count)]
-    width = len(str(len(dealt) - 1))
+    width = len(str(count - 1))
     shards = tuple(
-        Shard(name=f"{place:0{width}d}", tasks=names) for place, names in enumerate(dealt)
+        Shard(name=f"{index:0{width}d}", tasks=tuple(tasks[index::count])) for index in range(count)
     )
     return ShardPlan(
         created=created, log=log, epochs=epochs, shards=shards, digest=plan_digest(shards, epochs)
@@ -62,13 +62,13 @@ def make_plan(
 
 
 def shard_count(tasks: int, epochs: int, places: int) -> int:
-    """How many shards: enough for all places, none too long, none empty."""
-    by_length = -(-tasks * epochs // UNITS_OF_A_SHARD)
-    return min(tasks, max(places * SHARDS_OF_A_PLACE, by_length))
+    """The number of shards: enough for all workers, none too long, none empty."""
+    by_length = -(-tasks * epochs // UNITS_PER_SHARD)
+    return min(tasks, max(places * SHARDS_PER_WORKER, by_length))
 
 
 def plan_digest(shards: Sequence[Shard], epochs: int) -> str:
-    """What two plans with the same split have in common."""
+    """The digest of a split; equal for plans with the same shards."""
     digest = sha256(str(epochs).encode())
     for shard in shards:
         digest.update("\0".join(["", shard.name, *shard.tasks]).encode())
@@ -76,5 +76,5 @@ def plan_digest(shards: Sequence[Shard], epochs: int) -> str:
 
 
 def worthwhile_places(units: int, places: int) -> int:
-    """How many places so few units are worth."""
-    return max(1, min(places, units // UNITS_OF_A_PLACE))
+    """How many workers are worth starting for that many units."""
+    return max(1, min(places, units // UNITS_PER_WORKER))

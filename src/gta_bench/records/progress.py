@@ -1,4 +1,4 @@
-"""How far a run is: what each shard says of itself, and the sum of it."""
+"""The progress of a run: a record for each shard, and their sum."""
 
 import re
 from collections import Counter
@@ -12,20 +12,20 @@ from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.units import StopKind
 
-# Causes that are told apart; the rarer ones are counted together.
+# Causes that are listed separately; the rarer ones are counted together.
 MOST_CAUSES = 8
 OTHER_CAUSES = "other causes"
 _LONGEST = 160
-# What differs from one failure to the next though the cause is the same: ids of requests and such.
+# Parts of messages that differ although the cause is the same, such as request ids.
 _IDS = re.compile(r"\b(?:req_\w+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{12,})\b")
 
 
 class Command(Record):
-    """What one command set out to do: of `units`, `finished` were there before it began.
+    """What one command has to do: of `units`, `finished` were done before it began.
 
-    `judge` is the judge that is asked, None where units are run. `spent_usd` is what is known of
-    what was spent before, and `unpriced` says that more was, at an unknown price. `stops` counts
-    how replies ended in the units that were finished before.
+    `judge` is the judge in use, None if units are run. `spent_usd` is the known amount that was
+    spent before, and `unpriced` says that more was spent at an unknown price. `stops` counts how
+    replies ended in the units that were finished before.
     """
 
     started: AwareDatetime
@@ -40,11 +40,11 @@ class Command(Record):
 
 
 class ShardProgress(Record):
-    """What a shard has done since its command began; a retry of it counts on.
+    """What a shard has done since its command began; retries are added.
 
-    `cost_usd` is what is known of the cost, and `unpriced` says that there is more to it. `causes`
-    says how many units failed by each cause, `stops` how replies of finished units ended that did
-    not end in the ordinary way.
+    `cost_usd` is the known cost, and `unpriced` says that there is more at an unknown price.
+    `causes` counts failed units by cause, `stops` the replies in finished units that did not end
+    normally.
     """
 
     shard: str
@@ -60,17 +60,17 @@ class ShardProgress(Record):
 
     @property
     def cost(self) -> Cost:
-        """What it has cost."""
+        """The cost so far."""
         return Cost(known=self.cost_usd, unknown=self.unpriced)
 
 
 class RunProgress(Record):
-    """How far a run is; `stopped` says which limit ended it.
+    """The progress of a run; `stopped` says which limit ended it.
 
-    `cost_usd` is None where a part of the cost is unknown, `known_usd` the part that is known.
-    `causes` says why units failed, the most frequent cause first; `stops` counts replies that did
-    not end in the ordinary way, of all finished units. `needed_usd` is about what the whole run
-    costs, where money stopped it.
+    `cost_usd` is None if a part of the cost is unknown, `known_usd` is the known part. `causes`
+    counts failed units by cause, most frequent first; `stops` counts replies that did not end
+    normally, in all finished units. `needed_usd` is the estimated cost of the whole run, if a
+    budget stopped it.
     """
 
     units: int
@@ -89,25 +89,25 @@ class RunProgress(Record):
 
     @property
     def rate(self) -> float | None:
-        """Units a minute, since the command began."""
+        """Units per minute since the command began; None before the first one."""
         minutes = (self.updated - self.started) / timedelta(minutes=1)
         return self.done_now / minutes if self.done_now and minutes > 0 else None
 
     @property
     def left(self) -> timedelta | None:
-        """How long the rest will take at that rate."""
+        """How long the remaining units take at the current rate."""
         rate = self.rate
         return None if rate is None else timedelta(minutes=(self.units - self.done) / rate)
 
 
 def total_cost(command: Command, shards: Iterable[ShardProgress]) -> Cost:
-    """What was spent before the command and by its shards."""
+    """The cost before the command and of its shards."""
     own = (shard.cost for shard in shards if shard.command == command.started)
     return sum_costs((Cost(known=command.spent_usd, unknown=command.unpriced), *own))
 
 
 def total_progress(command: Command, shards: Iterable[ShardProgress]) -> RunProgress:
-    """The sum over the command's shards; what another command left behind does not count."""
+    """The sum over the command's shards; shards of earlier commands are ignored."""
     own = [shard for shard in shards if shard.command == command.started]
     cost = total_cost(command, own)
     done = sum(shard.done for shard in own)
@@ -127,16 +127,14 @@ def total_progress(command: Command, shards: Iterable[ShardProgress]) -> RunProg
 
 
 def short_cause(failure: str) -> str:
-    """The first line of what ended a unit, the same for all units that one cause ended."""
+    """The first line of a failure, without ids, so that equal causes have equal texts."""
     line = next(iter(failure.strip().splitlines()), "") or "no reason was given"
     return _IDS.sub("…", line)[:_LONGEST]
 
 
 def count_causes(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sum of all counts, the most frequent cause first."""
-    found: Counter[str] = Counter()
-    for one in counts:
-        found.update(one)
+    """The sum of all counts, most frequent cause first; rare causes are counted together."""
+    found = sum(map(Counter, counts), Counter[str]())
     rest = found.pop(OTHER_CAUSES, 0)
     first = found.most_common(MOST_CAUSES)
     rest += found.total() - sum(count for _, count in first)
@@ -144,8 +142,6 @@ def count_causes(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def sum_stops(counts: Iterable[Mapping[StopKind, int]]) -> dict[StopKind, int]:
-    """The sum of all counts, in the order in which reports have them."""
-    found: Counter[StopKind] = Counter()
-    for one in counts:
-        found.update(one)
+    """The sum of all counts, in the order that reports use."""
+    found = sum(map(Counter, counts), Counter[StopKind]())
     return {kind: found[kind] for kind in get_args(StopKind) if found[kind]}

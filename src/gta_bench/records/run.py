@@ -1,4 +1,4 @@
-"""A run: one system on one dataset, and what held while it ran."""
+"""The description of a run (one system on one dataset) and its manifest."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
@@ -21,18 +21,18 @@ FeedbackLevel = Literal["pass-fail", "score", "reason"]
 Images = Literal["path", "attached"]
 Network = Literal["none", "tools", "open"]
 Wording = Literal["own", "published"]
-# The tools of a system that was not run here, or that brings its own.
+# The tools of a system that was not run here, or that has its own.
 OWN_TOOLS = "own"
 DEFAULT_TURNS: Final = 10
-# Far above what a reply needs; a reply that repeats itself ends there.
+# Far more than a reply needs; it stops replies that repeat themselves.
 DEFAULT_CALLS: Final = 32
 
 
 class Generation(Record):
-    """How a model was asked to write; None leaves it to the provider.
+    """Generation options of a model; None means the provider's default.
 
-    `generate` has the other options of Inspect's GenerateConfig, by their names there, and `args`
-    the arguments of the model's provider.
+    `generate` has the other options of Inspect's GenerateConfig, and `args` the arguments of the
+    model's provider.
     """
 
     temperature: float | None = None
@@ -51,7 +51,7 @@ class System(Generation):
     """What is being measured: a model and the agent that drives it, or a harness.
 
     `harness` is a foreign system's name, its command or its function; `agent` is then `harness`.
-    `harness_digest` is that of its files in the folder where `gta` ran, if it has any there.
+    `harness_digest` covers its files in the folder where `gta` ran, if it has any there.
     """
 
     model: str
@@ -63,9 +63,9 @@ class System(Generation):
 
 
 class LoopLimits(Record):
-    """What bounds an agent of ours on one task, and in each round of feedback.
+    """Limits of our agents on one task, and in each round of feedback.
 
-    `max_turns` counts replies of the model, `max_calls` the calls of one reply that are made.
+    `max_turns` limits the replies of the model, `max_calls` the tool calls made for one reply.
     """
 
     max_turns: int = DEFAULT_TURNS
@@ -73,9 +73,9 @@ class LoopLimits(Record):
 
 
 class Limits(Record):
-    """What a foreign system might use on one task; None where nothing bounded it.
+    """Limits of a foreign system on one task; None means unlimited.
 
-    Bytes and files are those that it might write, `output_bytes` what it might print.
+    `disk_bytes` and `disk_files` limit what it writes, `output_bytes` what it prints.
     """
 
     seconds: float
@@ -88,24 +88,24 @@ class Limits(Record):
 
 
 class Feedback(Record):
-    """A later round of a run: what of the round before went back to the system, and by whom."""
+    """A later round of a run: what the system learns about the previous round, from which judge."""
 
     round: int
     level: FeedbackLevel
     judge: str
 
 
-# Fields of a RunSpec that can differ without making it another run: who judges and by which
-# similarity the logs were scored is settled again by every command that scores.
+# Fields of a RunSpec that can differ without making it another run: every command that scores sets
+# the judges and the similarity again.
 _REPLACEABLE: Final = frozenset({"judges", "similarity"})
-# Fields in which a run grows: more of them extend it.
+# Fields in which a run can grow: larger values extend it.
 _GROWING: Final = frozenset({"tasks", "epochs"})
-# Fields that the first manifests did not record; None there says nothing.
+# Fields that the first manifests did not record; None there means unknown.
 _UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest", "wording"})
 
 
 class SettingDifference(NamedTuple):
-    """A setting that makes two runs different ones: what each of them has."""
+    """A setting in which two runs differ, with both values."""
 
     name: str
     mine: Any
@@ -113,7 +113,7 @@ class SettingDifference(NamedTuple):
 
 
 class Growth(Record):
-    """A command that extended the run: which tasks it added, and the epochs before it.
+    """A command that extended the run: the tasks it added, and the number of epochs before it.
 
     >>> from datetime import UTC, datetime
     >>> Growth(when=datetime(2026, 11, 16, tzinfo=UTC), tasks=("20", "21"), epochs=1).tasks
@@ -126,20 +126,19 @@ class Growth(Record):
 
 
 class RunSpec(Record):
-    """What is measured, and how: the one description of a run.
+    """What is measured, and how: the single description of a run.
 
-    The command line, the Python API and gta.toml build it, `run.json` stores it; resuming and
-    comparing read it. A new option of a run is a field here (or in one of the records below), and
-    by default another value of it is another run. Only more `tasks` and more `epochs` extend the
-    run that is there.
+    The command line, the Python API and gta.toml build it and `run.json` stores it; resuming and
+    comparing use it. A new option of a run is a field here (or in one of the records below), and by
+    default another value means another run. Only more `tasks` and more `epochs` extend a run.
 
-    `similarity` is the one that the scores inside the logs were made with. `tools` is `local`,
-    the address of the server whose tools were called, or `own` where a system brought its own.
-    `network` is what a harness could reach: our tools and its model alone, or the outside; None
-    where no foreign code ran. `loop` bounded an agent of ours, `limits` the work of a foreign
-    system; each is None for the other. `judges` are the models that the command which began the
-    run named as judges; who really judged is in the run's verdicts. `wording` says whose words
-    `react-upstream` used; None for other agents, and in the first manifests, where it was ours.
+    `similarity` is the text model of the scores inside the logs. `tools` is `local`, the address of
+    the tool server, or `own` if a system has its own. `network` is what a harness could reach: only
+    our tools and its model, or the Internet; None if no foreign code ran. `loop` limits our own
+    agents, `limits` a foreign system; each is None for the other. `judges` are the judge models
+    named by the command that began the run; the judges that were used are in its verdicts.
+    `wording` says whose prompts `react-upstream` used; None for other agents, and in the first
+    manifests, where it was ours.
 
     >>> RunSpec(
     ...     dataset="atomic",
@@ -169,11 +168,11 @@ class RunSpec(Record):
 
     @property
     def units(self) -> int:
-        """How many units the run has: every task in every epoch."""
+        """The number of units: every task in every epoch."""
         return len(self.tasks) * self.epochs
 
     def difference(self, other: "RunSpec") -> SettingDifference | None:
-        """What makes the other one another run; None where it continues or extends this one."""
+        """The first difference that makes it another run; None if it continues or extends it."""
         for found in compare_specs(self, other):
             if found.name == "tape":
                 if self.tape is None or not self.tape.same_use(other.tape):
@@ -185,10 +184,10 @@ class RunSpec(Record):
         return None
 
     def extend(self, other: "RunSpec") -> "RunSpec":
-        """This run with the tasks and epochs of the other one too.
+        """This run with the tasks and epochs of the other one added.
 
-        Where the other one has all tasks, they take its order: a run that was extended lists them
-        as one that had them from the beginning.
+        If the other one has all tasks, its order is used, so that an extended run lists its tasks
+        like a run that had them from the beginning.
         """
         known = set(self.tasks)
         added = tuple(task for task in other.tasks if task not in known)
@@ -197,24 +196,24 @@ class RunSpec(Record):
         return self.model_copy(update={"tasks": tasks, "epochs": max(self.epochs, other.epochs)})
 
 
-# Where a log keeps what its run was: `state_run`.
+# The key under which a log keeps the result of `state_run`.
 STATEMENT: Final = "gta_run"
 
 
 def state_run(spec: RunSpec, dataset_digest: str) -> dict[str, Any]:
-    """What every log says of its run, so that `run.json` cannot say something else.
+    """The settings that every log records about its run, to detect a changed `run.json`.
 
-    Tasks and epochs grow, judges and similarity can be replaced, and a tape that is recorded has
-    no digest yet.
+    Leaves out what can change later: tasks, epochs, judges, similarity, and the digest of a tape
+    that is still being recorded.
     """
-    said = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
+    settings = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
     if spec.tape is not None and spec.tape.mode == "record":
-        said["tape"]["digest"] = None
-    return {"dataset_digest": dataset_digest, **said}
+        settings["tape"]["digest"] = None
+    return {"dataset_digest": dataset_digest, **settings}
 
 
 def compare_specs(one: RunSpec, two: RunSpec) -> Iterator[SettingDifference]:
-    """Every option in which the two differ, by its name; those of the system come last."""
+    """Every setting in which the two differ, by name; those of the system come last."""
     for name in RunSpec.model_fields:
         left, right = getattr(one, name), getattr(two, name)
         if name == "loop":
@@ -236,12 +235,12 @@ def _differences(kind: type[Record], one: Any, two: Any) -> Iterator[SettingDiff
 
 
 def show_setting(value: object) -> str:
-    """A setting in a few words; digests are cut."""
+    """A setting as a short text; digests are shortened."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {str(part)[:12]}" for name, part in sorted(value.items())) or "-"
     if isinstance(value, Limits):
-        held = value.model_dump(exclude_none=True)
-        return ", ".join(f"{name} {most:g}" for name, most in held.items())
+        limits = value.model_dump(exclude_none=True)
+        return ", ".join(f"{name} {most:g}" for name, most in limits.items())
     if isinstance(value, TapeUse):
         return f"{value.mode} {(value.digest or '')[:16]}".strip()
     if isinstance(value, tuple):
@@ -250,13 +249,13 @@ def show_setting(value: object) -> str:
 
 
 class RunManifest(Record):
-    """`run.json`: what was run (`spec`), and what else one must know to repeat or compare it.
+    """`run.json`: what was run (`spec`), and everything else needed to repeat or compare it.
 
-    The file has the options of the run beside everything else, as it always had. `growth` has an
-    entry for every command that extended the run. `dataset_tasks` is how many tasks the dataset
-    has, of which a run may have fewer; None where that was not recorded. `edited_from` is the
-    digest of the dataset that was run, where its work was judged again by edited requirements.
-    `shown` is what a harness saw of the machine besides its task.
+    In the file, the fields of `spec` are on the top level. `growth` has an entry for every command
+    that extended the run. `dataset_tasks` is the number of tasks in the dataset, of which a run may
+    have fewer; None if not recorded. `edited_from` is the digest of the dataset that was run, if
+    the results were judged again with edited requirements. `shown` lists what a harness saw of the
+    machine besides its task.
     """
 
     format: Literal[1] = 1
@@ -292,21 +291,17 @@ class RunManifest(Record):
         return {**facts, **spec, **loop}
 
     def difference(self, other: "RunManifest") -> SettingDifference | None:
-        """The first thing that makes the two another run; None where one extends the other."""
+        """The first difference that makes it another run; None if it continues or extends it."""
         same = self.spec.dataset == other.spec.dataset
         if same and self.dataset_digest != other.dataset_digest:
             digests = self.dataset_digest[:12], other.dataset_digest[:12]
             return SettingDifference("dataset_digest", *digests)
-        return self.spec.difference(other.spec) or self._other_prompts(other)
-
-    def _other_prompts(self, other: "RunManifest") -> SettingDifference | None:
         one, two = set(self.prompts.items()), set(other.prompts.items())
-        return (
-            None if one == two else SettingDifference("prompts", dict(one - two), dict(two - one))
-        )
+        prompts = SettingDifference("prompts", dict(one - two), dict(two - one))
+        return self.spec.difference(other.spec) or (None if one == two else prompts)
 
     def extend(self, other: "RunManifest") -> "RunManifest":
-        """This run with the tasks and epochs of the other one; itself where it has them all."""
+        """This run with the tasks and epochs of the other one; unchanged if it has them all."""
         spec = self.spec.extend(other.spec)
         if spec == self.spec:
             return self
@@ -319,5 +314,5 @@ class RunManifest(Record):
         )
 
     def with_spec(self, **changes: Any) -> "RunManifest":
-        """The manifest with other options."""
+        """A copy with other values in its `spec`."""
         return self.model_copy(update={"spec": self.spec.model_copy(update=changes)})

@@ -1,4 +1,4 @@
-"""Scores of GTA-Atomic: what is counted in one task, and the percentages of all tasks together.
+"""Scores of GTA-Atomic: counts for each task, percentages over all tasks, and effects of controls.
 
 Counts are made per task and pooled later, so that a subset, a shard or a resampled set of tasks
 is scored by the same addition. Percentages are 0 to 100 and not rounded; None means that there
@@ -9,15 +9,82 @@ from collections.abc import Mapping
 from typing import Literal
 
 from gta_bench.records.base import Record
-from gta_bench.records.controls import Disturbance
 from gta_bench.records.failures import Failure
 from gta_bench.records.units import StopKind, Usage
+
+
+class Disturbance(Record):
+    """Calls of one unit that a tape or a control affected.
+
+    `recovered`: faults after which the system made the same call again and got a reply.
+    `distracted`: calls of tools that the task does not list.
+    """
+
+    replayed: int = 0
+    missing: int = 0
+    corrupted: int = 0
+    faults: int = 0
+    recovered: int = 0
+    distracted: int = 0
+
+
+class TaskEffect(Record):
+    """One unit with and without a control; values are parts of the strict AnsAcc+I, 0 to 1."""
+
+    task: str
+    epoch: int
+    plain: float
+    controlled: float
+    disturbance: Disturbance
+
+    @property
+    def solved(self) -> tuple[bool, bool]:
+        """Whether it is solved without the control, and with it."""
+        return self.plain == 1, self.controlled == 1
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is solved both without and with the control."""
+        return self.solved == (True, True)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is solved only without the control."""
+        return self.solved == (True, False)
+
+    @property
+    def hit(self) -> bool:
+        """Whether the control affected the unit."""
+        did = self.disturbance
+        return bool(did.corrupted or did.faults or did.distracted)
+
+
+class ControlEffect(Record):
+    """Two runs of one system, unit by unit: what is solved without a control and with it.
+
+    Solved means a strict value of 1. `lost` units are solved only without it, `won` only with it.
+    `hit` units are affected by it; of these, `hit_solved_plain` are solved without it and
+    `hit_kept` both without and with it.
+    """
+
+    units: int
+    solved_plain: int
+    solved_controlled: int
+    kept: int
+    lost: int
+    won: int
+    hit: int
+    hit_solved_plain: int
+    hit_kept: int
+    disturbance: Disturbance
+    tasks: tuple[TaskEffect, ...]
+
 
 Category = Literal["perception", "operation", "logic", "creativity"]
 
 
 class StepCounts(Record):
-    """Step mode, one task: hits and what they are a share of."""
+    """Step mode, one task: hits, and the totals they are divided by."""
 
     inst_hits: int
     inst_total: int
@@ -31,7 +98,7 @@ class StepCounts(Record):
 
 
 class StrictStepCounts(StepCounts):
-    """Step mode, one task, with what only the strict scoring looks at."""
+    """Step mode, one task, with the counts that only the strict scoring uses."""
 
     predicted: bool
     arg_typed_sum: float
@@ -52,14 +119,14 @@ class StepScores(Record):
 
 
 class StrictStepScores(StepScores):
-    """Step mode, strict: arguments compared by their types, and replies against the protocol."""
+    """Step mode, strict: arguments are compared by type, and malformed replies are counted."""
 
     arg_typed: float | None
     malformed: int
 
 
 class CategoryCounts(Record):
-    """Calls of one category of tools in one task."""
+    """Calls of one tool category in one task."""
 
     gold: int = 0
     predicted: int = 0
@@ -67,7 +134,7 @@ class CategoryCounts(Record):
 
 
 class EndToEndCounts(Record):
-    """End-to-end mode, one task. The image sum adds to the answers in AnsAcc+I."""
+    """End-to-end mode, one task. `image_sum` is added to the answers for AnsAcc+I."""
 
     answer_total: int
     answer_sum: float
@@ -79,7 +146,7 @@ class EndToEndCounts(Record):
 
 
 class StrictEndToEndCounts(EndToEndCounts):
-    """End-to-end mode, one task, with what only the strict scoring looks at."""
+    """End-to-end mode, one task, with the counts that only the strict scoring uses."""
 
     predicted: bool
     malformed: int
@@ -101,7 +168,7 @@ class EndToEndScores(Record):
 
 
 class StrictEndToEndScores(EndToEndScores):
-    """End-to-end mode, strict: replies against the protocol are counted."""
+    """End-to-end mode, strict: malformed replies are counted."""
 
     malformed: int
 
@@ -115,7 +182,7 @@ class UnscoredUnit(Record):
 
 
 class UnitScore(Record):
-    """What one unit counts under both scorings; `compat` is None where upstream drops it."""
+    """The counts of one unit for both scorings; `compat` is None if upstream drops it."""
 
     task: str
     epoch: int
@@ -125,7 +192,7 @@ class UnitScore(Record):
 
 
 class ToolUse(Record):
-    """What became of the calls of one tool over a whole run."""
+    """The outcomes of all calls of one tool in a run."""
 
     tool: str
     done: int
@@ -136,7 +203,7 @@ class ToolUse(Record):
 
 
 class Measured(Record):
-    """A user's own metric over a run: the mean over `n` units of `n_units`, those with a value."""
+    """A user's own metric over a run: the mean over the `n` of `n_units` units with a value."""
 
     name: str
     value: float | None
@@ -146,13 +213,13 @@ class Measured(Record):
 
 
 class RunScores(Record):
-    """`scores.json`: both scorings of a run. Rankable only where `n` equals `n_units`.
+    """`scores.json`: both scorings of a run. It can be ranked only if `n` equals `n_units`.
 
-    `usage` is that of all `attempts`; `retried` units had more than one; None where attempts were
-    not recorded. `models` are the names by which the provider answered. `not_on_tape` has a line
-    for every call that a replayed tape had no reply to, with the nearest recorded call. `failures`
-    has the first cause of every step (end to end: of every task) that failed. `stops` counts the
-    replies of the model that did not end in the ordinary way, by how they ended.
+    `usage` covers all `attempts` (None if attempts were not recorded); `retried` units had more
+    than one. `models` are the names that the provider returned. `not_on_tape` has a line for every
+    call that a replayed tape had no reply for, with the nearest recorded call. `failures` has the
+    first cause of every failed step (end to end: task). `stops` counts the model's replies that did
+    not end normally, by how they ended.
     """
 
     scoring_version: int
@@ -176,7 +243,7 @@ class RunScores(Record):
 
     @property
     def missing(self) -> int:
-        """Units without a prediction: strict counts them as failed, compat leaves them out."""
+        """Units without a prediction; strict counts them as failed, compat leaves them out."""
         return self.n - self.strict.n
 
     @property

@@ -1,4 +1,4 @@
-"""What a statistic says: an estimate with its interval, a test, a rank, what luck explains."""
+"""Results of statistics: estimates with intervals, tests, ranks and run-to-run variance."""
 
 from typing import Literal, Self
 
@@ -17,10 +17,10 @@ TestMethod = Literal["two-proportions"]
 
 
 class Interval(Record):
-    """An estimate and where the true value lies with confidence `level`.
+    """An estimate with its confidence interval at `level`.
 
-    `n` is the number of independent things behind it: tasks, never their leaves. `labels-only` is
-    that of people's labels where they cannot correct the judge.
+    `n` is the number of independent observations: tasks, never their leaves. `labels-only` uses
+    only people's labels, if they cannot correct the judge.
     """
 
     estimate: float
@@ -31,13 +31,13 @@ class Interval(Record):
     method: IntervalMethod
 
     def scaled(self, factor: float) -> "Interval":
-        """The same on another scale, such as percent."""
+        """A copy on another scale, such as percent."""
         ends = {name: factor * getattr(self, name) for name in ("estimate", "low", "high")}
         return self.model_copy(update=ends)
 
 
 class DifferenceTest(Record):
-    """Whether two systems differ: the first minus the second, and how likely that is by chance."""
+    """A test of whether two systems differ; `difference` is the first minus the second."""
 
     difference: float
     p_value: float
@@ -48,8 +48,8 @@ class DifferenceTest(Record):
 class Difference(Record):
     """Two systems on the same tasks, the first minus the second; test and interval agree.
 
-    `effective` is as how many tasks of equal weight these are worth, and `detectable` the smallest
-    difference that such tasks show in four of five cases.
+    `effective` is the equivalent number of tasks with equal weight, and `detectable` the smallest
+    difference that they detect with 80 % power.
     """
 
     interval: Interval
@@ -59,22 +59,23 @@ class Difference(Record):
 
 
 class Bounds(Record):
-    """A score if all that is missing fails, and if all of it succeeds; `missing` counts tasks."""
+    """A score if all missing tasks fail, and if all of them succeed."""
 
     missing: int
     low: float
     high: float
 
     def scaled(self, factor: float) -> Self:
-        """The same on another scale, such as percent."""
+        """A copy on another scale, such as percent."""
         return self.model_copy(update={"low": factor * self.low, "high": factor * self.high})
 
 
 class Envelope(Bounds):
     """A difference in the worst and in the best case for the first of two systems.
 
-    `p_value` is the largest that what is missing allows, 1 if it can turn the sign. `tipping` of
-    the missing tasks turn it if they go against the system that is ahead; None if all do not.
+    `p_value` is the largest that the missing tasks allow, 1 if they can reverse the sign. `tipping`
+    is how many of them must go against the leading system to reverse it; None if all are not
+    enough.
     """
 
     p_value: float
@@ -82,7 +83,7 @@ class Envelope(Bounds):
 
 
 class RankInterval(Record):
-    """A rank (1 is best) and between which ranks it lies with the confidence asked for."""
+    """A rank (1 is best) with its confidence interval."""
 
     rank: int
     low: int
@@ -90,9 +91,10 @@ class RankInterval(Record):
 
 
 class Standing(Record):
-    """A system among others: its rank and bounds, and the group it cannot be told apart in.
+    """A system among others: its rank, and its group of statistically equal systems.
 
-    A group holds its best system and all that no test tells from that one, best group first.
+    A group contains its best system and all that no test separates from it; the best group is
+    first.
     """
 
     group: int
@@ -100,11 +102,11 @@ class Standing(Record):
 
 
 class RunVariance(Record):
-    """How much of a score is luck: the same tasks run several times.
+    """How much of a score is chance, from several runs of the same tasks.
 
     `between_tasks` and `within_tasks` are variances of one run of one task, `run_sd` is the
-    standard deviation of the headline from run to run, `unstable` the share of tasks whose
-    value is not the same in all runs.
+    standard deviation of the headline score between runs, `unstable` the share of tasks whose value
+    differs between runs.
     """
 
     runs: int

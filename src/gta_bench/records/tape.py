@@ -1,7 +1,7 @@
-"""A tape: every tool call of a run with what came of it, one line each.
+"""A tape: every tool call of a run with its reply, one line each.
 
-A line is a whole record of its own, so a tape can be read, grepped and compared line by line, and
-what a killed recording leaves is a shorter tape.
+Every line is a complete record, so tapes can be read, searched and compared line by line, and a
+recording that was killed leaves a shorter tape.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ TapeOrigin = Literal["live", "reference"]
 
 
 class TapeCall(Record):
-    """What a reply is found by: the place of the call, and all that the reply depends on.
+    """The key by which a reply is found: everything that the reply depends on.
 
-    `arguments` lack what equals the tool's defaults; `files` has the digest of every file of the
-    workspace that the arguments name.
+    `arguments` leave out values that equal the tool's defaults; `files` has the digest of every
+    workspace file that the arguments name.
     """
 
     dataset: str
@@ -32,7 +32,7 @@ class TapeCall(Record):
 
 
 class TapeFile(Record):
-    """A file that a call wrote, kept by its content; `replaced` where it overwrote one."""
+    """A file that a call wrote, stored by content; `replaced` if it overwrote another file."""
 
     path: str
     sha256: str
@@ -40,7 +40,7 @@ class TapeFile(Record):
 
 
 class DoneReply(Record):
-    """A result; see `ToolResult`."""
+    """A successful result; see `ToolResult`."""
 
     type: Literal["done"] = "done"
     parts: tuple[ReplyPart, ...]
@@ -52,14 +52,14 @@ class DoneReply(Record):
 
 
 class ErrorReply(Record):
-    """The words of a `ToolError`."""
+    """The message of a `ToolError`."""
 
     type: Literal["error"] = "error"
     message: str
 
 
 class UnavailableReply(Record):
-    """The words of a `ToolUnavailable`."""
+    """The reason of a `ToolUnavailable`, and how to fix it (`mend`)."""
 
     type: Literal["unavailable"] = "unavailable"
     reason: str
@@ -70,7 +70,7 @@ TapeReply = Annotated[DoneReply | ErrorReply | UnavailableReply, Field(discrimin
 
 
 class HeaderLine(Record):
-    """The first line: what the tape is of, and whether tools or a reference gave the replies."""
+    """The first line: the dataset, and whether the replies come from tools or a reference."""
 
     line: Literal["tape"] = "tape"
     format: Literal[1] = 1
@@ -79,14 +79,14 @@ class HeaderLine(Record):
 
 
 class ToolLine(Record):
-    """A tool as it was offered, so that a replay needs no tool; the newest of a name holds."""
+    """A tool as offered, so that a replay needs no tools; the last line of a name counts."""
 
     line: Literal["tool"] = "tool"
     spec: ToolSpec
 
 
 class CallLine(Record):
-    """One reply. `number` counts the equal calls of one task in one epoch."""
+    """One reply. `number` counts equal calls of one task in one epoch."""
 
     line: Literal["call"] = "call"
     call: TapeCall
@@ -99,14 +99,14 @@ TapeLine = Annotated[HeaderLine | ToolLine | CallLine, Field(discriminator="line
 
 
 class TapeUse(Record):
-    """The tape of a run; `digest` is None as long as the run is still recording it."""
+    """The tape of a run; `digest` is None while the run is recording it."""
 
     mode: TapeMode
     origin: TapeOrigin
     digest: str | None = None
 
     def same_use(self, other: "TapeUse | None") -> bool:
-        """Whether a run with the other one continues this one; a recording grows."""
+        """Whether a run with the other tape can continue this one; a recording can grow."""
         if other is None or (self.mode, self.origin) != (other.mode, other.origin):
             return False
         return self.mode == "record" or self.digest == other.digest

@@ -1,4 +1,4 @@
-"""What a tool is called, takes and gives."""
+"""Tool definitions: names, inputs and outputs."""
 
 from typing import Literal
 
@@ -30,5 +30,5 @@ class ToolSpec(Record):
     outputs: tuple[Parameter, ...] = ()
 
     def input(self, name: str) -> Parameter | None:
-        """The input of that name, if the tool has it."""
+        """The input with that name, or None."""
         return next((parameter for parameter in self.inputs if parameter.name == name), None)

@@ -1,4 +1,4 @@
-"""What a run has of one task in one epoch: what the system did, delivered and took."""
+"""Units: what a system did, delivered and used for one task in one epoch."""
 
 from typing import Generic, Literal, TypeVar
 
@@ -11,12 +11,12 @@ from gta_bench.records.steps import AnswerStep, Trace
 from gta_bench.records.workflow import WorkflowTask
 
 TaskT = TypeVar("TaskT", AtomicTask, WorkflowTask)
-# How a model's reply ended where it is not an ordinary one (docs/concepts/stops.md).
+# How a model's reply ended, if it did not end normally (docs/concepts/stops.md).
 StopKind = Literal["cut off", "refused", "context", "empty", "malformed call", "call as text"]
 
 
 class Usage(Record):
-    """What a unit took; `cost_usd` is None where no price is known."""
+    """What a unit used; `cost_usd` is None if no price is known."""
 
     model_calls: int = 0
     input_tokens: int = 0
@@ -27,25 +27,23 @@ class Usage(Record):
 
 
 class UpstreamPair(Record):
-    """Prediction and reference as an upstream file has them, with the paths of its machine."""
+    """Prediction and reference as in an upstream file, with the paths of its machine."""
 
     trace: Trace
     gold: Trace
 
 
 class Unit(Record, Generic[TaskT]):
-    """One task in one epoch: what the system did and delivered, or why nothing is known.
+    """One task in one epoch: what the system did and delivered, or why that is unknown.
 
-    With `failure` the unit is unscored through no fault of the system. Without it everything is
-    the system's own: `trace` is None where it made no prediction, and an empty answer without any
-    deliverable is judged like any other. `strays` are names in the workspace that are no readable
-    files. `upstream` is set for predictions that were imported from upstream's files. `digests`
-    say what was asked and how it is scored; units that were read from a run always have them.
-    `attempts` is how often it was tried, and `usage` is what all attempts took; None where that
-    was not recorded.
-    `stops` has an entry for every reply of the model, in this round, that did not end in the
-    ordinary way.
-    Only a task that imported results lack is not `delivered`: it fails, and no judge is asked.
+    With `failure`, the unit is unscored through no fault of the system. Without it, the system is
+    responsible: `trace` is None if it made no prediction, and an empty answer without deliverables
+    is judged like any other. `strays` are names in the workspace that are not readable files.
+    `upstream` is set for predictions imported from upstream's files. `digests` identify what was
+    asked and how it is scored; units read from a run always have them. `attempts` is the number of
+    attempts (None if not recorded), and `usage` covers all of them. `stops` has an entry for every
+    reply of the model, in this round, that did not end normally. `delivered` is False only for a
+    task that imported results lack: it fails without being judged.
     """
 
     task: TaskT
@@ -66,7 +64,7 @@ class Unit(Record, Generic[TaskT]):
 
     @property
     def answer(self) -> str:
-        """The last answer to the user; upstream's crash texts that pose as one are none."""
+        """The last answer to the user; ignores crash messages that upstream records as answers."""
         answers = [
             step.content
             for step in self.trace or ()
@@ -76,11 +74,11 @@ class Unit(Record, Generic[TaskT]):
 
 
 class AtomicUnit(Unit[AtomicTask]):
-    """A unit of GTA-Atomic; its result is its trace."""
+    """A unit of GTA-Atomic; its trace is scored."""
 
 
 class WorkflowUnit(Unit[WorkflowTask]):
-    """A unit of GTA-Workflow; its result are its answer and its deliverables, even if empty."""
+    """A unit of GTA-Workflow; its answer and deliverables are scored, even if empty."""
 
     trace: Trace = ()
 

@@ -1,4 +1,4 @@
-"""What a judge said of a leaf: a score, or explicitly none."""
+"""Verdicts of judges on leaves: a score, or explicitly none."""
 
 from typing import Annotated, Literal
 
@@ -6,10 +6,10 @@ from pydantic import Field
 
 from gta_bench.records.base import Record
 
-# Why there is no score. The reply: not one JSON object, of another shape, without a usable score,
-# for another leaf, refused, cut off or empty. The call: no reply in time, refused by the provider's
-# limits or by an error, or too long for the model. What comes before: no evidence, a judge that
-# says that a requirement is met which cannot be, or a reply that an earlier pipeline did not keep.
+# Why there is no score. The reply: not one JSON object, another shape, no usable score, another
+# leaf, refused, truncated or empty. The call: no reply in time, a rate limit, an error, or too long
+# for the model. Before the call: no evidence, a judge that failed the negative control, or a reply
+# that an earlier pipeline did not keep.
 Cause = Literal[
     "reply_not_json",
     "reply_two_objects",
@@ -33,7 +33,7 @@ Cause = Literal[
 
 
 class Scored(Record):
-    """A score from 0 to 10, its reason, and the evidence that it names."""
+    """A score from 0 to 10, its reason, and the evidence that the judge cites."""
 
     type: Literal["scored"] = "scored"
     value: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
@@ -42,7 +42,7 @@ class Scored(Record):
 
 
 class Unscored(Record):
-    """No score: why, and what was seen."""
+    """No score, with the cause and details."""
 
     type: Literal["unscored"] = "unscored"
     cause: Cause
@@ -53,7 +53,7 @@ Verdict = Annotated[Scored | Unscored, Field(discriminator="type")]
 
 
 class VerdictKey(Record):
-    """A verdict's place: one leaf of one unit, as one judge saw it, one of several times."""
+    """The key of a verdict: one leaf of one unit, one judge, one of its repeats."""
 
     task: str
     epoch: int = 1
@@ -63,11 +63,11 @@ class VerdictKey(Record):
 
 
 class VerdictRow(Record):
-    """One verdict with what it was made from: digests of the evidence and of the prompts.
+    """One verdict, with the digests of the evidence and the prompts that it is based on.
 
-    Leaves that shared a call share its tokens and its cost.
-    `compat` is the score that the published evaluator reads in the judge's first reply; None where
-    there was no reply, and in rows of earlier versions, whose own score then stands for it.
+    Leaves that share a call share its tokens and its cost. `compat` is the score that the published
+    evaluator reads from the judge's first reply; None if there was no reply, and in rows of earlier
+    versions, for which the verdict's own score is used.
     """
 
     key: VerdictKey

@@ -1,4 +1,4 @@
-"""A GTA-Workflow task: a request, its files and the tree of checkpoints that judges it."""
+"""A GTA-Workflow task: a request, its files and its tree of checkpoints."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,7 +10,7 @@ from gta_bench.records.files import Attachment
 
 
 class Checkpoint(Record):
-    """A node of the checkpoint tree; one without children is a leaf, which the judge scores."""
+    """A node of the checkpoint tree; a node without children is a leaf, which the judge scores."""
 
     id: str
     requirements: str | None = None
@@ -18,7 +18,7 @@ class Checkpoint(Record):
     children: tuple["Checkpoint", ...] = ()
 
     def leaves(self) -> Iterator["Checkpoint"]:
-        """The leaves below this node (or the node itself), depth first."""
+        """The leaves below this node (or the node itself), depth-first."""
         if not self.children:
             yield self
         for child in self.children:
@@ -36,6 +36,6 @@ class WorkflowTask(Record):
     checkpoints: tuple[Checkpoint, ...]
 
     def leaves(self) -> Iterator[Checkpoint]:
-        """The leaves that the judge scores, depth first."""
+        """The leaves that the judge scores, depth-first."""
         for checkpoint in self.checkpoints:
             yield from checkpoint.leaves()

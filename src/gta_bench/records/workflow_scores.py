@@ -1,7 +1,7 @@
-"""Scores of GTA-Workflow: leaves, trees, success rates; one table for each judge.
+"""Scores of GTA-Workflow: leaves, trees and success rates, in one table for each judge.
 
-Scores are 0 to 10, rates 0 to 100, neither is rounded. None means that nothing could be measured;
-every figure stands beside `n` of how many it is made from.
+Scores are 0 to 10 and rates 0 to 100; neither is rounded. None means that nothing could be
+measured. Counts (`n` of `n_units`) state what each value is based on.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gta_bench.records.units import StopKind, Usage
 
 
 class LeafScore(Record):
-    """One leaf as one judge saw it: the mean over its repeats, or the causes why there is none."""
+    """One leaf scored by one judge: the mean over repeats, or the causes of a missing score."""
 
     leaf: str
     value: float | None
@@ -22,10 +22,10 @@ class LeafScore(Record):
 
 
 class TaskScore(Record):
-    """One unit as one judge saw it; without a root where a leaf has no score.
+    """One unit scored by one judge; `root` is None if a leaf has no score.
 
-    `compat` is the root as upstream's rules make it. `kinds` are the endings of the deliverables'
-    names, `tool_categories` those of the tools that the system called.
+    `compat` is the root score by upstream's rules. `kinds` are the file extensions of the
+    deliverables, `tool_categories` the categories of the tools that the system called.
     """
 
     task: str
@@ -41,7 +41,7 @@ class TaskScore(Record):
 class GroupScores(Record):
     """Root Score, Root SR and Leaf SR over a set of units.
 
-    Root Score and Root SR are over the `n` of `n_units` units that have a root, Leaf SR over the
+    Root Score and Root SR cover the `n` of `n_units` units that have a root score, Leaf SR the
     `leaves` of `n_leaves` leaves that have a score.
     """
 
@@ -56,7 +56,7 @@ class GroupScores(Record):
 
 
 class CurvePoint(Record):
-    """The success rates if this were the threshold, for leaves and for roots."""
+    """The success rates of leaves and roots with this threshold."""
 
     threshold: float
     leaf_sr: float | None
@@ -64,17 +64,17 @@ class CurvePoint(Record):
 
 
 class CompatScore(Record):
-    """Root Score by upstream's parse and aggregation; it publishes no other definition."""
+    """Root Score by upstream's parser and aggregation; upstream defines no other score."""
 
     root_score: float | None
     n: int
 
 
 class JudgeScores(Record):
-    """What one judge made of a run.
+    """The scores that one judge gave to a run.
 
     `causes` are the reasons why leaves have no score; `failures` has the first cause of every leaf
-    that failed or has none.
+    that failed or has no score.
     """
 
     judge: str
@@ -92,12 +92,12 @@ class JudgeScores(Record):
 
 
 class WorkflowScores(Record):
-    """`scores.json` of a Workflow run: what was called, and a table for each judge.
+    """`scores.json` of a Workflow run: tool use, and a table for each judge.
 
-    `n` of `n_units` units were run to their end; rankable only where that is all of them and the
-    judge gave all of them a root. `usage` is that of all `attempts`; `retried` units had more than
-    one; None where attempts were not recorded. `stops` counts the replies of the model
-    that did not end in the ordinary way, by how they ended.
+    `n` of `n_units` units were finished; the run can be ranked only if that is all of them and the
+    judge scored every root. `usage` covers all `attempts` (None if attempts were not recorded);
+    `retried` units had more than one. `stops` counts the model's replies that did not end normally,
+    by how they ended.
     """
 
     scoring_version: int
@@ -118,11 +118,11 @@ class WorkflowScores(Record):
 
     @property
     def complete(self) -> bool:
-        """Whether every unit was run and every judge gave it a root."""
+        """Whether every unit was run and every judge scored its root."""
         return self.n == self.n_units and all(
             judge.strict.n == judge.strict.n_units for judge in self.judges
         )
 
     def table(self, judge: str) -> JudgeScores | None:
-        """What the judge of that name made of the run, if it has seen it."""
+        """The scores by the judge with that name, or None."""
         return next((table for table in self.judges if table.judge == judge), None)

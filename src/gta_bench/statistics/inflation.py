@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gta_bench.records.verification import LEVEL, InflationTest
+from gta_bench.records.leaderboard import LEVEL, InflationTest
 from gta_bench.statistics.agreement import weighted_kappa
 
 FLIPS = 9999

@@ -15,9 +15,8 @@ from gta_bench.metrics.compat import steps as compat_steps
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import Trace
+from gta_bench.records.steps import Trace, read_trace
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.upstream import read_trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench_opencompass.datasets import OUTPUT

@@ -23,12 +23,12 @@ from gta_bench.agents.react import upstream_chat
 from gta_bench.agents.react_parser import parse_upstream, upstream_thought
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.convert import load_toolmeta
+from gta_bench.datasets.released import load_toolmeta
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, LoopLimits
+from gta_bench.records.steps import write_step, write_trace
 from gta_bench.records.tools import ToolSpec
-from gta_bench.records.upstream import write_step, write_trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.redaction import Redactor
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools

@@ -1,1 +1,1 @@
-"""What runs on the far side of the wall: standard library only, no import of the package."""
+"""Code that runs inside the jail: standard library only, no other import of this package."""

@@ -1,4 +1,4 @@
-"""Landlock: from here on only the named files exist for this process and its children."""
+"""Landlock: restrict this process and its children to named files."""
 
 import ctypes
 import errno
@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gta_bench.confine.inside import seccomp
-from gta_bench.confine.inside.syscalls import ARCHITECTURES, numbers
+from gta_bench.confine.inside.seccomp import ARCHITECTURES, numbers
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 
 READ = EXECUTE | READ_FILE | READ_DIR
-# No MAKE_SYM, MAKE_FIFO, MAKE_SOCK, MAKE_CHAR: a working directory holds files and folders.
+# No MAKE_SYM, MAKE_FIFO, MAKE_SOCK, MAKE_CHAR: a working folder contains files and folders only.
 WORK = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | MAKE_REG | MAKE_DIR | REMOVE_FILE | REMOVE_DIR
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
-# Before ABI 3 (Linux 6.2) a file that may only be read could still be cut to nothing.
+# Before ABI 3 (Linux 6.2) a read-only file could still be truncated.
 OLDEST_ABI = 3
-CALLS = numbers("ours", ARCHITECTURES["x86_64"])  # Landlock's are the same everywhere
+CALLS = numbers("ours", ARCHITECTURES["x86_64"])  # Landlock's numbers are the same everywhere
 
 
 def _call(name: str, *arguments: object) -> int:
@@ -35,7 +35,7 @@ def _call(name: str, *arguments: object) -> int:
 
 
 def abi() -> int:
-    """The kernel's Landlock version; 0 where it has none or has it switched off."""
+    """The kernel's Landlock version; 0 if it has none or has it disabled."""
     try:
         return _call("landlock_create_ruleset", None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     except OSError as exc:
@@ -44,7 +44,7 @@ def abi() -> int:
         raise
 
 
-def handled_rights(version: int) -> int:
+def _all_rights(version: int) -> int:
     """Every file right that this version can refuse."""
     return (1 << (16 if version >= 5 else 15)) - 1
 
@@ -53,7 +53,7 @@ def _ruleset(version: int) -> int:
     tcp = 0b11 if version >= 4 else 0  # bind, connect
     scopes = 0b11 if version >= 6 else 0  # abstract sockets, signals
     size = 24 if version >= 6 else 16 if version >= 4 else 8
-    attributes = struct.pack("QQQ", handled_rights(version), tcp, scopes)[:size]
+    attributes = struct.pack("QQQ", _all_rights(version), tcp, scopes)[:size]
     buffer = ctypes.create_string_buffer(attributes, size)
     return _call("landlock_create_ruleset", buffer, ctypes.c_size_t(size), ctypes.c_uint32(0))
 
@@ -62,7 +62,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         below = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what is absent needs no permission
+        return  # a missing file needs no rule
     if not stat.S_ISDIR(os.fstat(below).st_mode):
         rights &= OF_FILES
     rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, below), 12)
@@ -70,17 +70,17 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     os.close(below)
 
 
-def restrict(*, read: Sequence[str], work: Sequence[str], devices: Sequence[str]) -> int:
-    """Close every other path for good and return the version; call it before any thread starts.
+def restrict(*, read: Sequence[str], work: Sequence[str], devices: Sequence[str]) -> None:
+    """Deny every other path for good; call it before any thread starts.
 
-    A restriction holds for the calling thread and what it starts later, not for older threads.
+    A restriction applies to the calling thread and what it starts later, not to older threads.
     """
     version = abi()
     if version < OLDEST_ABI:
         raise OSError(errno.ENOSYS, f"Landlock ABI {version}; {OLDEST_ABI} is needed")
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise OSError(errno.EBUSY, "a thread was running before the jail closed")
-    handled = handled_rights(version)
+    handled = _all_rights(version)
     ruleset = _ruleset(version)
     for paths, rights in ((read, READ), (work, WORK), (devices, READ_FILE | WRITE_FILE)):
         for path in paths:
@@ -88,4 +88,3 @@ def restrict(*, read: Sequence[str], work: Sequence[str], devices: Sequence[str]
     ctypes.CDLL(None).prctl(seccomp.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _call("landlock_restrict_self", ctypes.c_int(ruleset), ctypes.c_uint32(0))
     os.close(ruleset)
-    return version

@@ -1,11 +1,11 @@
-"""What the two sides of the wall say to each other."""
+"""The messages between the host and the launcher inside the jail."""
 
 from typing import Literal, TypedDict
 
 Profile = Literal["snippet", "program", "program-unwalled"]
 
-# Foreign code starts only after this line has gone to stderr, so whatever goes wrong without it
-# is the jail's fault and not the code's.
+# Foreign code starts only after this line was written to stderr, so any failure without it is the
+# jail's fault and not the code's.
 READY = b"gta-bench jail: ready\n"
 SETUP_FAILED = 70
 NOT_STARTED = 127
@@ -30,11 +30,11 @@ class LandlockOrders(TypedDict):
 
 
 class Orders(TypedDict):
-    """What the far side is told in its argument.
+    """What the launcher gets as its argument.
 
-    `user` is whom to become, None to stay. `parent` is the process to die with, None where a PID
-    namespace sees to it. `profile` names the system-call filter. Without `argv` a snippet is run,
-    whose `Request` comes on stdin.
+    `user` is the user to change to, None to keep the current one. `parent` is the process to die
+    with, None if a PID namespace takes care of that. `profile` names the system-call filter.
+    Without `argv` the launcher runs a snippet, whose `SnippetRequest` comes on stdin.
     """
 
     user: int | None
@@ -50,7 +50,7 @@ class Orders(TypedDict):
 
 
 class SnippetRequest(TypedDict):
-    """A snippet: our driver, the foreign code, and files (base64) for the scratch folder."""
+    """A snippet: trusted driver, foreign code, and files (base64) for the scratch folder."""
 
     driver: str
     code: str

@@ -9,13 +9,13 @@ from gta_bench.metrics.compat.whitelist import matches
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.records.atomic import Answer, WhitelistAnswer
 from gta_bench.records.steps import (
+    NO_ACTION,
     AnswerStep,
     CallStep,
     MalformedStep,
     PredictedStep,
     ThoughtStep,
 )
-from gta_bench.records.upstream import NO_ACTION
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from typing import Final, Literal
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict.whitelist import matches
 from gta_bench.records.atomic import Answer, WhitelistAnswer
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep
-from gta_bench.records.upstream import NO_ACTION
+from gta_bench.records.steps import NO_ACTION, AnswerStep, CallStep, MalformedStep, PredictedStep
 
 StepOutcome = Literal["call", "answer", "failed_call", "crash", "malformed", "other"]
 
