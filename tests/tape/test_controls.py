@@ -15,7 +15,7 @@ from gta_bench.tape.controls import (
     Control,
     Controls,
     OtherReplies,
-    corrupted,
+    corrupt_text,
     parse_controls,
 )
 from tests.agents.builders import TASK
@@ -48,8 +48,8 @@ def test_controls_are_read_from_the_command_line() -> None:
         (["distractors=0"], "is unknown"),
         (["distractors=1.5"], "is unknown"),
         (["no-tools=1"], "is unknown"),
-        (["faults=0.1", "faults=0.2"], "given twice"),
-        (["no-tools", "faults=0.1"], "use it alone"),
+        (["faults=0.1", "faults=0.2"], "the same control twice"),
+        (["no-tools", "faults=0.1"], "cannot be combined"),
     ],
 )
 def test_a_wrong_control_is_met_by_one_line(texts: list[str], said: str) -> None:
@@ -123,15 +123,15 @@ def test_files_and_failures_are_not_spoiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["42", "-3.50", "[1, 2]", "(0, 10, 20, 30)", "7 €"])
 def test_other_numbers_have_the_form_of_the_true_ones(text: str) -> None:
     for seed in range(50):
-        wrong = corrupted(text, Random(seed), ["another text"])
+        wrong = corrupt_text(text, Random(seed), ["another text"])
         assert wrong != text
         assert re.sub(r"\d", "0", wrong) == re.sub(r"\d", "0", text)
 
 
 def test_words_become_what_the_tool_said_elsewhere() -> None:
-    assert corrupted("a red car", Random(1), ["a red car ", "a blue car"]) == "a blue car"
-    assert corrupted("car 54", Random(1), []).startswith("car ")
-    assert corrupted("car", Random(1), ["car"]) == NOTHING
+    assert corrupt_text("a red car", Random(1), ["a red car ", "a blue car"]) == "a blue car"
+    assert corrupt_text("car 54", Random(1), []).startswith("car ")
+    assert corrupt_text("car", Random(1), ["car"]) == NOTHING
 
 
 def test_replies_of_other_tasks_are_taken_from_the_reference(
@@ -152,7 +152,7 @@ def test_distractors_stand_among_the_tasks_tools_and_depend_on_the_seed() -> Non
     assert {tool.name for tool in first} == set(known)
     assert first == controls("distractors=10").offer(own, known, task="1", epoch=1)
     assert first != controls("distractors=10", seed=1).offer(own, known, task="1", epoch=1)
-    with pytest.raises(UsageError, match="leaves out only 10 tools"):
+    with pytest.raises(UsageError, match="only 10 tools can be added"):
         controls("distractors=11").offer(own, known, task="1", epoch=1)
 
 

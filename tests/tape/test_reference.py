@@ -79,7 +79,7 @@ def test_the_same_reference_makes_the_same_tape_and_overwrites_none(
         reference_tape(load_atomic(data), tmp_path / name)
     assert (tmp_path / "one" / TAPE).read_bytes() == (tmp_path / "two" / TAPE).read_bytes()
     assert tape_digest(tmp_path / "one") == tape_digest(tmp_path / "two")
-    with pytest.raises(RunError, match="holds a tape already"):
+    with pytest.raises(RunError, match="already contains a tape"):
         reference_tape(load_atomic(data), tmp_path / "one")
 
 

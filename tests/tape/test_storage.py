@@ -93,7 +93,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 def test_another_folder_is_not_a_tape(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / TAPE).write_text(content, encoding="utf-8")
-    with pytest.raises(RunError, match=r"is not a tape|does not begin as a tape"):
+    with pytest.raises(RunError, match=r"is not a tape|does not start with a tape header"):
         Tape.open(tmp_path)
 
 
