@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.run_evidence import EvidenceLimits, EvidenceStore, make_evidence
 from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.records.files import Deliverable
 from gta_bench.runs.artefacts import ArtefactStore

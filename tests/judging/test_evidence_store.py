@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ConfinedError, EvidenceFailed, RunError
-from gta_bench.judging import evidence as module
-from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.run_evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.showing import catalog
 from gta_bench.judging.showing.catalog import SHOW
 from gta_bench.judging.showing.draft import Draft
 from gta_bench.records.evidence import FileEvidence
@@ -33,7 +33,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         await asyncio.sleep(0.05)
         await SHOW["text"](draft)
 
-    monkeypatch.setattr(module, "SHOW", {**SHOW, "text": counted})
+    monkeypatch.setattr(catalog, "SHOW", {**SHOW, "text": counted})
     return seen
 
 
@@ -116,9 +116,11 @@ def test_what_ran_out_of_time_is_made_again_by_the_next_run(
         tries.append(draft.subject.path)
         if len(tries) > 1:
             return await SHOW["text"](draft)
-        draft.missed("its text", ConfinedError("slow", cause="timeout", jail="no", seconds=60.0))
+        draft.add_missing(
+            "its text", ConfinedError("slow", cause="timeout", jail="no", seconds=60.0)
+        )
 
-    monkeypatch.setattr(module, "SHOW", {**SHOW, "text": slow_at_first})
+    monkeypatch.setattr(catalog, "SHOW", {**SHOW, "text": slow_at_first})
     late = bare.show_one("a.txt", b"one")
     assert late.unshown == ("its text: slow",)
     assert bare.show_one("a.txt", b"one") == late

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from gta_bench.judging.marks import CONTROL, Marks
 from gta_bench.judging.messages import UnitPrompt
-from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.options import CONTROL, JudgeOptions, Marks
 from tests.judging.builders import evidence, file, stored, task
 
 WORK = evidence(file())

@@ -6,10 +6,15 @@ import pytest
 from inspect_ai.model import ContentImage, ContentText
 
 from gta_bench.judging import prompts
-from gta_bench.judging.fitting import MOST_PICTURES, cut_text, shares, text_tokens
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.judging.options import JudgeOptions, judge_name
-from gta_bench.judging.visibility import visible
+from gta_bench.judging.visibility import (
+    MOST_PICTURES,
+    cut_text,
+    select_visible,
+    share_room,
+    text_tokens,
+)
 from gta_bench.records.evidence import Evidence, Probe
 from tests.agents.conftest import CheckGolden
 from tests.judging.builders import evidence, file, picture, stored, task
@@ -31,7 +36,7 @@ WORK = evidence(REPORT, VIDEO, inputs=(INPUT,), answer="The report is in report.
 
 def prompt(work: Evidence = WORK, **options: Any) -> UnitPrompt:
     chosen = JudgeOptions(**options)
-    return UnitPrompt(task(), visible(work, chosen), chosen, stored)
+    return UnitPrompt(task(), select_visible(work, chosen), chosen, stored)
 
 
 def contents(work: Evidence = WORK, leaves: int = 1, **options: Any) -> list[Any]:
@@ -211,7 +216,7 @@ def test_upstream_visibility_shows_what_its_judge_saw_and_claims_the_same() -> N
 def test_short_texts_are_whole_and_long_ones_share_the_rest(
     wanted: list[int], room: int, given: list[int]
 ) -> None:
-    assert shares(wanted, room) == given
+    assert share_room(wanted, room) == given
 
 
 def test_a_cut_text_fits_and_ends_at_a_word() -> None:

@@ -8,9 +8,9 @@ import pytest
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity, identify
 from gta_bench.errors import ConfinedError, ToolError
-from gta_bench.judging import printing
-from gta_bench.judging.printing import Document, document, prints
-from gta_bench.judging.showing.draft import settled
+from gta_bench.judging.showing import pages
+from gta_bench.judging.showing.draft import settle
+from gta_bench.judging.showing.pages import Document, start_printing, to_document
 from gta_bench.tools.contract import Equipment
 from tests.content import samples
 
@@ -42,14 +42,14 @@ class Office:
 def printed(
     office: Office, documents: list[Document], equipment: Equipment, patch: pytest.MonkeyPatch
 ) -> dict[str, object]:
-    patch.setattr(printing, "convert_all", office.all)
-    patch.setattr(printing, "convert", office.one)
-    patch.setattr(printing, "missing_office", lambda jail: None)
+    patch.setattr(pages, "convert_all", office.all)
+    patch.setattr(pages, "convert", office.one)
+    patch.setattr(pages, "missing_office", lambda jail: None)
 
     async def run() -> dict[str, object]:
         async with asyncio.TaskGroup() as group:
-            jobs = prints(documents, group, equipment, slots=2, seconds=9.0)
-            return {key: await settled(job()) for key, job in jobs.items()}
+            jobs = start_printing(documents, group, equipment, slots=2, seconds=9.0)
+            return {key: await settle(job()) for key, job in jobs.items()}
 
     return asyncio.run(run())
 
@@ -109,5 +109,5 @@ def test_a_bomb_never_reaches_it(equipment: Equipment, monkeypatch: pytest.Monke
 )
 def test_a_document_gets_a_name_of_ours(name: str, data: bytes, given: str | None) -> None:
     identity: Identity = identify(name, data)
-    made = document(7, "key", identity, data)
+    made = to_document(7, "key", identity, data)
     assert (made.name if made else None) == given

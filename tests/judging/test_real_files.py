@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.judging.evidence import make_evidence
+from gta_bench.judging.run_evidence import make_evidence
 from gta_bench.records.evidence import Evidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.shown import Desk, facts

@@ -14,11 +14,9 @@ from click.testing import CliRunner
 from inspect_ai.model import GenerateConfig, get_model
 
 from gta_bench.cli import app
-from gta_bench.judge_quality.attack_run import Shield, shields
-from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attack_run import AttackSummary, Shield, shields, summarize
+from gta_bench.judge_quality.attacks.carriers import CARRIERS, LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judge_quality.attacks.payloads import LEAVES
 from gta_bench.judging.judge import Judge
 from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
 from gta_bench.judging.scripted import JUDGES

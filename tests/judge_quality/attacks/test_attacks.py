@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attacks.carriers import ALL, CARRIERS, CLEAN
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.payloads import ALL, CLEAN
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.judging.options import DEFENCES, JudgeOptions
 from gta_bench.judging.scripted import JUDGES

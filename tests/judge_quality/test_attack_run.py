@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gta_bench.judge_quality.attack_run import AttackSummary, summarize
+from gta_bench.judge_quality.attacks.carriers import LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judge_quality.attacks.payloads import LEAVES
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 
 FAILING = [one for one in attacks() if not one.borderline]
