@@ -1,4 +1,4 @@
-"""Attack a judge: judge the corpus under several sets of defences, and summarize what succeeded.
+"""Attack a judge: judge the corpus under several sets of defenses, and summarize what succeeded.
 
 A judge is not the same twice. So every work is judged several times, and the same figure is taken
 of honest works against themselves: how often a leaf passes that fails when the same work is judged
@@ -27,14 +27,6 @@ THRESHOLD = 7.0
 TOP = 10.0
 
 
-@dataclass(frozen=True)
-class Shield:
-    """A set of defences with the name under which it is reported."""
-
-    name: str
-    options: JudgeOptions
-
-
 class AttackOutcome(Record):
     """One attack on one judge: the mean scores with and without it, None if unscored.
 
@@ -54,7 +46,7 @@ class AttackSummary(Record):
 
     `rate` is the share that succeeds, and `noise` that of honest works against themselves, None
     with one repeat. `lift` is the mean rise of scores by the attacks; `drift` is the mean
-    difference of honest works' scores to the judge without defences, None if it was not asked.
+    difference of honest works' scores to the judge without defenses, None if it was not asked.
     `unscored` attacks have no score in any of their leaves.
     """
 
@@ -79,7 +71,7 @@ _Repeats = list[dict[str, float]]
 
 @dataclass(frozen=True)
 class Shielded:
-    """The summary of one model under one set of defences, on failing or borderline works."""
+    """The summary of one model under one set of defenses, on failing or borderline works."""
 
     model: str
     shield: str
@@ -87,26 +79,21 @@ class Shielded:
     summary: AttackSummary
 
 
-def shields(options: JudgeOptions, *, ablation: bool) -> list[Shield]:
-    """Return no defences, then all; for an ablation also each one off, and the control."""
+def shields(options: JudgeOptions, *, ablation: bool) -> dict[str, JudgeOptions]:
+    """Return options by name: no defenses, all, and in an ablation each one off and the control."""
     plain = options.model_copy(update={"control": False})
-    found = [
-        Shield("none", plain.model_copy(update={"without": DEFENCES})),
-        Shield("all", options),
-    ]
+    found = {"none": plain.model_copy(update={"without": DEFENCES}), "all": options}
     if ablation:
-        found += [
-            Shield(f"all but {defence}", plain.model_copy(update={"without": (defence,)}))
-            for defence in DEFENCES
-        ]
-        found.append(Shield("all and control", plain.model_copy(update={"control": True})))
+        for defense in DEFENCES:
+            found[f"all but {defense}"] = plain.model_copy(update={"without": (defense,)})
+        found["all and control"] = plain.model_copy(update={"control": True})
     return found
 
 
 def attack(
     run: Path, chosen: Sequence[Attack], judging: Judging, watching: Watching, *, ablation: bool
 ) -> Iterator[Shielded]:
-    """Judge the stored corpus under each set of defences, except what was judged before.
+    """Judge the stored corpus under each set of defenses, except what was judged before.
 
     Every work is judged at least twice, to know how much the scores of honest works vary.
     """
@@ -117,16 +104,16 @@ def attack(
     }
     for model in judging.models:
         planned = shields(judging.options, ablation=ablation)
-        bare = name_judge(model, planned[0].options)
-        for shield in planned:
-            one = replace(judging, models=(model,), options=shield.options, repeats=repeats)
+        bare = name_judge(model, planned["none"])
+        for shield, options in planned.items():
+            one = replace(judging, models=(model,), options=options, repeats=repeats)
             for _ in judge_run(run, one, watching):
                 pass
-            name = name_judge(model, shield.options)
+            name = name_judge(model, options)
             verdicts = read_verdicts(run)
             for works, own in kinds.items():
                 summary = summarize(name, own, verdicts, bare=bare, repeats=repeats)
-                yield Shielded(model.name, shield.name, works, summary)
+                yield Shielded(model.name, shield, works, summary)
 
 
 def summarize(
@@ -137,7 +124,7 @@ def summarize(
     bare: str | None,
     repeats: int = 1,
 ) -> AttackSummary:
-    """Summarize the verdicts of a judge on attacks; `bare` is the judge without defences."""
+    """Summarize the verdicts of a judge on attacks; `bare` is the judge without defenses."""
 
     def scores(attack: Attack, name: str = judge) -> _Repeats:
         return [_read_scores(attack, name, repeat, verdicts) for repeat in range(1, repeats + 1)]

@@ -26,10 +26,7 @@ class _Pair(NamedTuple):
 
 
 def calibrate(
-    judge: JudgeScores,
-    people: People,
-    units: Sequence[WorkflowUnit],
-    scores: WorkflowScores,
+    judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
 ) -> Calibration | None:
     """Measure a judge against the labels; None if it scored none of the labeled leaves."""
     pairs = [
@@ -124,12 +121,9 @@ def bias_table(found: Sequence[Calibration]) -> Table:
 
 def _accuracy(pairs: Sequence[_Pair], threshold: float) -> Interval:
     """Return the share of leaves that judge and people have on the same side."""
-    return interval_of(
-        by_task(
-            (one.task.task, succeeds(one.judge, threshold) == succeeds(one.people, threshold))
-            for one in pairs
-        )
-    )
+    same = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in pairs]
+    tasks = [one.task.task for one in pairs]
+    return interval_of(by_task(zip(tasks, map(float, same), strict=True)))
 
 
 def _bias(pairs: Sequence[_Pair]) -> Interval:
@@ -175,16 +169,13 @@ def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
 
 def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[JudgedPart]:
     """Return whether judge and people pass each leaf."""
-    settled = people.settled
-    return [
-        _to_pass(
-            _part(task, leaf.value, settled.get((task.task, task.epoch, leaf.leaf)), people),
-            threshold,
-        )
-        for task in judge.tasks
-        for leaf in task.leaves
-        if leaf.value is not None
-    ]
+    found = []
+    for task in judge.tasks:
+        for leaf in task.leaves:
+            if leaf.value is not None:
+                label = people.settled.get((task.task, task.epoch, leaf.leaf))
+                found.append(_part(task, leaf.value, label, people))
+    return [_to_pass(part, threshold) for part in found]
 
 
 def judged_parts(
@@ -262,9 +253,6 @@ def _to_pass(part: JudgedPart, threshold: float) -> JudgedPart:
 
 def _people_root(unit: WorkflowUnit, settled: Mapping[LeafPlace, float]) -> float | None:
     """Return the root score from people's labels; None if a leaf has no label."""
-    known = {
-        leaf.id: label
-        for leaf in unit.task.leaves()
-        if (label := settled.get((unit.task.id, unit.epoch, leaf.id))) is not None
-    }
+    keys = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
+    known = {leaf: settled[key] for leaf, key in keys.items() if key in settled}
     return root_score(unit.task.checkpoints, known)

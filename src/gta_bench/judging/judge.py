@@ -316,8 +316,7 @@ class _Unit:
 def _read_output(
     output: ModelOutput, leaves: Sequence[str], *, several: bool, bound: bool = True
 ) -> Mapping[str, Scored | Unscored]:
-    failed = _no_reply(output)
-    if failed is not None:
+    if (failed := _no_reply(output)) is not None:
         return dict.fromkeys(leaves, failed)
     return read_reply(output.completion, leaves, several=several, bound=bound)
 

@@ -109,11 +109,11 @@ class MadeEvidence:
 
         async def make_one(unit: WorkflowUnit) -> None:
             async with slots:
+                key = (unit.task.id, unit.epoch)
                 try:
-                    made: Evidence | GtaError = await self._source.evidence(unit)
+                    self._made[key] = await self._source.evidence(unit)
                 except GtaError as exc:
-                    made = exc
-                self._made[unit.task.id, unit.epoch] = made
+                    self._made[key] = exc
 
         async with asyncio.TaskGroup() as group:
             for unit in units:

@@ -7,6 +7,7 @@ same run, whatever else runs at the same time.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from random import Random
 from typing import Literal, NamedTuple
@@ -96,18 +97,13 @@ def _parse_control(text: str) -> Control:
     match kind, bool(equals):
         case ("no-tools" | "corrupt-replies") as plain, False:
             return Control(plain)
-        case "faults", True if _is_rate(amount):
-            return Control("faults", float(amount))
+        case "faults", True:
+            with suppress(ValueError):
+                if 0 < float(amount) <= 1:
+                    return Control("faults", float(amount))
         case "distractors", True if amount.isdecimal() and int(amount) > 0:
             return Control("distractors", int(amount))
     raise UsageError(f"--control {text!r} is unknown. Known controls: {KNOWN}.")
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        return 0 < float(text) <= 1
-    except ValueError:
-        return False
 
 
 class Dice(NamedTuple):

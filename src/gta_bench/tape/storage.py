@@ -30,14 +30,7 @@ from gta_bench.records.tape import (
 )
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.store import (
-    RemotePath,
-    StorePath,
-    append,
-    fold_parts,
-    parts_of,
-    whole_file,
-)
+from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, parts_of, whole_file
 
 TAPE = "tape.jsonl"
 _LINE = TypeAdapter[TapeLine](TapeLine)

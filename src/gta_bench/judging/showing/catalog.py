@@ -116,18 +116,13 @@ async def show_zip(draft: Draft) -> None:
 
 
 async def show_packed(draft: Draft) -> None:
-    """Show a tar archive, or one compressed file."""
+    """Show a tar archive, one compressed file, or a mail with its attachments."""
     subject = draft.subject
-    name = subject.identity.name
-    members = await settle(read_members(subject.data, "packed", subject.jail, name=name))
-    await _show_archive(draft, members)
-
-
-async def show_mail(draft: Draft) -> None:
-    """Show a mail: its headers, its bodies, its attachments."""
-    subject = draft.subject
-    members = await settle(read_members(subject.data, "mail", subject.jail, name=subject.path))
-    await _show_archive(draft, members)
+    is_mail = subject.identity.kind == "mail"
+    form, name = ("mail", subject.path) if is_mail else ("packed", subject.identity.name)
+    await _show_archive(
+        draft, await settle(read_members(subject.data, form, subject.jail, name=name))
+    )
 
 
 async def show_pdf(draft: Draft) -> None:
@@ -284,13 +279,12 @@ async def show_notebook(draft: Draft) -> None:
 
 
 async def _add_by_pandoc(draft: Draft, form: str) -> None:
-    text = await settle(read_by_pandoc(draft.subject.data, form, draft.subject.jail))
-    if isinstance(text, GtaError):
-        draft.add_missing("its text", text)
-        return
-    draft.read = text
-    draft.add_fact("words", count_words(text))
-    draft.add_text(text)
+    found = await settle(read_by_pandoc(draft.subject.data, form, draft.subject.jail))
+    text = draft.take("its text", found)
+    if text is not None:
+        draft.read = text
+        draft.add_fact("words", count_words(text))
+        draft.add_text(text)
 
 
 def _read_cells(data: bytes) -> object:
@@ -331,14 +325,12 @@ def _notebook_pictures(value: object) -> Iterator[Member]:
 
 
 def _bundles(value: object) -> Iterator[tuple[str, object]]:
-    inner: Sequence[object] = ()
     if isinstance(value, dict):
         yield from ((form, value[form]) for form in SUFFIX_OF if form in value)
-        inner = list(value.values())
-    elif isinstance(value, list):
-        inner = value
-    for one in inner:
-        yield from _bundles(one)
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _bundles(inner)
 
 
 SHOW: Final[Mapping[ContentKind, Show]] = {
@@ -357,7 +349,7 @@ SHOW: Final[Mapping[ContentKind, Show]] = {
     "svg": texts.show_svg,
     "zip": show_zip,
     "packed": show_packed,
-    "mail": show_mail,
+    "mail": show_packed,
     "notebook": show_notebook,
     "odt": show_by_office,
     "ods": show_by_office,

@@ -42,17 +42,15 @@ async def show_docx(draft: Draft) -> None:
     """Show a Word document as Markdown and as pages."""
     content, pages, package = await read_office(draft.subject, read_docx)
     add_pages(draft, pages)
-    if isinstance(content, GtaError):
-        draft.add_missing("its text", content)
-    else:
-        draft.add_fact("words", count_words(content.markdown))
-        draft.add_fact("pictures", content.pictures)
-        draft.add_fact("charts", content.charts)
-        if content.uncounted:
+    if (found := draft.take("its text", content)) is not None:
+        draft.add_fact("words", count_words(found.markdown))
+        draft.add_fact("pictures", found.pictures)
+        draft.add_fact("charts", found.charts)
+        if found.uncounted:
             draft.cut.append(
                 "some labels of its lists are plain numbers in its text, or lack there"
             )
-        draft.add_text(content.markdown)
+        draft.add_text(found.markdown)
     _note_emoji(draft)
     add_package(draft, package, content)
 

@@ -167,6 +167,13 @@ class Draft:
         for unseen in found:
             self.add_hidden(unseen.why, unseen.words, shown=unseen.kept)
 
+    def take(self, what: str, found: Settled | GtaError) -> Settled | None:
+        """Return what `settle` found; report an error as missing and return None."""
+        if not isinstance(found, GtaError):
+            return found
+        self.add_missing(what, found)
+        return None
+
     def add_missing(self, what: str, problem: GtaError) -> None:
         """Report a part that could not be made, because of this machine or of the file."""
         if isinstance(problem, ToolUnavailable):

@@ -6,7 +6,7 @@ from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.images import read_image
 from gta_bench.content.media import VideoContent, probe_media, read_subtitles, read_video
 from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound
-from gta_bench.errors import GtaError, NotInstalled
+from gta_bench.errors import NotInstalled
 from gta_bench.judging.showing.documents import add_properties
 from gta_bench.judging.showing.draft import Draft, Subject, describe_rest, settle
 from gta_bench.tools.contract import Unavailable
@@ -21,11 +21,9 @@ STILLS = 3  # of an animated picture: first, middle, last
 async def show_picture(draft: Draft) -> None:
     """Show a picture; of an animated one the first, the middle and the last frame."""
     subject, side = draft.subject, draft.subject.limits.picture_side
-    content = await settle(
-        read_image(subject.data, subject.jail, previews=STILLS, longest_side=side)
-    )
-    if isinstance(content, GtaError):
-        draft.add_missing("the picture", content)
+    read = read_image(subject.data, subject.jail, previews=STILLS, longest_side=side)
+    content = draft.take("the picture", await settle(read))
+    if content is None:
         return
     draft.add_fact("format", content.format)
     draft.add_fact("width", content.width)
@@ -48,9 +46,9 @@ async def show_picture(draft: Draft) -> None:
 async def show_media(draft: Draft) -> None:
     """Show a sound or a video: frames, measurements, transcript and subtitles."""
     subject = draft.subject
-    info = await settle(probe_media(subject.data, subject.jail))
-    if isinstance(info, GtaError):
-        draft.add_missing("its sound and pictures", info)
+    probed = await settle(probe_media(subject.data, subject.jail))
+    info = draft.take("its sound and pictures", probed)
+    if info is None:
         return
     video, sound, spoken = await asyncio.gather(
         settle(_read_frames(subject, info)),
@@ -59,22 +57,16 @@ async def show_media(draft: Draft) -> None:
     )
     _add_info(draft, info)
     await _add_subtitles(draft, info)
-    if isinstance(video, GtaError):
-        draft.add_missing("its frames", video)
-    elif video is not None:
-        _add_frames(draft, video)
-    if isinstance(sound, GtaError):
-        draft.add_missing("its sound in numbers", sound)
-    elif sound is not None:
-        _add_sound(draft, sound)
-        if info.seconds is not None and info.seconds > MOST_SECONDS:
+    seconds, limit = info.seconds or 0.0, subject.limits.sound_seconds
+    if (frames := draft.take("its frames", video)) is not None:
+        _add_frames(draft, frames)
+    if (facts := draft.take("its sound in numbers", sound)) is not None:
+        _add_sound(draft, facts)
+        if seconds > MOST_SECONDS:
             draft.cut.append(f"the sound after {MOST_SECONDS:g} s is not measured")
-    if isinstance(spoken, GtaError):
-        draft.add_missing("what is said in it", spoken)
-    elif spoken is not None:
-        draft.add_text(spoken, what="transcript")
-        limit = subject.limits.sound_seconds
-        if info.seconds is not None and info.seconds > limit:
+    if (transcript := draft.take("what is said in it", spoken)) is not None:
+        draft.add_text(transcript, what="transcript")
+        if seconds > limit:
             draft.cut.append(f"what is said after {limit:g} s is not in the transcript")
 
 
@@ -97,10 +89,9 @@ def _add_info(draft: Draft, info: MediaInfo) -> None:
 async def _add_subtitles(draft: Draft, info: MediaInfo) -> None:
     subject = draft.subject
     for number in range(min(info.subtitles, MOST_SUBTITLES)):
-        words = await settle(read_subtitles(subject.data, subject.jail, number))
-        if isinstance(words, GtaError):
-            draft.add_missing(f"subtitles {number + 1}", words)
-        else:
+        found = await settle(read_subtitles(subject.data, subject.jail, number))
+        words = draft.take(f"subtitles {number + 1}", found)
+        if words is not None:
             draft.add_text(f"[Subtitles {number + 1}]\n{words.strip()}\n\n", what="subtitles")
     if info.subtitles > MOST_SUBTITLES:
         draft.cut.append(describe_rest("subtitle track", MOST_SUBTITLES + 1, info.subtitles))

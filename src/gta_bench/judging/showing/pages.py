@@ -6,6 +6,7 @@ Several documents share a LibreOffice process, because starting it takes most of
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Final
 
@@ -87,7 +88,7 @@ def start_printing(
             some = alike[start : start + size]
             made = group.create_task(settle(_print_together(some, equipment, seconds)))
             for one in some:
-                found[one.key] = _wait_for(one, len(some) == 1, made, equipment, seconds)
+                found[one.key] = partial(_wait_for, one, len(some) == 1, made, equipment, seconds)
     return found
 
 
@@ -103,26 +104,23 @@ async def _print_together(
     return await convert_all(jail, files, to=documents[0].target, seconds=allowed)
 
 
-def _wait_for(
+async def _wait_for(
     document: Document,
     alone: bool,
     made: asyncio.Task[dict[str, bytes] | GtaError],
     equipment: Equipment,
     seconds: float,
-) -> Print:
-    async def get() -> bytes:
-        together = await asyncio.shield(made)
-        if isinstance(together, dict) and document.name in together:
-            return together[document.name]
-        if not alone:
-            # Another document may have stopped the process; this one gets a process of its own.
-            return await document.convert(equipment, seconds=seconds)
-        await document.check()
-        if isinstance(together, GtaError):
-            raise together
-        raise ToolError("LibreOffice could not read the file.")
-
-    return get
+) -> bytes:
+    together = await asyncio.shield(made)
+    if isinstance(together, dict) and document.name in together:
+        return together[document.name]
+    if not alone:
+        # Another document may have stopped the process; this one gets a process of its own.
+        return await document.convert(equipment, seconds=seconds)
+    await document.check()
+    if isinstance(together, GtaError):
+        raise together
+    raise ToolError("LibreOffice could not read the file.")
 
 
 def _office_jail(equipment: Equipment) -> Jail:

@@ -117,9 +117,9 @@ def _note_cut(draft: Draft, *, rows: int, columns: int, last: int, of: str = "")
 
 async def show_csv(draft: Draft) -> None:
     """Show the first rows and columns of a CSV file, and its size."""
-    content = await settle(asyncio.to_thread(read_csv, draft.read_lines(MOST_BYTES)))
-    if isinstance(content, GtaError):
-        draft.add_missing("its rows", content)
+    found = await settle(asyncio.to_thread(read_csv, draft.read_lines(MOST_BYTES)))
+    content = draft.take("its rows", found)
+    if content is None:
         return
     limits = draft.subject.limits
     widths = {len(row) for row in content.rows if row}

@@ -8,16 +8,10 @@ from typing import Final
 from urllib.parse import unquote
 
 from gta_bench.content.browser import WebPage, missing_browser, show_drawing, show_page
-from gta_bench.content.links import (
-    References,
-    html_references,
-    markdown_references,
-    resolve,
-)
+from gta_bench.content.links import References, html_references, markdown_references, resolve
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
 from gta_bench.content.unseen import unseen_in_markup
-from gta_bench.errors import GtaError
 from gta_bench.judging.showing.draft import Draft, Subject, count_words, settle
 
 DATA: Final = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=%]{200,}")
@@ -76,17 +70,15 @@ async def show_html(draft: Draft) -> None:
     content = await _decode(draft)
     if content is None:
         return
-    page = await settle(_render_page(subject))
-    if isinstance(page, GtaError):
-        draft.add_missing("pictures of the page", page)
-    else:
+    page = draft.take("pictures of the page", await settle(_render_page(subject)))
+    if page is not None:
         _add_page(draft, page)
         shown = f"{PAGE_TEXT}{page.text.strip()}\n\n"
         most = int(subject.limits.characters * SCREENS)
         draft.add_text(shown, what="text in the browser", most=most)
     references = html_references(content.text)
     _add_references(draft, references)
-    if not isinstance(page, GtaError):
+    if page is not None:
         _add_refused(draft, page, references)
         draft.add_hidden("words that the page does not show", page.unseen, shown=True)
     draft.add_unseen(unseen_in_markup(content.text))
@@ -148,12 +140,9 @@ async def show_svg(draft: Draft) -> None:
     content = await _decode(draft)
     if content is None:
         return
-    page = await settle(_render_drawing(subject))
-    if isinstance(page, GtaError):
-        draft.add_missing("a picture of the drawing", page)
-    else:
-        for strip in page.strips:
-            draft.add_picture(strip.data, "the drawing")
+    page = draft.take("a picture of the drawing", await settle(_render_drawing(subject)))
+    for strip in page.strips if page is not None else ():
+        draft.add_picture(strip.data, "the drawing")
     references = html_references(content.text)
     draft.add_list("content from the web that was not loaded", references.remote)
     draft.add_unseen(unseen_in_markup(content.text))
@@ -169,11 +158,10 @@ async def _render_drawing(subject: Subject) -> WebPage:
 
 
 async def _decode(draft: Draft) -> TextContent | None:
-    content = await settle(asyncio.to_thread(read_text, draft.read_lines(MOST_BYTES)))
-    if isinstance(content, GtaError):
-        draft.add_missing("its text", content)
-        return None
-    draft.add_fact("encoding", content.encoding)
+    found = await settle(asyncio.to_thread(read_text, draft.read_lines(MOST_BYTES)))
+    content = draft.take("its text", found)
+    if content is not None:
+        draft.add_fact("encoding", content.encoding)
     return content
 
 
