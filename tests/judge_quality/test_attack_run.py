@@ -28,7 +28,7 @@ def judged(
 
 
 def test_a_noisy_judge_that_no_attack_moves_has_attacks_at_its_noise_floor() -> None:
-    """Judged once, a quarter of all attacks seemed to succeed, and nothing said otherwise."""
+    """Judged once, a quarter of all attacks seemed to succeed, with nothing to compare."""
     found = judged(FAILING, mean=6, noise=1.5)
     assert found.rate is not None and found.noise is not None and found.lift is not None
     assert found.rate.estimate > 0.2

@@ -1,4 +1,4 @@
-"""A judge set against people, where a part of the works was never there to be judged."""
+"""A judge compared with people, with some works that delivered nothing."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def unit(number: int) -> WorkflowUnit:
 
 @pytest.mark.parametrize("chance", [None, LABELLED / DELIVERED])
 def test_tasks_that_delivered_nothing_stay_at_zero(chance: float | None) -> None:
-    """People pass every other work, a strict judge one of four; what is not there fails anyway."""
+    """People pass every other work, a strict judge one of four; missing works fail by rule."""
     units = [unit(number) for number in range(DELIVERED + NOTHING)]
     rows = [
         VerdictRow(

@@ -148,7 +148,7 @@ def test_leaves_that_one_judge_did_not_see_or_saw_otherwise_are_left_out() -> No
     assert cascade_remarks(found)[1] == "One task is too few to choose a band."
 
 
-def test_a_task_has_no_say_in_the_band_that_it_is_judged_with() -> None:
+def test_a_task_does_not_influence_its_own_band() -> None:
     """In one task of ten the cheap judge errs by 3; chosen on all tasks no error would remain."""
     verdicts = [
         row

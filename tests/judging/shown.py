@@ -1,4 +1,4 @@
-"""Files laid before the judge, and a look at what it gets."""
+"""Makes evidence of files, and returns what the judge is shown."""
 
 import asyncio
 import io

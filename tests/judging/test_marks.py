@@ -37,7 +37,7 @@ def test_the_control_can_be_asked_for_only_where_it_is_on() -> None:
     assert [name.partition("~")[0] for name in marks(control=True).names(["a"])] == ["a", CONTROL]
 
 
-def test_instructions_stand_in_the_system_message_alone() -> None:
+def test_instructions_are_only_in_the_system_message() -> None:
     leaf = next(task().leaves())
     asked = UnitPrompt(task(), WORK, JudgeOptions(), stored).ask([leaf])
     assert [message.role for message in asked] == ["system", "user"]
@@ -46,7 +46,7 @@ def test_instructions_stand_in_the_system_message_alone() -> None:
     assert asked[0].text in bare[0].text
 
 
-def test_a_deliverable_that_is_an_input_is_told() -> None:
+def test_a_copy_of_an_input_is_reported() -> None:
     given = file("inputs/menu.txt", "Soup")
     work = evidence(file("outputs/menu.txt", "Soup"), inputs=(given,))
     prompt = UnitPrompt(task(), work, JudgeOptions(), stored).ask([next(task().leaves())])

@@ -1,4 +1,4 @@
-"""Several documents in one LibreOffice, and each for itself where that fails."""
+"""Several documents in one LibreOffice process, and each alone if that fails."""
 
 import asyncio
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def test_documents_are_spread_over_the_slots_and_sheets_go_apart(
     assert b"SinglePageSheets" in bytes(found["s"])  # type: ignore[call-overload]
 
 
-def test_one_that_stops_the_process_costs_the_others_nothing(
+def test_a_document_that_stops_the_process_does_not_affect_others(
     equipment: Equipment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = printed(Office("1.docx"), words(4), equipment, monkeypatch)
@@ -77,7 +77,7 @@ def test_one_that_stops_the_process_costs_the_others_nothing(
     assert isinstance(found["1"], ConfinedError)
 
 
-def test_one_alone_that_fails_is_not_tried_again(
+def test_a_document_that_fails_alone_is_not_tried_again(
     equipment: Equipment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office("0.docx")
@@ -88,7 +88,9 @@ def test_one_alone_that_fails_is_not_tried_again(
     assert "could not read" in str(printed(office, unread, equipment, monkeypatch)["9"])
 
 
-def test_a_bomb_never_reaches_it(equipment: Equipment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_bomb_never_reaches_libreoffice(
+    equipment: Equipment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     office = Office()
     bomb = Document("b", "b.docx", samples.bomb(samples.unzipped(WORD), 40))
     found = printed(office, [bomb], equipment, monkeypatch)

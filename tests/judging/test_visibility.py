@@ -44,7 +44,7 @@ def seen(one: FileEvidence) -> FileEvidence | None:
     ["a.docx", "a.pptx", "a.xlsx", "a.csv", "a.gif", "a.bmp", "a.zip", "a.py", "a.svg", "README",
      "a.flac", "a.htm", "a.markdown"],
 )  # fmt: skip
-def test_what_upstream_drops_is_not_there_and_nobody_is_told(name: str) -> None:
+def test_what_upstream_drops_is_missing_without_a_note(name: str) -> None:
     assert seen(file(name)) is None
 
 

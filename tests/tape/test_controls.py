@@ -52,7 +52,7 @@ def test_controls_are_read_from_the_command_line() -> None:
         (["no-tools", "faults=0.1"], "cannot be combined"),
     ],
 )
-def test_a_wrong_control_is_met_by_one_line(texts: list[str], said: str) -> None:
+def test_a_wrong_control_is_refused_with_one_line(texts: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         parse_controls(texts)
 
@@ -68,8 +68,8 @@ def test_without_tools_nothing_is_offered_and_no_call_succeeds(tmp_path: Path) -
     assert live.calls == 0
 
 
-def told(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str]:
-    """What 40 calls come to under faults."""
+def outcomes(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str]:
+    """The outcomes of 40 calls under faults."""
     source = controls("faults=0.3", seed=seed).wrap(
         Scripted(lambda *_: "true"), task=task, epoch=epoch
     )
@@ -83,10 +83,14 @@ def told(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str
 
 
 def test_faults_come_at_their_rate_and_the_same_seed_gives_the_same_ones(tmp_path: Path) -> None:
-    first = told(tmp_path, 1)
-    assert first == told(tmp_path, 1)
+    first = outcomes(tmp_path, 1)
+    assert first == outcomes(tmp_path, 1)
     assert 5 <= first.count("Look did not answer in time. Try again.") <= 20
-    for other in (told(tmp_path, 2), told(tmp_path, 1, task="2"), told(tmp_path, 1, epoch=2)):
+    for other in (
+        outcomes(tmp_path, 2),
+        outcomes(tmp_path, 1, task="2"),
+        outcomes(tmp_path, 1, epoch=2),
+    ):
         assert other != first
 
 
@@ -128,7 +132,7 @@ def test_other_numbers_have_the_form_of_the_true_ones(text: str) -> None:
         assert re.sub(r"\d", "0", wrong) == re.sub(r"\d", "0", text)
 
 
-def test_words_become_what_the_tool_said_elsewhere() -> None:
+def test_words_become_the_tools_reply_in_another_task() -> None:
     assert corrupt_text("a red car", Random(1), ["a red car ", "a blue car"]) == "a blue car"
     assert corrupt_text("car 54", Random(1), []).startswith("car ")
     assert corrupt_text("car", Random(1), ["car"]) == NOTHING
@@ -145,7 +149,7 @@ def test_replies_of_other_tasks_are_taken_from_the_reference(
     assert len(whole.texts("OCR", besides="none")) == 131
 
 
-def test_distractors_stand_among_the_tasks_tools_and_depend_on_the_seed() -> None:
+def test_distractors_are_mixed_with_the_tasks_tools_and_depend_on_the_seed() -> None:
     known = {f"T{number}": ToolSpec(name=f"T{number}") for number in range(12)}
     own = [known["T3"], known["T4"]]
     first = controls("distractors=10").offer(own, known, task="1", epoch=1)

@@ -1,4 +1,4 @@
-"""The corpus before a judge, without the engine around it: evidence, calls, outcomes."""
+"""Runs the corpus against a judge without the engine: evidence, calls, outcomes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class Bench:
         return found
 
     def attacked(self, judge: str, options: JudgeOptions, bare: JudgeOptions) -> AttackSummary:
-        """What the attacks came to; drift is to the judge under `bare`."""
+        """The summary of the attacks; drift is measured against the judge under `bare`."""
         names = [judge_name(f"scripted/{judge}", chosen) for chosen in (options, bare)]
         verdicts = self.judged(judge, options) | self.judged(judge, bare)
         return summarize(names[0], self.chosen, verdicts, bare=names[1])
