@@ -21,7 +21,7 @@ TASKS, LEAVES = 40, 5
 
 
 def summary(
-    passes: Callable[[int, int, int, int], bool], *, epochs: int, repeats: int, labelled: int = 0
+    passes: Callable[[int, int, int, int], bool], *, epochs: int, repeats: int, labeled: int = 0
 ) -> WorkflowSummary:
     """`passes` says so of task, epoch, leaf and repeat; people always agree with the judge."""
     tasks = [task(str(number), leaves=LEAVES) for number in range(TASKS)]
@@ -48,7 +48,7 @@ def summary(
     )
     settled = {
         (str(t), e, f"cp1-{leaf}"): 9.0 if passes(t, e, leaf, 1) else 1.0
-        for t, e, leaf in product(range(labelled), range(1, epochs + 1), range(1, LEAVES + 1))
+        for t, e, leaf in product(range(labeled), range(1, epochs + 1), range(1, LEAVES + 1))
     }
     return WorkflowSummary("a", manifest, scores, verdicts=rows, people=People(settled))
 
@@ -65,7 +65,7 @@ def test_without_repeats_and_labels_only_tasks_are_known() -> None:
 
 
 def test_what_is_always_the_same_leaves_nothing_to_repeats_and_noise() -> None:
-    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=2, repeats=2, labelled=TASKS)
+    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=2, repeats=2, labeled=TASKS)
     (row,) = budget_table(budgets([found])).rows
     assert row[3:] == ("100 %", "0 %", "0 %", "0 %")
 
@@ -99,13 +99,13 @@ def test_a_judge_that_tosses_one_coin_for_all_leaves_of_a_task_is_noise_too() ->
 
 
 def test_few_labels_without_an_error_leave_a_bias_possible() -> None:
-    budget = only(summary(lambda t, e, leaf, r: t % 2 == 0, epochs=1, repeats=1, labelled=4))
+    budget = only(summary(lambda t, e, leaf, r: t % 2 == 0, epochs=1, repeats=1, labeled=4))
     assert budget.bias == pytest.approx(0.5 / (4 * LEAVES) ** 2 * 0.9)
     assert budget.share(budget.bias).endswith("%")
 
 
 def test_one_labeled_task_does_not_show_a_bias() -> None:
-    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labelled=1)
+    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labeled=1)
     (row,) = budget_table(budgets([found])).rows
     assert row[-1] == "unknown"
 

@@ -104,7 +104,7 @@ def _blocks(message: ChatMessage) -> Iterator[str]:
             last = _read_tags(part.text)
             yield last
         elif isinstance(part, ContentImage) and last.endswith(PLAIN_PICTURE):
-            yield read_picture(b64decode(part.image.partition("base64,")[2]))
+            yield read_picture_text(b64decode(part.image.partition("base64,")[2]))
 
 
 def _read_tags(text: str) -> str:
@@ -269,7 +269,7 @@ class ScriptedJudge(ModelAPI):
 
 
 @lru_cache(256)
-def read_picture(picture: bytes) -> str:
+def read_picture_text(picture: bytes) -> str:
     """Return the words in a picture; empty if no OCR is installed."""
     try:
         from gta_bench.tools.backends.local_ocr import job
