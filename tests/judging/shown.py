@@ -8,7 +8,9 @@ from typing import Any
 
 from PIL import Image
 
-from gta_bench.judging.run_evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.evidence_store import EvidenceStore
+from gta_bench.judging.run_evidence import make_evidence
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.records.files import Deliverable
 from gta_bench.runs.artefacts import ArtefactStore

@@ -12,7 +12,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from gta_bench.judging.run_evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from tests.content import samples
 from tests.judging.shown import Desk, facts
 

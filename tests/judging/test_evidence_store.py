@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ConfinedError, EvidenceFailed, RunError
-from gta_bench.judging.run_evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.evidence_store import EvidenceStore
+from gta_bench.judging.run_evidence import make_evidence
 from gta_bench.judging.showing import catalog
 from gta_bench.judging.showing.catalog import SHOW
-from gta_bench.judging.showing.draft import Draft
+from gta_bench.judging.showing.draft import Draft, EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment, Unavailable

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.judging.run_evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.hostile import MAGENTA, SECRET, Trap, corpus, plant

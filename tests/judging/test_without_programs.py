@@ -7,7 +7,7 @@ import pytest
 
 from gta_bench.content import browser, libreoffice
 from gta_bench.errors import EvidenceFailed
-from gta_bench.judging.run_evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.content import samples

@@ -8,9 +8,10 @@ from inspect_ai.model import get_model
 
 from gta_bench.judge_quality.attack_run import AttackSummary, summarize
 from gta_bench.judge_quality.attacks.corpus import Attack, with_twins, write_corpus
+from gta_bench.judging.evidence_store import EvidenceStore
 from gta_bench.judging.judge import Judge, StopAsking, judge_unit
 from gta_bench.judging.options import JudgeOptions, judge_name
-from gta_bench.judging.run_evidence import EvidenceStore, make_evidence
+from gta_bench.judging.run_evidence import make_evidence
 from gta_bench.judging.scripted import scripted
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.units import WorkflowUnit

@@ -118,11 +118,11 @@ async def show_zip(draft: Draft) -> None:
 async def show_packed(draft: Draft) -> None:
     """Show a tar archive, one compressed file, or a mail with its attachments."""
     subject = draft.subject
-    is_mail = subject.identity.kind == "mail"
-    form, name = ("mail", subject.path) if is_mail else ("packed", subject.identity.name)
-    await _show_archive(
-        draft, await settle(read_members(subject.data, form, subject.jail, name=name))
-    )
+    if subject.identity.kind == "mail":
+        members = read_members(subject.data, "mail", subject.jail, name=subject.path)
+    else:
+        members = read_members(subject.data, "packed", subject.jail, name=subject.identity.name)
+    await _show_archive(draft, await settle(members))
 
 
 async def show_pdf(draft: Draft) -> None:
@@ -177,7 +177,7 @@ def _member_subject(
     pages = max(1, min(most // SHARE, most - len(draft.pictures)))
     identity = identify(member.name, data)
     document = to_document(0, "", identity, data)
-    seconds = subject.limits.seconds
+    equipment, seconds = subject.equipment, subject.limits.seconds
     return replace(
         subject,
         path=member.name,
@@ -188,7 +188,7 @@ def _member_subject(
             one.name: one.data for one in members if one.data is not None and one is not member
         },
         lost=(),
-        pdf=document and partial(document.convert, subject.equipment, seconds=seconds),
+        pdf=None if document is None else partial(document.convert, equipment, seconds=seconds),
         depth=subject.depth + 1,
     )
 
