@@ -23,13 +23,13 @@ UNREAD_PARTS: Final = (
     "word/header", "word/footer", "ppt/comments", "xl/comments", "xl/threadedComments",
 )  # fmt: skip
 OfficeContent = DocxContent | PptxContent | XlsxContent
-Content = TypeVar("Content", bound=OfficeContent)
+_Content = TypeVar("_Content", bound=OfficeContent)
 EMOJI: Final = re.compile("[\U0001f300-\U0001faff]")
 
 
 async def read_office(
-    subject: Subject, read: Callable[[bytes, Jail], Awaitable[Content]]
-) -> tuple[Content | GtaError, PageImages | GtaError, PackageFacts | GtaError]:
+    subject: Subject, read: Callable[[bytes, Jail], Awaitable[_Content]]
+) -> tuple[_Content | GtaError, PageImages | GtaError, PackageFacts | GtaError]:
     """Read an Office file's content, its printed pages and its package at the same time."""
     return await asyncio.gather(
         settle(read(subject.data, subject.jail)),
