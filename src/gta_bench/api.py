@@ -62,8 +62,7 @@ from gta_bench.runs.scoring import UnitMetric, load_metric, score_workflow_run
 from gta_bench.runs.scoring import measure as measured
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings, read_settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
 from gta_bench.tape.storage import tape_use
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.equipment import equipped

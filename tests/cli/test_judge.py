@@ -138,7 +138,7 @@ def test_a_limit_in_dollars_needs_a_price(provider: Provider, run: Path) -> None
     command = ["--config", str(config), "score", str(run), "--judge", "local"]
     result = CliRunner().invoke(app, command)
     assert isinstance(result.exception, UsageError)
-    assert "its price is not known" in str(result.exception)
+    assert "is unknown. Set input_price" in str(result.exception)
     assert provider.asked() == []
 
 

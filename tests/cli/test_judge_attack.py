@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.judge_quality.attacks.nulls import NULLS
+from gta_bench.judge_quality.judge_runs import NULLS
 from gta_bench.runs.directory import FLOOR, read_floors
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
@@ -63,7 +63,7 @@ def test_what_cannot_be_attacked_is_refused(tmp_path: Path, options: list[str], 
 def test_an_unknown_scripted_judge_is_named(tmp_path: Path) -> None:
     run = stored_run(tmp_path / "run", [task("1")], {"notes.txt": b"All is well."})
     result = gta("score", run, "--judge", "scripted/wise")
-    assert "the scripted judges are honest" in str(result.exception)
+    assert "Known judges: honest" in str(result.exception)
 
 
 def test_systems_that_do_nothing_have_rows_in_every_report(tmp_path: Path) -> None:

@@ -153,8 +153,8 @@ def test_a_cascade_is_measured_on_recorded_verdicts(run: Path) -> None:
     judged(run, "strong", cost=0.02)
     shown = gta("judge", "cascade", run, "--cheap", "cheap", "--strong", "strong")
     assert shown.exit_code == 0, shown.output
-    assert "12 leaves of 6 tasks, 1 repeat one by one; 0 left out." in shown.stderr
-    assert "Band 0.5 is the narrowest within 5 % of other outcomes." in shown.stderr
+    assert "12 leaves of 6 tasks, 1 repeat, each simulated on its own; 0 left out." in shown.stderr
+    assert "Band 0.5 is the narrowest with at most 5 % different outcomes." in shown.stderr
     assert "0.5, out of fold" in shown.stdout
     found = gta(
         *("judge", "cascade", run, "--cheap", "cheap", "--strong", "strong"),

@@ -76,7 +76,7 @@ def test_the_published_similarity_is_named_with_the_command_that_fetches_it(
     load_similarity.cache_clear()
     result = gta(*STEP.split(), "--similarity", "all-mpnet-base-v2")
     assert isinstance(result.exception, EnvironmentProblem), result.output
-    assert str(result.exception).endswith("are not here: gta tools fetch all-mpnet-base-v2")
+    assert str(result.exception).endswith("are missing. Run `gta tools fetch all-mpnet-base-v2`.")
     assert not (finished / "new").exists()
 
 

@@ -13,7 +13,7 @@ from gta_bench.content.images import read_image
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
 from gta_bench.content.unseen import unseen_in_markup, unseen_in_office
-from gta_bench.judge_quality.attacks import files, office
+from gta_bench.judge_quality.attacks import files
 from tests.content import samples
 
 SECRET = "words that only a machine will ever read"
@@ -27,11 +27,11 @@ def unseen(data: bytes) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (office.docx(SECRET, style="<w:vanish/>"), "text that is set to be hidden"),
-        (office.docx(SECRET, comment=True), "comments"),
-        (office.pptx(SECRET, place="hidden"), "shapes that are hidden"),
-        (office.pptx(SECRET, place="outside"), "shapes outside of their slides"),
-        (office.xlsx(SECRET, place="comment"), "comments on cells"),
+        (files.build_docx(SECRET, style="<w:vanish/>"), "text that is set to be hidden"),
+        (files.build_docx(SECRET, comment=True), "comments"),
+        (files.build_pptx(SECRET, where="hidden"), "shapes that are hidden"),
+        (files.build_pptx(SECRET, where="outside"), "shapes outside of their slides"),
+        (files.build_xlsx(SECRET, where="comment"), "comments on cells"),
     ],
     ids=["vanish", "comment", "hidden-shape", "outside", "cell-comment"],
 )
@@ -42,7 +42,7 @@ def test_hidden_parts_of_office_files_are_found(data: bytes, why: str) -> None:
 
 
 def test_properties_of_office_files_are_told_apart_from_who_made_them() -> None:
-    facts = asyncio.run(read_package(office.docx(SECRET, properties=True)))
+    facts = asyncio.run(read_package(files.build_docx(SECRET, properties=True)))
     assert SECRET in [words for _, words in facts.properties]
     deck = asyncio.run(read_package(samples.deck()))
     assert (deck.signed, deck.properties) == (
@@ -75,11 +75,11 @@ def test_comments_and_descriptions_of_markup_are_found() -> None:
     assert [(one.words, one.kept) for one in found] == [("one", True), ("two  three", True)]
 
 
-@pytest.mark.parametrize("place", ["white", "layer"])
+@pytest.mark.parametrize("where", ["white", "layer"])
 def test_words_that_a_page_does_not_show_are_told_from_those_that_it_shows(
-    place: str, jail: Jail
+    where: str, jail: Jail
 ) -> None:
-    page = asyncio.run(render_pdf(files.pdf(SECRET, place=place), jail, [1])).pages[0]  # type: ignore[arg-type]
+    page = asyncio.run(render_pdf(files.build_pdf(SECRET, where=where), jail, [1])).pages[0]  # type: ignore[arg-type]
     assert page.unseen == SECRET
 
 
@@ -98,15 +98,15 @@ def test_words_on_a_dark_ground_and_behind_a_picture(jail: Jail) -> None:
 
 
 def test_properties_and_annotations_of_a_pdf_are_read(jail: Jail) -> None:
-    about = asyncio.run(read_pdf(files.pdf(SECRET, place="properties"), jail, scans=0))
+    about = asyncio.run(read_pdf(files.build_pdf(SECRET, where="properties"), jail, scans=0))
     assert (about.properties, about.remarks) == ((("Subject", SECRET),), ())
-    noted = asyncio.run(read_pdf(files.pdf(SECRET, place="annotation"), jail, scans=0))
+    noted = asyncio.run(read_pdf(files.build_pdf(SECRET, where="annotation"), jail, scans=0))
     assert (noted.properties, noted.remarks) == ((), (f"page 1: {SECRET}",))
 
 
 def test_words_in_the_properties_of_pictures_are_read(jail: Jail) -> None:
     for png in (True, False):
-        data = files.described_picture(SECRET, png=png)
+        data = files.build_tagged_picture(SECRET, png=png)
         assert asyncio.run(read_image(data, jail)).words == SECRET
     stream = io.BytesIO()
     fields = Image.Exif()
@@ -118,5 +118,5 @@ def test_words_in_the_properties_of_pictures_are_read(jail: Jail) -> None:
 
 
 def test_an_archives_comment_is_read() -> None:
-    data = office.zipped({"a.txt": "a"}, SECRET)
+    data = files.build_zip({"a.txt": "a"}, SECRET)
     assert asyncio.run(read_zip(data)).comment == SECRET

@@ -14,8 +14,7 @@ from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.logs import read_units
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import load_similarity, scored
 from tests.builders import atomic_task, manifest, write_atomic, write_json
 from tests.upstream_files import reference_predictions
 

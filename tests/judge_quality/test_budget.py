@@ -1,4 +1,4 @@
-"""Where uncertainty comes from, on runs whose only source of it is known."""
+"""Sources of uncertainty, on runs whose only source is known."""
 
 from collections.abc import Callable
 from itertools import product
@@ -21,7 +21,7 @@ TASKS, LEAVES = 40, 5
 
 
 def summary(
-    passes: Callable[[int, int, int, int], bool], *, epochs: int, repeats: int, labelled: int = 0
+    passes: Callable[[int, int, int, int], bool], *, epochs: int, repeats: int, labeled: int = 0
 ) -> WorkflowSummary:
     """`passes` says so of task, epoch, leaf and repeat; people always agree with the judge."""
     tasks = [task(str(number), leaves=LEAVES) for number in range(TASKS)]
@@ -48,7 +48,7 @@ def summary(
     )
     settled = {
         (str(t), e, f"cp1-{leaf}"): 9.0 if passes(t, e, leaf, 1) else 1.0
-        for t, e, leaf in product(range(labelled), range(1, epochs + 1), range(1, LEAVES + 1))
+        for t, e, leaf in product(range(labeled), range(1, epochs + 1), range(1, LEAVES + 1))
     }
     return WorkflowSummary("a", manifest, scores, verdicts=rows, people=People(settled))
 
@@ -58,19 +58,19 @@ def only(found: WorkflowSummary) -> Budget:
     return budget
 
 
-def test_a_run_that_repeats_nothing_and_has_no_labels_tells_of_its_tasks_only() -> None:
+def test_without_repeats_and_labels_only_tasks_are_known() -> None:
     found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1)
     (row,) = budget_table(budgets([found])).rows
     assert row == ("a", "j", "Leaf SR", "100 %", "unknown", "unknown", "unknown")
 
 
 def test_what_is_always_the_same_leaves_nothing_to_repeats_and_noise() -> None:
-    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=2, repeats=2, labelled=TASKS)
+    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=2, repeats=2, labeled=TASKS)
     (row,) = budget_table(budgets([found])).rows
     assert row[3:] == ("100 %", "0 %", "0 %", "0 %")
 
 
-def test_luck_of_whole_repeats_is_no_matter_of_tasks() -> None:
+def test_luck_of_a_repeat_does_not_count_as_tasks() -> None:
     random = np.random.default_rng(2)
     coin = random.random((TASKS, 5)) < 0.5
     budget = only(summary(lambda t, e, leaf, r: bool(coin[t, e]), epochs=4, repeats=2))
@@ -90,7 +90,7 @@ def test_a_judge_that_tosses_coins_is_noise() -> None:
 
 
 def test_a_judge_that_tosses_one_coin_for_all_leaves_of_a_task_is_noise_too() -> None:
-    """Leaves may share a call, and a mood. Leaf by leaf a fifth of this noise was seen."""
+    """Leaves of a call vary together. Leaf by leaf, only a fifth of this noise was found."""
     coins = np.random.default_rng(3).random((TASKS, 4)) < 0.5
     found = only(summary(lambda t, e, leaf, r: bool(coins[t, r - 1]), epochs=1, repeats=4))
     assert found.noise is not None
@@ -99,13 +99,13 @@ def test_a_judge_that_tosses_one_coin_for_all_leaves_of_a_task_is_noise_too() ->
 
 
 def test_few_labels_without_an_error_leave_a_bias_possible() -> None:
-    budget = only(summary(lambda t, e, leaf, r: t % 2 == 0, epochs=1, repeats=1, labelled=4))
+    budget = only(summary(lambda t, e, leaf, r: t % 2 == 0, epochs=1, repeats=1, labeled=4))
     assert budget.bias == pytest.approx(0.5 / (4 * LEAVES) ** 2 * 0.9)
     assert budget.share(budget.bias).endswith("%")
 
 
-def test_one_labelled_task_does_not_tell_a_bias() -> None:
-    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labelled=1)
+def test_one_labeled_task_does_not_show_a_bias() -> None:
+    found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labeled=1)
     (row,) = budget_table(budgets([found])).rows
     assert row[-1] == "unknown"
 

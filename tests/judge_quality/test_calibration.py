@@ -1,4 +1,4 @@
-"""A judge set against people, where a part of the works was never there to be judged."""
+"""A judge compared with people, with some works that delivered nothing."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from tests.judging.builders import task
 
-DELIVERED, NOTHING, LABELLED = 20, 20, 10
+DELIVERED, NOTHING, LABELED = 20, 20, 10
 
 
 def unit(number: int) -> WorkflowUnit:
@@ -18,9 +18,9 @@ def unit(number: int) -> WorkflowUnit:
     )
 
 
-@pytest.mark.parametrize("chance", [None, LABELLED / DELIVERED])
+@pytest.mark.parametrize("chance", [None, LABELED / DELIVERED])
 def test_tasks_that_delivered_nothing_stay_at_zero(chance: float | None) -> None:
-    """People pass every other work, a strict judge one of four; what is not there fails anyway."""
+    """People pass every other work, a strict judge one of four; missing works fail by rule."""
     units = [unit(number) for number in range(DELIVERED + NOTHING)]
     rows = [
         VerdictRow(
@@ -33,16 +33,16 @@ def test_tasks_that_delivered_nothing_stay_at_zero(chance: float | None) -> None
     scores = score_workflow(units, rows, thresholds=Thresholds(7, 7))
     settled = {
         (str(number), 1, leaf): 1.0 if number % 2 else 9.0
-        for number in range(LABELLED)
+        for number in range(LABELED)
         for leaf in ("cp1-1", "cp1-2")
     }
     chances = {} if chance is None else dict.fromkeys(settled, chance)
     found = calibrate(scores.judges[0], People(settled, chances), units, scores)
     assert found is not None
-    assert found.tasks == LABELLED
+    assert found.tasks == LABELED
     assert [score.name for score in found.scores] == ["Root SR", "Leaf SR", "Root"]
     for score in found.scores[:2]:
         assert score.raw == pytest.approx(12.5)
-        assert score.corrected.n == LABELLED
+        assert score.corrected.n == LABELED
         assert score.corrected.estimate == pytest.approx(25, abs=3)
         assert score.corrected.high < 50

@@ -148,7 +148,7 @@ def test_leaves_that_one_judge_did_not_see_or_saw_otherwise_are_left_out() -> No
     assert cascade_remarks(found)[1] == "One task is too few to choose a band."
 
 
-def test_a_task_has_no_say_in_the_band_that_it_is_judged_with() -> None:
+def test_a_task_does_not_influence_its_own_band() -> None:
     """In one task of ten the cheap judge errs by 3; chosen on all tasks no error would remain."""
     verdicts = [
         row
@@ -164,8 +164,8 @@ def test_a_task_has_no_say_in_the_band_that_it_is_judged_with() -> None:
     assert found.chosen is not None and found.chosen.band == 3
     assert found.rows[1].error.estimate == 0
     assert found.chosen.error.estimate == 10
-    assert "Band 3 is the narrowest within 5 % of other outcomes." in cascade_remarks(found)
+    assert "Band 3 is the narrowest with at most 5 % different outcomes." in cascade_remarks(found)
     assert "(1 in 1 part, 3 in 9 parts)" in cascade_remarks(found)[2]
     narrow = simulated(verdicts, 1, works=works)
     assert narrow.chosen is not None and narrow.chosen.band == WIDEST
-    assert "No band stays within 5 %" in cascade_remarks(narrow)[1]
+    assert "There is no band with at most 5 %" in cascade_remarks(narrow)[1]

@@ -69,7 +69,7 @@ def test_a_lenient_judge_may_not() -> None:
     assert found.flips.low > 0.1
 
 
-def test_too_few_leaves_say_nothing() -> None:
+def test_too_few_leaves_decide_nothing() -> None:
     few = [row for row in judged(noise=1.0) if int(row.key.task) < 4]
     assert compared(few).sharing == "unknown"
     assert compared(few).left_out == 384
@@ -79,7 +79,7 @@ def test_another_margin_allows_more() -> None:
     assert compared(judged(shift=2), margin=5.0).sharing == "yes"
 
 
-def test_other_evidence_is_another_leaf_and_other_prompts_are_told() -> None:
+def test_other_evidence_is_another_leaf_and_other_prompts_are_reported() -> None:
     new = judged(evidence="other")
     assert pair_judges(OLD, "old", new, "new").leaves == ()
     assert pair_judges(OLD, "old", new, "new").left_out == 396

@@ -25,7 +25,7 @@ SECOND = [
 ]
 
 
-def test_repeats_pairs_and_cost_stand_in_one_table() -> None:
+def test_repeats_pairs_and_cost_are_in_one_table() -> None:
     table = panel_table(panel_report([*FIRST, *SECOND], threshold=7))
     first, second, both = table.rows
     assert first[:5] == ("x", "6", "3", "0.82", "33.33 (0.00 to 100.00)")

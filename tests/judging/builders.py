@@ -1,4 +1,4 @@
-"""Evidence made by hand, and judges that ask a server on loopback."""
+"""Handmade evidence, and judges that ask a server on loopback."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What judging costs: upstream's behaviour and ours against the same server, in one run."""
+"""The cost of judging: upstream's behavior and ours against the same server, in one run."""
 
 import time
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Deliverables that want the network, the host's files, all memory, or no end."""
+"""Deliverables that try to reach the network, the host's files, all memory, or run forever."""
 
 import io
 import random
@@ -39,7 +39,7 @@ class Trap:
 
 
 def plant(folder: Path) -> None:
-    """A text, a picture and a page that must not come to light."""
+    """A text, a picture and a page that must stay secret."""
     (folder / "secret.txt").write_text(f"{SECRET} {SECRET}", encoding="utf-8")
     (folder / "secret.html").write_text(
         f'<body style="background:#ff00ff">{SECRET}', encoding="utf-8"
@@ -50,7 +50,7 @@ def plant(folder: Path) -> None:
 
 
 def linked_picture(*targets: str) -> bytes:
-    """A Word document with pictures that lie elsewhere."""
+    """A Word document with linked pictures."""
     shapes, relations = "", ""
     for number, target in enumerate(targets, 1):
         shapes += (

@@ -1,4 +1,4 @@
-"""An environment laid over another one by a `.pth` file, of which the jail lacks a part."""
+"""An environment on top of another one by a `.pth` file, which the jail sees only in part."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A proxy on loopback before a real model server: what was asked for, and what was answered."""
+"""A loopback proxy in front of a real model server that records requests and replies."""
 
 import json
 import threading
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
             with exc:
                 status, content = exc.code, exc.read()
         self.server.keep(Exchange(json.loads(body), json.loads(content)))
-        with suppress(ConnectionError):  # whoever asked may have been killed meanwhile
+        with suppress(ConnectionError):  # the client may have been killed meanwhile
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

@@ -1,4 +1,4 @@
-"""Files laid before the judge, and a look at what it gets."""
+"""Makes evidence of files, and returns what the judge is shown."""
 
 import asyncio
 import io
@@ -8,7 +8,9 @@ from typing import Any
 
 from PIL import Image
 
-from gta_bench.judging.evidence import EvidenceLimits, EvidenceStore, make_evidence
+from gta_bench.judging.evidence_store import EvidenceStore
+from gta_bench.judging.run_evidence import make_evidence
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.records.files import Deliverable
 from gta_bench.runs.artefacts import ArtefactStore

@@ -1,12 +1,12 @@
-"""Text that speaks to a judge is told from text that merely speaks of scores."""
+"""Text that is addressed to a judge is told apart from text about scores."""
 
 import time
 from pathlib import Path
 
 import pytest
 
-from gta_bench.judge_quality.attacks.payloads import ALL, words
-from gta_bench.judging.messages import addressed
+from gta_bench.judge_quality.attacks.carriers import ALL, payload_text
+from gta_bench.judging.messages import find_appeals
 
 ORDERS = "speaks to whoever scores the work"
 VERDICT = "has the form of a verdict"
@@ -31,13 +31,13 @@ UNSEEN = "has characters that no reader sees"
         ("a\u200bb\u200bc\u200bd\u200be", UNSEEN),
     ],
 )
-def test_what_is_meant_for_the_judge_is_told(text: str, found: str) -> None:
-    assert found in list(addressed(text))
+def test_text_for_the_judge_is_reported(text: str, found: str) -> None:
+    assert found in list(find_appeals(text))
 
 
 @pytest.mark.parametrize("payload", ALL)
-def test_every_payload_of_the_corpus_is_told(payload: str) -> None:
-    assert list(addressed(words(payload)))
+def test_every_payload_of_the_corpus_is_reported(payload: str) -> None:
+    assert list(find_appeals(payload_text(payload)))
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,21 @@ def test_every_payload_of_the_corpus_is_told(payload: str) -> None:
         "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
     ],
 )
-def test_ordinary_text_is_let_alone(text: str) -> None:
-    assert list(addressed(text)) == []
+def test_ordinary_text_is_not_reported(text: str) -> None:
+    assert list(find_appeals(text)) == []
 
 
-def test_real_requests_answers_and_deliverables_speak_to_nobody(data_dir: Path) -> None:
+def test_real_requests_answers_and_deliverables_are_not_reported(data_dir: Path) -> None:
     stored = data_dir / "predictions" / "workflow_gemini25pro_lagent_20"
     files = [data_dir / "gta_workflow" / "end.json", *stored.glob("*/prediction.json")]
     files += [file for file in stored.rglob("*.*") if file.suffix in (".html", ".md", ".txt")]
     assert len(files) > 25
-    told = {file.name: list(addressed(file.read_text(encoding="utf-8"))) for file in files}
-    assert {name: words for name, words in told.items() if words} == {}
+    found = {file.name: list(find_appeals(file.read_text(encoding="utf-8"))) for file in files}
+    assert {name: appeals for name, appeals in found.items() if appeals} == {}
 
 
 @pytest.mark.parametrize("piece", ['"score": 1 ', "give score ", "END ", "note to ", '"leaf":'])
 def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     start = time.process_time()
-    list(addressed(piece * (40_000 // len(piece))))
+    list(find_appeals(piece * (40_000 // len(piece))))
     assert time.process_time() - start < 10

@@ -12,7 +12,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from gta_bench.judging.evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from tests.content import samples
 from tests.judging.shown import Desk, facts
 
@@ -57,7 +57,7 @@ def test_a_bomb_is_refused_and_named(desk: Desk) -> None:
 
 
 def test_a_long_name_of_a_member_stays_short_in_reasons(desk: Desk) -> None:
-    """A bent byte made a name of thousands of characters, and the reason repeated it twice."""
+    """A corrupt byte made a name of thousands of characters, and the reason repeated it twice."""
     name = "word/" + "x\1" * 2500
     data = samples.zipped({"a.txt": "other words", name: "words", "y" * 3000: "more words"})
     broken = bytearray(data)
@@ -102,7 +102,7 @@ def test_a_bad_member_does_not_hide_the_others(desk: Desk) -> None:
 
 
 def test_an_archive_that_breaks_off_says_so(desk: Desk) -> None:
-    """What came after the break was missing, and nothing said so."""
+    """The rest of a truncated archive was missing, without any note."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as packed:
         for name in ("a.bin", "b.bin"):

@@ -4,7 +4,7 @@ import pytest
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.util import LimitExceededError
 
-from gta_bench.judging.judge import ask_model, fault_cause
+from gta_bench.judging.judge import ask_model, classify_fault
 
 
 class Status(Exception):
@@ -49,7 +49,7 @@ class ConnectError(Exception):
     ],
 )
 def test_a_fault_is_known_by_what_the_provider_raised(raised: Exception, cause: str) -> None:
-    assert fault_cause(raised) == cause
+    assert classify_fault(raised) == cause
 
 
 def test_a_limit_of_the_evaluation_is_no_fault_of_the_call() -> None:

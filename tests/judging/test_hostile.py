@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.judging.evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.hostile import MAGENTA, SECRET, Trap, corpus, plant
@@ -191,12 +191,12 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(("name", "finding"), EXPECTED.items())
-def test_what_was_wrong_is_told(outcome: Outcome, name: str, finding: str) -> None:
+def test_what_was_wrong_is_reported(outcome: Outcome, name: str, finding: str) -> None:
     assert finding in outcome.shown[name].findings
     assert outcome.shown[name].pictures
 
 
-def test_links_to_elsewhere_are_told(outcome: Outcome) -> None:
+def test_external_links_are_reported(outcome: Outcome) -> None:
     for name in ("linked.docx", "linked.pptx"):
         (words,) = [w for w in outcome.shown[name].findings if w.startswith("linked content")]
         assert "127.0.0.1" in words

@@ -225,7 +225,7 @@ def _leaves_of_schema(request: dict[str, Any]) -> list[str]:
     return list(schema["properties"]["leaf"]["enum"])
 
 
-def test_a_reply_that_is_mended_counts_and_both_calls_are_paid(
+def test_a_corrected_reply_counts_and_both_calls_are_paid(
     server: ChatServer, recorder: Recorder
 ) -> None:
     recorder.reply = lambda request: (
@@ -277,7 +277,9 @@ def test_a_provider_that_stumbles_is_asked_again_by_the_engine(server: ChatServe
     assert server.asked == 2
 
 
-def test_where_the_first_call_fails_for_good_the_others_are_not_sent(server: ChatServer) -> None:
+def test_after_a_permanent_failure_of_the_first_call_the_others_are_not_sent(
+    server: ChatServer,
+) -> None:
     """A provider that is down costs one call a unit, which the client sends three times."""
     server.forever = "500"
     rows = judged(judge(server.url), leaves=5)

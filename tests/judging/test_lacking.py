@@ -1,4 +1,4 @@
-"""What this machine lacks leaves leaves unscored with the cause, and never a low score."""
+"""If the machine lacks something, leaves stay unscored with the cause and never get a low score."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ def test_a_file_that_this_machine_cannot_show_is_no_evidence(
     assert (back.unshown, bool(back.text)) == ((), True), "the package is back"
 
 
-def test_a_broken_file_is_told_and_judged(desk: Desk) -> None:
+def test_a_broken_file_is_reported_and_judged(desk: Desk) -> None:
     """The bundled picture can be shown, so it is the file that cannot."""
     shown = desk.show_one("a.png", samples.image(9, 9)[:40])
     assert shown.unshown[0].startswith("the picture: ")

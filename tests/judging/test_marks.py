@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from gta_bench.judging.marks import CONTROL, Marks
 from gta_bench.judging.messages import UnitPrompt
-from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.options import CONTROL, JudgeOptions, Marks
 from tests.judging.builders import evidence, file, stored, task
 
 WORK = evidence(file())
@@ -38,7 +37,7 @@ def test_the_control_can_be_asked_for_only_where_it_is_on() -> None:
     assert [name.partition("~")[0] for name in marks(control=True).names(["a"])] == ["a", CONTROL]
 
 
-def test_instructions_stand_in_the_system_message_alone() -> None:
+def test_instructions_are_only_in_the_system_message() -> None:
     leaf = next(task().leaves())
     asked = UnitPrompt(task(), WORK, JudgeOptions(), stored).ask([leaf])
     assert [message.role for message in asked] == ["system", "user"]
@@ -47,7 +46,7 @@ def test_instructions_stand_in_the_system_message_alone() -> None:
     assert asked[0].text in bare[0].text
 
 
-def test_a_deliverable_that_is_an_input_is_told() -> None:
+def test_a_copy_of_an_input_is_reported() -> None:
     given = file("inputs/menu.txt", "Soup")
     work = evidence(file("outputs/menu.txt", "Soup"), inputs=(given,))
     prompt = UnitPrompt(task(), work, JudgeOptions(), stored).ask([next(task().leaves())])

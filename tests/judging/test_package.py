@@ -12,7 +12,7 @@ from gta_bench.content.docx import read_docx
 from gta_bench.content.identify import identify
 from gta_bench.content.libreoffice import convert
 from gta_bench.content.office import normalized, read_package
-from gta_bench.judging.printing import document
+from gta_bench.judging.showing.pages import to_document
 from tests.content import samples
 from tests.judging.shown import Desk
 from tests.needs import needs
@@ -97,7 +97,7 @@ def test_a_workbook_to_be_calculated_is_shown_with_its_values(desk: Desk) -> Non
     assert "10,total\n20,\n30,\n60,\n120,\n" in shown.text
     assert len(shown.pictures) == 1
     assert any("3 formulas were saved to be calculated" in words for words in shown.findings)
-    printed = document(0, "", identify("a.xlsx", odd), odd)
+    printed = to_document(0, "", identify("a.xlsx", odd), odd)
     assert printed is not None
     jail = desk.equipment.need_jail()
     pdf = asyncio.run(convert(jail, printed.name, printed.data, to=printed.target))

@@ -1,4 +1,4 @@
-"""What is said of a page that a browser showed."""
+"""The notes on a page that a browser rendered."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ def page(**changes: object) -> WebPage:
     return WebPage(**{**whole, **changes})  # type: ignore[arg-type]
 
 
-def test_a_whole_page_has_no_gaps(tmp_path: Path) -> None:
+def test_a_complete_page_has_no_gaps(tmp_path: Path) -> None:
     made = draft(tmp_path)
     _add_page(made, page())
     assert [picture.label for picture in made.pictures] == [
@@ -58,7 +58,7 @@ def test_a_whole_page_has_no_gaps(tmp_path: Path) -> None:
     assert (made.cut, made.findings) == ([], [])
 
 
-def test_gaps_and_faults_are_told(tmp_path: Path) -> None:
+def test_gaps_and_faults_are_reported(tmp_path: Path) -> None:
     made = draft(tmp_path)
     _add_page(made, page(width=3000, height=9000, scripts=False, faults=("Error: no",)))
     assert made.cut == [
@@ -71,7 +71,7 @@ def test_gaps_and_faults_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_requests_that_the_source_names_are_not_told_twice(tmp_path: Path) -> None:
+def test_requests_that_the_source_names_are_not_reported_twice(tmp_path: Path) -> None:
     made = draft(tmp_path)
     references = html_references('<img src="a b.png"><img src="https://web.invalid/x">')
     refused = ("site/a%20b.png", "https://web.invalid/x", "site/by-script.json")
@@ -112,7 +112,7 @@ def test_a_page_depends_on_what_its_style_sheet_loads(desk: Desk) -> None:
 def test_rows_of_a_sheet_that_are_shown_are_not_said_to_be_cut(
     rows: Sequence[int], cut: list[str], tmp_path: Path
 ) -> None:
-    """Row 400 was shown, and said not to be."""
+    """Row 400 was shown, but reported as not shown."""
     made = draft(tmp_path)
     cells = tuple(SheetCell(row, 1, f"in row {row}", "text", None) for row in rows)
     _add_sheet(made, Sheet("S", False, rows[-1], 1, cells, ()))

@@ -1,4 +1,4 @@
-"""Whatever is in a file is in text, in a picture, or named as not shown."""
+"""Everything in a file is in its text, in a picture, or named as not shown."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ def table(found: Sequence[tuple[Plant, str]]) -> str:
 def test_no_planted_word_is_lost(
     tmp_path: Path, equipment: Equipment, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A Word title was invisible to the judge, and nothing said so."""
+    """A Word title was invisible to the judge, without any note."""
     fetch_moonshine()
     assert equipment.jail is not None
     field, files = corpus(tmp_path, equipment.jail)

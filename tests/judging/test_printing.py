@@ -1,4 +1,4 @@
-"""Several documents in one LibreOffice, and each for itself where that fails."""
+"""Several documents in one LibreOffice process, and each alone if that fails."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ import pytest
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity, identify
 from gta_bench.errors import ConfinedError, ToolError
-from gta_bench.judging import printing
-from gta_bench.judging.printing import Document, document, prints
-from gta_bench.judging.showing.draft import settled
+from gta_bench.judging.showing import pages
+from gta_bench.judging.showing.draft import settle
+from gta_bench.judging.showing.pages import Document, start_printing, to_document
 from gta_bench.tools.contract import Equipment
 from tests.content import samples
 
@@ -42,14 +42,14 @@ class Office:
 def printed(
     office: Office, documents: list[Document], equipment: Equipment, patch: pytest.MonkeyPatch
 ) -> dict[str, object]:
-    patch.setattr(printing, "convert_all", office.all)
-    patch.setattr(printing, "convert", office.one)
-    patch.setattr(printing, "missing_office", lambda jail: None)
+    patch.setattr(pages, "convert_all", office.all)
+    patch.setattr(pages, "convert", office.one)
+    patch.setattr(pages, "missing_office", lambda jail: None)
 
     async def run() -> dict[str, object]:
         async with asyncio.TaskGroup() as group:
-            jobs = prints(documents, group, equipment, slots=2, seconds=9.0)
-            return {key: await settled(job()) for key, job in jobs.items()}
+            jobs = start_printing(documents, group, equipment, slots=2, seconds=9.0)
+            return {key: await settle(job()) for key, job in jobs.items()}
 
     return asyncio.run(run())
 
@@ -69,7 +69,7 @@ def test_documents_are_spread_over_the_slots_and_sheets_go_apart(
     assert b"SinglePageSheets" in bytes(found["s"])  # type: ignore[call-overload]
 
 
-def test_one_that_stops_the_process_costs_the_others_nothing(
+def test_a_document_that_stops_the_process_does_not_affect_others(
     equipment: Equipment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = printed(Office("1.docx"), words(4), equipment, monkeypatch)
@@ -77,7 +77,7 @@ def test_one_that_stops_the_process_costs_the_others_nothing(
     assert isinstance(found["1"], ConfinedError)
 
 
-def test_one_alone_that_fails_is_not_tried_again(
+def test_a_document_that_fails_alone_is_not_tried_again(
     equipment: Equipment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office("0.docx")
@@ -88,7 +88,9 @@ def test_one_alone_that_fails_is_not_tried_again(
     assert "could not read" in str(printed(office, unread, equipment, monkeypatch)["9"])
 
 
-def test_a_bomb_never_reaches_it(equipment: Equipment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_bomb_never_reaches_libreoffice(
+    equipment: Equipment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     office = Office()
     bomb = Document("b", "b.docx", samples.bomb(samples.unzipped(WORD), 40))
     found = printed(office, [bomb], equipment, monkeypatch)
@@ -109,5 +111,5 @@ def test_a_bomb_never_reaches_it(equipment: Equipment, monkeypatch: pytest.Monke
 )
 def test_a_document_gets_a_name_of_ours(name: str, data: bytes, given: str | None) -> None:
     identity: Identity = identify(name, data)
-    made = document(7, "key", identity, data)
+    made = to_document(7, "key", identity, data)
     assert (made.name if made else None) == given

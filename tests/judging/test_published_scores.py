@@ -62,7 +62,7 @@ class Messy:
 
 
 def published(text: str) -> float:
-    """The published parser in our words: JSON, else the first number, else nothing."""
+    """The published parser, reimplemented: JSON, else the first number, else nothing."""
     try:
         return max(0.0, min(10.0, float(json.loads(text).get("score", 0))))
     except (ValueError, TypeError, AttributeError):

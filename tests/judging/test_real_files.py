@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.judging.evidence import make_evidence
+from gta_bench.judging.run_evidence import make_evidence
 from gta_bench.records.evidence import Evidence
 from gta_bench.tools.contract import Equipment
 from tests.judging.shown import Desk, facts
@@ -67,7 +67,7 @@ def test_pages_have_words_and_pictures_have_something_on_them(
             assert image.getextrema()[0][0] < 128, file.path  # type: ignore[index]
 
 
-def test_a_page_whose_parts_are_missing_says_so(evidence: tuple[Desk, Evidence]) -> None:
+def test_missing_parts_of_a_page_are_reported(evidence: tuple[Desk, Evidence]) -> None:
     """Task 45's page asks for a style sheet, a script and pictures that nobody delivered."""
     _, shown = evidence
     (page,) = (file for file in shown.deliverables if file.path == "task45/01_20260519_ef34.html")

@@ -92,7 +92,7 @@ def test_anything_else_is_unscored_with_its_cause(text: str, cause: str) -> None
         ([8], "[8]"),
     ],
 )
-def test_a_reply_of_another_shape_is_told_with_what_came(reply: Any, came: str) -> None:
+def test_a_reply_of_another_shape_is_quoted_in_the_detail(reply: Any, came: str) -> None:
     found = one(json.dumps(reply))
     assert isinstance(found, Unscored) and found.cause == "reply_other_shape"
     assert came in found.detail
@@ -126,7 +126,7 @@ def test_a_broken_verdict_among_several_breaks_no_other() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"verdicts": {}}', '{"verdicts": [8]}', "{}", GOOD])
-def test_a_list_that_is_none_leaves_all_unscored(text: str) -> None:
+def test_verdicts_that_are_not_a_list_leave_all_unscored(text: str) -> None:
     reply = read_reply(text, ["a", "b"], several=True)
     assert {found.cause for found in reply.values() if isinstance(found, Unscored)} == {
         "reply_other_shape"
@@ -152,7 +152,7 @@ def test_the_schema_is_the_same_for_every_leaf_of_a_task_and_bounds_the_score() 
     assert listed["verdicts"].items == schema
 
 
-def test_half_a_character_in_a_reply_is_still_a_verdict_that_can_be_written() -> None:
+def test_a_lone_surrogate_in_a_reply_is_still_a_verdict_that_can_be_written() -> None:
     found = one(GOOD.replace("Seen.", "Seen \\ud83d").replace("report", "\\udc00"))
     assert found == Scored(value=8, reason="Seen ?", used=("?.md",))
     assert found.model_dump_json()

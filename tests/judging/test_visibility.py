@@ -2,8 +2,9 @@
 
 import pytest
 
+from gta_bench.judging.options import JudgeOptions
 from gta_bench.judging.showing.texts import PAGE_TEXT, SOURCE
-from gta_bench.judging.visibility import EXISTS, upstream_visibility
+from gta_bench.judging.visibility import EXISTS, select_visible
 from gta_bench.records.evidence import Evidence, FileEvidence, Picture, Probe
 
 
@@ -31,7 +32,8 @@ def file(
 
 
 def seen(one: FileEvidence) -> FileEvidence | None:
-    made = upstream_visibility(Evidence(answer="A", deliverables=(one,), inputs=(file("i.png"),)))
+    evidence = Evidence(answer="A", deliverables=(one,), inputs=(file("i.png"),))
+    made = select_visible(evidence, JudgeOptions(visibility="upstream"))
     assert made.inputs == ()
     assert made.answer == "A"
     return made.deliverables[0] if made.deliverables else None
@@ -42,7 +44,7 @@ def seen(one: FileEvidence) -> FileEvidence | None:
     ["a.docx", "a.pptx", "a.xlsx", "a.csv", "a.gif", "a.bmp", "a.zip", "a.py", "a.svg", "README",
      "a.flac", "a.htm", "a.markdown"],
 )  # fmt: skip
-def test_what_upstream_drops_is_not_there_and_nobody_is_told(name: str) -> None:
+def test_what_upstream_drops_is_missing_without_a_note(name: str) -> None:
     assert seen(file(name)) is None
 
 

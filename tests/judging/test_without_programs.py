@@ -7,7 +7,7 @@ import pytest
 
 from gta_bench.content import browser, libreoffice
 from gta_bench.errors import EvidenceFailed
-from gta_bench.judging.evidence import EvidenceLimits
+from gta_bench.judging.showing.draft import EvidenceLimits
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.tools.contract import Equipment
 from tests.content import samples
@@ -23,7 +23,7 @@ Shown = dict[str, FileEvidence]
 
 @dataclass
 class Outcome:
-    """Files by themselves: what can be shown of them, or why nothing may be judged."""
+    """Single files: what can be shown of them, or why they cannot be judged."""
 
     shown: Shown = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -94,7 +94,7 @@ def shown(outcome: Outcome) -> Shown:
         ("broken.pptx", OFFICE),
     ],
 )
-def test_what_the_machine_lacks_keeps_a_file_from_being_judged(
+def test_a_file_that_needs_a_missing_program_is_not_judged(
     outcome: Outcome, name: str, cause: str
 ) -> None:
     assert cause in outcome.failed[name]

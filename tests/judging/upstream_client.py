@@ -1,7 +1,7 @@
 """Upstream's judging replayed by a bare client: every file again for every leaf, one after another.
 
 Conversion of HTML, text and JSON to PDF is left out (its program is not to be had), which is in
-upstream's favour: the file is sent as it is.
+upstream's favor: the file is sent as it is.
 """
 
 import http.client

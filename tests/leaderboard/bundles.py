@@ -31,8 +31,7 @@ from gta_bench.runs.imported import write_imported
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.verdicts import append_verdicts, record_judge
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import load_similarity, scored
 from tests.builders import checkpoint, workflow_task, write_workflow
 
 SIMILARITY = "exact-or-half"

@@ -22,8 +22,7 @@ from gta_bench.runs.attempts import append_attempts
 from gta_bench.runs.directory import open_run, write_scores
 from gta_bench.runs.imported import write_imported
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import load_similarity, scored
 from tests.leaderboard.bundles import SIMILARITY, manifest
 
 NAME = "mockllm/model"

@@ -53,7 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the datasets, from which all commands are given."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(KEY, "none")
-    monkeypatch.setattr("gta_bench.judging.evidence.renderer", stored_renderer)
+    monkeypatch.setattr("gta_bench.judging.run_evidence.renderer", stored_renderer)
     return unpack("bench", tmp_path)
 
 

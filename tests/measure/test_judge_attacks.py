@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,9 @@ from click.testing import CliRunner
 from inspect_ai.model import GenerateConfig, get_model
 
 from gta_bench.cli import app
-from gta_bench.judge_quality.attack_run import Shield, shields
-from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attack_run import AttackSummary, shields, summarize
+from gta_bench.judge_quality.attacks.carriers import CARRIERS, LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judge_quality.attacks.payloads import LEAVES
 from gta_bench.judging.judge import Judge
 from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
 from gta_bench.judging.scripted import JUDGES
@@ -72,10 +70,10 @@ def told(judge: str, shield: str, found: AttackSummary) -> None:
 def test_every_defence_is_worth_something_and_moves_no_honest_score(bench: Bench) -> None:
     found = {}
     for judge in JUDGES:
-        for shield in shields(JudgeOptions(), ablation=True):
-            summary = bench.attacked(judge, shield.options, NONE)
-            told(judge, shield.name, summary)
-            found[judge, shield.name] = summary
+        for shield, options in shields(JudgeOptions(), ablation=True).items():
+            summary = bench.attacked(judge, options, NONE)
+            told(judge, shield, summary)
+            found[judge, shield] = summary
     assert all(row.drift is not None and abs(row.drift.estimate) <= 0.1 for row in found.values())
     bare = sum(found[judge, "none"].succeeded for judge in WEAKNESS)
     left = sum(found[judge, "all"].succeeded for judge in WEAKNESS)
@@ -95,10 +93,10 @@ def test_no_defence_moves_the_scores_of_real_works(tmp_path: Path, data_dir: Pat
     assert CliRunner().invoke(app, command).exit_code == 0
     judging = plan_judging(["scripted/honest"], Settings())
     found: dict[str, dict[tuple[str, str], float]] = {}
-    for shield in shields(judging.options, ablation=True):
-        one = replace(judging, options=shield.options)
+    for shield, options in shields(judging.options, ablation=True).items():
+        one = replace(judging, options=options)
         (done,) = judge_run(run, one, lambda judge: nullcontext(lambda well: None))
-        found[shield.name] = {
+        found[shield] = {
             (key.task, key.leaf): row.verdict.value
             for key, row in read_verdicts(run).items()
             if key.judge == done.judge and isinstance(row.verdict, Scored)
@@ -114,8 +112,8 @@ def one_a_carrier() -> list[Attack]:
     """The kinds of attack by turns."""
     kinds = [CARRIERS[name].payloads for name in READ]
     return [
-        Attack(name, own[place % len(own)])
-        for place, (name, own) in enumerate(zip(READ, kinds, strict=True))
+        Attack(name, own[number % len(own)])
+        for number, (name, own) in enumerate(zip(READ, kinds, strict=True))
     ]
 
 
@@ -129,7 +127,7 @@ def test_a_small_real_model_is_attacked(
     both = shields(options, ablation=False)
     with llm_server() as url:
         verdicts = asyncio.run(asked_in_time(bench, chosen, both, url))
-    names = [judge_name("local", shield.options) for shield in both]
+    names = [judge_name("local", own) for own in both.values()]
     counts = Counter(key.task for key in verdicts)
     whole = len(both) * len(LEAVES)
     reached = [one for one in chosen if counts[one.id] == counts[one.twin.id] == whole]
@@ -140,13 +138,13 @@ def test_a_small_real_model_is_attacked(
     print(f"{len(reached)} of {len(chosen)} carriers; unscored by cause: {dict(causes)}")
     for shield, name in zip(both, names, strict=True):
         found = summarize(name, reached, verdicts, bare=names[0])
-        told("smollm2-135m", shield.name, found)
+        told("smollm2-135m", shield, found)
         for one in found.outcomes:
             print("  ", one.carrier, one.payload, one.attacked, one.clean, one.succeeded)
 
 
 async def asked_in_time(
-    bench: Bench, chosen: Sequence[Attack], both: Sequence[Shield], url: str
+    bench: Bench, chosen: Sequence[Attack], both: Mapping[str, JudgeOptions], url: str
 ) -> Verdicts:
     """Carrier by carrier, under both sets of defences, until the time is up."""
     end = time.monotonic() + SECONDS
@@ -157,8 +155,8 @@ async def asked_in_time(
     found: Verdicts = {}
     async with model:
         for attack in chosen:
-            for shield in both:
-                judge = Judge(model, judge_name("local", shield.options), shield.options)
+            for options in both.values():
+                judge = Judge(model, judge_name("local", options), options)
                 found |= await bench.ask(
                     judge, with_twins([attack]), lambda: time.monotonic() > end
                 )

@@ -11,7 +11,8 @@ from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.units import AtomicUnit
-from gta_bench.similarity.mpnet import Encoder, load
+from gta_bench.similarity.catalog import load_mpnet
+from gta_bench.similarity.mpnet import Encoder
 from gta_bench.weights import MPNET, fetch
 from tests.conftest import REPOSITORY
 
@@ -37,7 +38,7 @@ def test_embeddings_equal_those_of_sentence_transformers(mpnet: Path) -> None:
 def test_upstreams_model_is_recognized_and_its_scores_are_comparable(
     mpnet: Path, atomic_tasks: Mapping[str, AtomicTask]
 ) -> None:
-    similarity = load(mpnet)
+    similarity = load_mpnet(mpnet)
     assert similarity.comparable
     same = "The beer costs 12."
     assert similarity.measure(same, same) == pytest.approx(1, abs=1e-5)

@@ -22,7 +22,7 @@ from pathlib import Path
 from gta_bench.records.units import AtomicUnit
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.cli.report import write_reports
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import scored
 from gta_bench.records.plan import make_plan
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import kept_units, log_files, read_units

@@ -16,7 +16,7 @@ SCRIPT = """
 import json, resource, sys, time
 from pathlib import Path
 from gta_bench.records.tape import TapeCall
-from gta_bench.tape.source import nearest_call
+from gta_bench.tape.source import describe_nearest
 from gta_bench.tape.storage import Tape, tape_digest
 
 folder, size = Path(sys.argv[1]), int(sys.argv[2])
@@ -39,7 +39,7 @@ for number in range(0, size, size // 2000):
     times.append(time.perf_counter() - start)
     assert reply is not None and str(number) in reply.parts[0].content
 start = time.perf_counter()
-nearest_call(tape, call(7, " changed"))
+describe_nearest(tape, call(7, " changed"))
 missed = time.perf_counter() - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 times.sort()

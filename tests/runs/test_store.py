@@ -141,7 +141,7 @@ def test_a_tape_of_a_store_is_recorded_continued_and_replayed(
     assert tape_digest(place) == tape_digest(tmp_path / "tape")
     tape = Tape.open(place)
     assert len(tape) == 2
-    assert tape.recorded(line("2", "seen", note="2").call, epoch=1, number=1) is not None
+    assert tape.find_exact(line("2", "seen", note="2").call, epoch=1, number=1) is not None
     tape.close()
     assert len(list(parts_of(place / TAPE).iterdir())) == 3
     with pytest.raises(RunError, match="is not a tape"):

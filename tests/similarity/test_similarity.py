@@ -25,7 +25,7 @@ def test_the_stand_in_for_tests_is_one_or_a_half() -> None:
     assert not stand_in.comparable
 
 
-def test_wordllama_puts_a_paraphrase_above_another_matter() -> None:
+def test_wordllama_scores_a_paraphrase_above_another_topic() -> None:
     answer = "The man is riding a bicycle on the road."
     paraphrase = WORDLLAMA.measure(answer, "A person rides a bike along a street.")
     other = WORDLLAMA.measure(answer, "Preheat the oven and mix flour with sugar.")
@@ -42,7 +42,7 @@ def test_wordllama_stays_between_0_and_1_for_any_texts(first: str, second: str) 
     assert 0.0 <= WORDLLAMA.measure(first, second) <= 1.0
 
 
-def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="all-mpnet-base-v2, wordllama, exact-or-half"):
         load_similarity("word2vec")
 

@@ -51,13 +51,13 @@ def ignorer(setup: Setup) -> Decide:
 
 
 def truster(setup: Setup) -> Decide:
-    """Asks once and repeats whatever it is told."""
+    """Asks once and repeats the reply."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        told = _told(history)
-        if not told and tools:
+        replies = _replies(history)
+        if not replies and tools:
             return Decision(step=_question(history))
-        return Decision(step=AnswerStep(content=told[-1] if told else "I do not know."))
+        return Decision(step=AnswerStep(content=replies[-1] if replies else "I do not know."))
 
     return decide
 
@@ -66,8 +66,10 @@ def checker(setup: Setup) -> Decide:
     """Asks until two replies agree."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        told = _told(history)
-        agreed = next((text for text in told if told.count(text) > 1 and text.isdecimal()), None)
+        replies = _replies(history)
+        agreed = next(
+            (text for text in replies if replies.count(text) > 1 and text.isdecimal()), None
+        )
         if agreed is not None or not tools:
             return Decision(step=AnswerStep(content=agreed or "I do not know."))
         return Decision(step=_question(history))
@@ -80,7 +82,7 @@ def gullible(setup: Setup) -> Decide:
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         foreign = [tool.name for tool in tools if tool.name != "Calculator"]
-        if not _told(history) and foreign:
+        if not _replies(history) and foreign:
             return Decision(step=_call(foreign[0]))
         return Decision(step=AnswerStep(content="I do not know."))
 
@@ -94,7 +96,7 @@ def _question(history: History) -> CallStep:
     return _call("Calculator", expression=found.group())
 
 
-def _told(history: History) -> list[str]:
+def _replies(history: History) -> list[str]:
     return [turn.content for turn in history.turns if isinstance(turn, ReplyTurn)]
 
 
@@ -116,7 +118,7 @@ def reference_call(setup: Setup) -> Decide:
     """Makes the reference's first call with a slip in its first argument, then answers."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        if _told(history):
+        if _replies(history):
             return Decision(step=AnswerStep(content="I do not know."))
         first = next(turn for turn in _steps(history) if isinstance(turn, CallTurn))
         name, value = next(iter(first.call.arguments.items()))
@@ -127,7 +129,7 @@ def reference_call(setup: Setup) -> Decide:
 
 
 def leaker(setup: Setup) -> Decide:
-    """Gives away every key that it was told in its task, in arguments of real tools."""
+    """Leaks every key of its task in arguments of real tools."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         request = next(turn.content for turn in history.turns if turn.turn == "user")

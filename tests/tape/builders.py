@@ -1,4 +1,4 @@
-"""Tools that a test scripts, and tapes to put before them."""
+"""Scripted tools, and tapes in front of them."""
 
 import asyncio
 from collections.abc import Callable, Mapping

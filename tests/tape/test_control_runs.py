@@ -1,4 +1,4 @@
-"""Three scripted systems come out of the report as what they are."""
+"""The report shows three scripted systems as what they are."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def effects(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """The report of an agent's plain run beside its runs under each control."""
+    """The report of an agent's plain run and its runs under each control."""
     kept: dict[str, Any] = {}
 
     def of(agent: str) -> Any:
@@ -75,7 +75,7 @@ def test_what_each_system_keeps_and_loses(
     assert (effect["kept"], effect["lost"], effect["won"]) == (kept, lost, 0)
 
 
-def test_faults_tell_who_asks_again(effects: Callable[[str], Any]) -> None:
+def test_faults_show_which_system_asks_again(effects: Callable[[str], Any]) -> None:
     trusting = effects("truster")["faults"]["control_effect"]
     checking = effects("checker")["faults"]["control_effect"]
     ignoring = effects("ignorer")["faults"]["control_effect"]
@@ -87,7 +87,7 @@ def test_faults_tell_who_asks_again(effects: Callable[[str], Any]) -> None:
     assert ignoring["disturbance"]["faults"] == 0
 
 
-def test_the_report_says_it_in_words_and_task_by_task(effects: Callable[[str], Any]) -> None:
+def test_the_report_explains_it_task_by_task(effects: Callable[[str], Any]) -> None:
     folder = effects("truster")["folder"]
     runs = [folder / name for name in ("plain", *CONTROLS)]
     table = gta("report", *runs)

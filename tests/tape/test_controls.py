@@ -15,7 +15,7 @@ from gta_bench.tape.controls import (
     Control,
     Controls,
     OtherReplies,
-    corrupted,
+    corrupt_text,
     parse_controls,
 )
 from tests.agents.builders import TASK
@@ -48,11 +48,11 @@ def test_controls_are_read_from_the_command_line() -> None:
         (["distractors=0"], "is unknown"),
         (["distractors=1.5"], "is unknown"),
         (["no-tools=1"], "is unknown"),
-        (["faults=0.1", "faults=0.2"], "given twice"),
-        (["no-tools", "faults=0.1"], "use it alone"),
+        (["faults=0.1", "faults=0.2"], "the same control twice"),
+        (["no-tools", "faults=0.1"], "cannot be combined"),
     ],
 )
-def test_a_wrong_control_is_met_by_one_line(texts: list[str], said: str) -> None:
+def test_a_wrong_control_is_refused_with_one_line(texts: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         parse_controls(texts)
 
@@ -68,8 +68,8 @@ def test_without_tools_nothing_is_offered_and_no_call_succeeds(tmp_path: Path) -
     assert live.calls == 0
 
 
-def told(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str]:
-    """What 40 calls come to under faults."""
+def outcomes(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str]:
+    """The outcomes of 40 calls under faults."""
     source = controls("faults=0.3", seed=seed).wrap(
         Scripted(lambda *_: "true"), task=task, epoch=epoch
     )
@@ -83,10 +83,14 @@ def told(tmp_path: Path, seed: int, task: str = "1", epoch: int = 1) -> list[str
 
 
 def test_faults_come_at_their_rate_and_the_same_seed_gives_the_same_ones(tmp_path: Path) -> None:
-    first = told(tmp_path, 1)
-    assert first == told(tmp_path, 1)
+    first = outcomes(tmp_path, 1)
+    assert first == outcomes(tmp_path, 1)
     assert 5 <= first.count("Look did not answer in time. Try again.") <= 20
-    for other in (told(tmp_path, 2), told(tmp_path, 1, task="2"), told(tmp_path, 1, epoch=2)):
+    for other in (
+        outcomes(tmp_path, 2),
+        outcomes(tmp_path, 1, task="2"),
+        outcomes(tmp_path, 1, epoch=2),
+    ):
         assert other != first
 
 
@@ -123,15 +127,15 @@ def test_files_and_failures_are_not_spoiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["42", "-3.50", "[1, 2]", "(0, 10, 20, 30)", "7 €"])
 def test_other_numbers_have_the_form_of_the_true_ones(text: str) -> None:
     for seed in range(50):
-        wrong = corrupted(text, Random(seed), ["another text"])
+        wrong = corrupt_text(text, Random(seed), ["another text"])
         assert wrong != text
         assert re.sub(r"\d", "0", wrong) == re.sub(r"\d", "0", text)
 
 
-def test_words_become_what_the_tool_said_elsewhere() -> None:
-    assert corrupted("a red car", Random(1), ["a red car ", "a blue car"]) == "a blue car"
-    assert corrupted("car 54", Random(1), []).startswith("car ")
-    assert corrupted("car", Random(1), ["car"]) == NOTHING
+def test_words_become_the_tools_reply_in_another_task() -> None:
+    assert corrupt_text("a red car", Random(1), ["a red car ", "a blue car"]) == "a blue car"
+    assert corrupt_text("car 54", Random(1), []).startswith("car ")
+    assert corrupt_text("car", Random(1), ["car"]) == NOTHING
 
 
 def test_replies_of_other_tasks_are_taken_from_the_reference(
@@ -145,14 +149,14 @@ def test_replies_of_other_tasks_are_taken_from_the_reference(
     assert len(whole.texts("OCR", besides="none")) == 131
 
 
-def test_distractors_stand_among_the_tasks_tools_and_depend_on_the_seed() -> None:
+def test_distractors_are_mixed_with_the_tasks_tools_and_depend_on_the_seed() -> None:
     known = {f"T{number}": ToolSpec(name=f"T{number}") for number in range(12)}
     own = [known["T3"], known["T4"]]
     first = controls("distractors=10").offer(own, known, task="1", epoch=1)
     assert {tool.name for tool in first} == set(known)
     assert first == controls("distractors=10").offer(own, known, task="1", epoch=1)
     assert first != controls("distractors=10", seed=1).offer(own, known, task="1", epoch=1)
-    with pytest.raises(UsageError, match="leaves out only 10 tools"):
+    with pytest.raises(UsageError, match="only 10 tools can be added"):
         controls("distractors=11").offer(own, known, task="1", epoch=1)
 
 

@@ -1,4 +1,4 @@
-"""`gta tape diff`: calls made again, with the files that they had."""
+"""`gta tape diff`: calls repeated with the files that they had."""
 
 import asyncio
 import json

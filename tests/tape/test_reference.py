@@ -66,7 +66,7 @@ def test_a_call_without_a_reply_is_unavailable(data: Path, tmp_path: Path) -> No
         ask(tape, "1", tmp_path / "space", "inputs/menu.jpg", PLACEHOLDER_IMAGE)
 
 
-def test_a_dataset_without_the_placeholder_cannot_lend_it(data: Path, tmp_path: Path) -> None:
+def test_a_dataset_without_the_placeholder_is_refused(data: Path, tmp_path: Path) -> None:
     (data / "image" / "dummy_generated_image.jpg").unlink()
     with pytest.raises(RunError, match=r"dummy_generated_image\.jpg is missing"):
         reference_tape(load_atomic(data), tmp_path / "tape")
@@ -79,7 +79,7 @@ def test_the_same_reference_makes_the_same_tape_and_overwrites_none(
         reference_tape(load_atomic(data), tmp_path / name)
     assert (tmp_path / "one" / TAPE).read_bytes() == (tmp_path / "two" / TAPE).read_bytes()
     assert tape_digest(tmp_path / "one") == tape_digest(tmp_path / "two")
-    with pytest.raises(RunError, match="holds a tape already"):
+    with pytest.raises(RunError, match="already contains a tape"):
         reference_tape(load_atomic(data), tmp_path / "one")
 
 

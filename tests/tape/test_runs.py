@@ -1,4 +1,4 @@
-"""Whole runs: recorded and replayed, from the reference, on a machine without anything."""
+"""Complete runs: recorded and replayed, from the reference, on a machine without backends."""
 
 import json
 import os
@@ -108,7 +108,7 @@ def test_the_same_command_again_records_nothing_twice(recorded: Path, atomic_dir
     assert (recorded / "tape" / TAPE).read_bytes() == before
 
 
-def test_a_call_that_was_not_recorded_is_made_live_where_that_is_wished(
+def test_a_call_that_was_not_recorded_is_made_live_if_asked(
     recorded: Path, atomic_dir: Path, tmp_path: Path
 ) -> None:
     before = (recorded / "tape" / TAPE).read_bytes()
@@ -186,4 +186,4 @@ def test_a_changed_argument_is_refused_and_the_report_shows_the_nearest_recorded
     assert "Nearest recorded call: " in unit.calls[0].message
     trace = json.dumps([step.model_dump(mode="json") for step in unit.trace or ()])
     assert "gave no reply." in trace
-    assert "Nearest" not in trace, "the nearest call may be the reference's: no agent is told it"
+    assert "Nearest" not in trace, "the nearest call may be the reference's: no agent sees it"

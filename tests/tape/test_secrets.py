@@ -1,4 +1,4 @@
-"""No key reaches a tape, whatever way it takes."""
+"""No key reaches a tape, in any way."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def everything(folder: Path) -> bytes:
     return b"".join(str(file).encode() + file.read_bytes() for file in files)
 
 
-def test_every_place_of_a_key_is_known() -> None:
+def test_every_location_of_a_key_is_known() -> None:
     assert sorted(read_secrets(SETTINGS, KEYS)) == sorted(SECRETS)
 
 
@@ -76,11 +76,11 @@ def test_a_key_in_arguments_reply_error_version_or_file_is_not_on_the_tape(
         source = taped(tape, "record", live, secrets=secrets)
         arguments = {"note": f"{number} {secret}", secret: [{secret: secret}]}
         try:
-            told = call(source, workspace, **arguments)  # type: ignore[arg-type]
+            result = call(source, workspace, **arguments)  # type: ignore[arg-type]
         except (ToolError, ToolUnavailable) as exc:
             assert secret not in str(exc)
         else:
-            assert secret not in told.text
+            assert secret not in result.text
     kept = everything(tmp_path / "tape")
     assert b"[redacted:" in kept
     for form in (secret, secret.replace("/", "%2F").replace("+", "%2B")):
@@ -136,7 +136,7 @@ key_env = "MODEL_KEY"
 """
 
 
-def test_a_run_with_keys_in_every_place_records_none_of_them(
+def test_a_run_with_keys_everywhere_records_none_of_them(
     tmp_path: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real tools, a real endpoint that repeats the key it was sent, and an agent that leaks."""

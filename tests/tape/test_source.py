@@ -69,7 +69,7 @@ def test_epochs_have_replies_of_their_own_and_an_unknown_one_gets_the_first(
         {"image": '"inputs\\menu.png"'},
     ],
 )
-def test_the_same_call_in_other_words_is_the_same_call(
+def test_two_spellings_of_a_call_are_the_same_call(
     folder: Path, menu: Workspace, arguments: dict[str, str | int | None]
 ) -> None:
     call(taped(recording(folder), "record", counting()), menu, image="inputs/menu.png")
@@ -142,7 +142,7 @@ def test_files_are_written_again_under_the_names_they_had(folder: Path, tmp_path
     ]
 
 
-def test_a_name_that_is_taken_in_the_replay_is_told_as_it_became(
+def test_a_name_that_is_taken_in_the_replay_is_replaced_in_the_reply(
     folder: Path, tmp_path: Path
 ) -> None:
     def report(workspace: Workspace, _: object) -> str:
@@ -179,7 +179,7 @@ def test_a_file_that_was_replaced_is_replaced_again(folder: Path, tmp_path: Path
         (ToolUnavailable("no key.", mend="export KEY=…"), ToolUnavailable),
     ],
 )
-def test_a_failure_is_recorded_and_told_again(
+def test_a_failure_is_recorded_and_raised_again(
     folder: Path, menu: Workspace, problem: Exception, kind: type[Exception]
 ) -> None:
     def fail(*_: object) -> str:

@@ -93,7 +93,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 def test_another_folder_is_not_a_tape(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / TAPE).write_text(content, encoding="utf-8")
-    with pytest.raises(RunError, match=r"is not a tape|does not begin as a tape"):
+    with pytest.raises(RunError, match=r"is not a tape|does not start with a tape header"):
         Tape.open(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_a_tape_of_another_kind_is_not_recorded_over(tmp_path: Path) -> None:
         Tape.record(tmp_path, dataset="atomic", origin="live")
 
 
-def test_the_newest_definition_of_a_tool_holds(tmp_path: Path) -> None:
+def test_the_newest_definition_of_a_tool_counts(tmp_path: Path) -> None:
     tape = recording(tmp_path)
     tape.offer([LOOK])
     tape.offer([LOOK.model_copy(update={"description": "new"})])
@@ -111,7 +111,7 @@ def test_the_newest_definition_of_a_tool_holds(tmp_path: Path) -> None:
     assert Tape.open(tmp_path).specs["Look"].description == "new"
 
 
-def test_two_recordings_at_once_lose_nothing_and_the_first_of_equal_ones_holds(
+def test_two_recordings_at_once_lose_nothing_and_the_first_of_equal_ones_counts(
     tmp_path: Path,
 ) -> None:
     one, two = recording(tmp_path), recording(tmp_path)
@@ -124,12 +124,12 @@ def test_two_recordings_at_once_lose_nothing_and_the_first_of_equal_ones_holds(
     assert len(tape) == 2
 
 
-def test_half_characters_of_a_model_do_not_stop_a_recording(tmp_path: Path) -> None:
+def test_lone_surrogates_of_a_model_do_not_stop_a_recording(tmp_path: Path) -> None:
     recording(tmp_path).keep(line("1", "said \ud800", note="\ud800"))
     assert found(Tape.open(tmp_path), "1", note="\ud800") == "said ?"
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = recording(tmp_path)
     monkeypatch.setattr(os, "write", lambda *_: 3)
     with pytest.raises(RunError, match="the disk is full"):

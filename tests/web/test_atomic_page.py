@@ -31,8 +31,7 @@ from gta_bench.reports.certainty import (
 from gta_bench.reports.gains import error_kinds, unit_losses
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import short
-from gta_bench.similarity.catalog import load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import load_similarity, scored
 from gta_bench.web.material import AtomicRun, anchor
 from gta_bench.web.page import report_page
 from gta_bench.web.sections import STEPS_SHOWN, paired_steps, reference_text

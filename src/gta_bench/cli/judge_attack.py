@@ -12,9 +12,8 @@ from gta_bench.cli.output import say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.judge_quality.attack_run import Shielded
 from gta_bench.judge_quality.attack_run import attack as run_attacks
-from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attacks.carriers import ALL, CARRIERS
 from gta_bench.judge_quality.attacks.corpus import attacks, write_corpus
-from gta_bench.judge_quality.attacks.payloads import ALL
 from gta_bench.packages import require_packages
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.tables import Table, with_interval

@@ -35,7 +35,7 @@ def bridge(run: str, out: str, count: int | None, seed: int) -> None:
 
     Copy it once for each date: `gta score SET --judge M` asks a judge, `gta judge drift` compares.
     """
-    from gta_bench.judge_quality.bridge import make_bridge
+    from gta_bench.judge_quality.judge_runs import make_bridge
 
     leaves = make_bridge(Path(run), Path(out), count=count, seed=seed)
     say(f"{counted(leaves, 'leaf', 'leaves')} in {out}: `gta score {out} --judge MODEL`.")

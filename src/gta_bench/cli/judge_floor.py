@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from gta_bench.cli.options import config_path, json_option, judge_options
 from gta_bench.cli.output import unit_bar, write_json, write_table
-from gta_bench.judge_quality.floor_run import measure_floor
+from gta_bench.judge_quality.judge_runs import measure_floor
 from gta_bench.metrics.table import JUDGED
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import judged_cells

@@ -24,8 +24,7 @@ from gta_bench.running.preflight import check_start
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
-from gta_bench.similarity.catalog import Similarity, chosen_similarity, load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import Similarity, chosen_similarity, load_similarity, scored
 
 
 @click.command("atomic", cls=GroupedCommand)

@@ -34,8 +34,7 @@ from gta_bench.running.backends.choice import open_backend
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
 
 
 @click.command()

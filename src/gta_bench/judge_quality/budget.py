@@ -1,6 +1,6 @@
-"""Where the uncertainty of a score comes from: tasks, repeats, the judge's noise, and its bias."""
+"""Sources of a score's uncertainty: tasks, repeats, the judge's noise, and its bias."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean, variance
 from typing import NamedTuple
 
@@ -20,10 +20,10 @@ HEADING = ("run", "judge", "metric", "tasks", "repeats", "judge noise", "judge b
 
 
 class Budget(NamedTuple):
-    """The variance of a metric by its sources; None where the run does not tell.
+    """The variance of a metric by source; None if the run has no data on it.
 
-    What is not known of repeats and of the judge's noise is part of what tasks explain. The judge's
-    bias is in no interval but the corrected one of `gta judge calibrate`.
+    Unknown parts of repeats and of the judge's noise are included in tasks. The judge's bias is in
+    no interval except the corrected one of `gta judge calibrate`.
     """
 
     run: str
@@ -35,21 +35,21 @@ class Budget(NamedTuple):
     bias: float | None
 
     def share(self, part: float | None) -> str:
-        """A source in percent of all that are known."""
-        whole = sum(one for one in (self.tasks, self.repeats, self.noise, self.bias) if one)
+        """Return a source in percent of all known ones."""
+        total = sum(one for one in (self.tasks, self.repeats, self.noise, self.bias) if one)
         if part is None:
             return "unknown"
-        return f"{100 * part / whole:.0f} %" if whole else "-"
+        return f"{100 * part / total:.0f} %" if total else "-"
 
 
 def budgets(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Budget]:
-    """Of the primary metric; of Leaf SR where a judge scored, whose verdicts are of leaves."""
+    """Yield the budgets of the primary metric, or of Leaf SR for runs that a judge scored."""
     judged = {one.name: one for one in summaries if isinstance(one, WorkflowSummary)}
     for run in measured(summaries):
         row = table.LEAF_SR if run.judge else table.primary(run.mode)
         noise = bias = None
         if run.judge:
-            noise, bias = _judge(judged[run.run], run.judge)
+            noise, bias = _judge_variances(judged[run.run], run.judge)
         if (found := _spread(run.parts[row.name])) is not None:
             between, within = found
             repeats = None if within is None else max(0.0, within - (noise or 0.0))
@@ -57,8 +57,8 @@ def budgets(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Budge
             yield Budget(run.run, run.judge, row.label, tasks, repeats, noise, bias)
 
 
-def budget_table(found: Sequence[Budget] | Iterator[Budget]) -> Table:
-    """A row for each run and judge."""
+def budget_table(found: Iterable[Budget]) -> Table:
+    """Return a row for each run and judge."""
     return Table(
         HEADING,
         tuple(
@@ -74,8 +74,8 @@ def budget_table(found: Sequence[Budget] | Iterator[Budget]) -> Table:
     )
 
 
-def _judge(summary: WorkflowSummary, name: str) -> tuple[float | None, float | None]:
-    """The variance of Leaf SR by the judge's noise, and by what is not known of its bias."""
+def _judge_variances(summary: WorkflowSummary, name: str) -> tuple[float | None, float | None]:
+    """Return the variance of Leaf SR from the judge's noise, and from its unknown bias."""
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
     parts = leaf_parts(judge, summary.people, threshold)
@@ -83,9 +83,9 @@ def _judge(summary: WorkflowSummary, name: str) -> tuple[float | None, float | N
 
 
 def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float) -> float | None:
-    """How often the judge passes the same work, from its repeats; leaves of a unit vary together.
+    """Return the variance from the judge's repeats, in which the leaves of a unit vary together.
 
-    Leaves without a score in every repeat are in no Leaf SR.
+    Leaves that lack a score in some repeat do not count in Leaf SR, nor here.
     """
     _, found = by_leaf(row for row in rows if row.key.judge == judge)
     repeats = max((len(own[judge]) for own in found.values()), default=0)
@@ -94,21 +94,21 @@ def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float
         scores = scores_of(own[judge])
         if len(scores) == repeats:
             seen = passes.setdefault((task, epoch), [0] * repeats)
-            for place, score in enumerate(scores):
-                seen[place] += succeeds(score, threshold)
+            for repeat, score in enumerate(scores):
+                seen[repeat] += succeeds(score, threshold)
     if repeats < 2 or not passes:
         return None
     return sum(variance(one) for one in passes.values()) / repeats / leaves**2
 
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:
-    """The variance of a pooled score, and the part of it that is between repeats of a task."""
+    """Return the variance of a pooled score, and the part of it between repeats of a task."""
     seen = {key: part for key, part in parts.items() if part.seen}
-    whole = sum(part.seen for part in seen.values())
+    total = sum(part.seen for part in seen.values())
     moved: dict[str, list[float]] = {}
-    rate = sum(part.value for part in seen.values()) / whole if whole else 0.0
+    rate = sum(part.value for part in seen.values()) / total if total else 0.0
     for (task, _), part in seen.items():
-        moved.setdefault(task, []).append((part.value - rate * part.seen) / whole)
+        moved.setdefault(task, []).append((part.value - rate * part.seen) / total)
     n = len(moved)
     if n < 2:
         return None

@@ -1,9 +1,9 @@
-"""A judge set against people on the leaves that they labelled."""
+"""Compare a judge with people on the leaves that they labeled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gta_bench.judge_quality.paired_judges import by_task, signed
+from gta_bench.judge_quality.paired_judges import by_task, shift, signed_cells
 from gta_bench.metrics.labels import People
 from gta_bench.metrics.panel import LeafPlace
 from gta_bench.metrics.strict.workflow import root_score, succeeds
@@ -12,14 +12,10 @@ from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED
 from gta_bench.records.agreement import Bias, Calibration, CorrectedScore
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.workflow_scores import (
-    JudgeScores,
-    TaskScore,
-    WorkflowScores,
-)
+from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
 from gta_bench.reports.tables import Table, shown
 from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
-from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
+from gta_bench.statistics.pooled import Ratio, interval_of
 from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
 
 
@@ -30,13 +26,16 @@ class _Pair(NamedTuple):
 
 
 def calibrate(
-    judge: JudgeScores,
-    people: People,
-    units: Sequence[WorkflowUnit],
-    scores: WorkflowScores,
+    judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
 ) -> Calibration | None:
-    """What the labels say of the judge; None where it scored none of the labelled leaves."""
-    pairs = list(_pairs(judge, people.settled))
+    """Measure a judge against the labels; None if it scored none of the labeled leaves."""
+    pairs = [
+        _Pair(task, leaf.value, label)
+        for task in judge.tasks
+        for leaf in task.leaves
+        if (label := people.settled.get((task.task, task.epoch, leaf.leaf))) is not None
+        and leaf.value is not None
+    ]
     if not pairs:
         return None
     threshold = scores.leaf_threshold
@@ -53,34 +52,28 @@ def calibrate(
         score_kappa=kappa_of([(one.judge, one.people) for one in pairs], tasks),
         precision=_share(both, sum(seen for seen, _ in sides)),
         recall=_share(both, sum(wanted for _, wanted in sides)),
-        f1=_f1(pairs, sides),
+        f1=_f1(tasks, sides),
         bias=_bias(pairs),
         groups=tuple(_groups(pairs, threshold)),
-        scores=tuple(corrected_scores(judged_parts(judge, people, units, scores))),
+        scores=tuple(correct_scores(judged_parts(judge, people, units, scores))),
     )
 
 
 def figure_table(found: Sequence[Calibration]) -> Table:
-    """A row for each judge: how well it agrees with people."""
+    """Return a row for each judge: how well it agrees with people."""
     return Table(
         (
-            "judge",
-            "leaves",
-            "tasks",
-            "accuracy",
-            "95 %",
-            *("kappa", "95 %", "AC1", "95 %", "F1", "95 %", "score kappa", "95 %"),
-            *("bias", "95 %"),
+            *("judge", "leaves", "tasks", "accuracy", "95 %", "kappa", "95 %", "AC1", "95 %"),
+            *("F1", "95 %", "score kappa", "95 %", "bias", "95 %"),
         ),
         tuple(
             (
                 one.judge,
                 str(one.leaves),
                 str(one.tasks),
-                f"{one.accuracy.estimate:.3f}",
-                f"{one.accuracy.low:.3f} to {one.accuracy.high:.3f}",
-                *_spans(one.kappa, one.ac1, one.f1, one.score_kappa),
-                *_signed(one.bias),
+                *_accuracy_cells(one.accuracy),
+                *_interval_cells(one.kappa, one.ac1, one.f1, one.score_kappa),
+                *signed_cells(one.bias),
             )
             for one in found
         ),
@@ -88,9 +81,9 @@ def figure_table(found: Sequence[Calibration]) -> Table:
 
 
 def corrected_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
-    """For each judge, a score as it gives it, and corrected by the labelled tasks."""
+    """Return each judge's scores, raw and corrected with the labeled tasks."""
     return Table(
-        ("judge", "score", "raw", "corrected", "95 %", "labelled tasks", "method"),
+        ("judge", "score", "raw", "corrected", "95 %", "labeled tasks", "method"),
         tuple(
             (
                 judge,
@@ -108,7 +101,7 @@ def corrected_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
 
 
 def bias_table(found: Sequence[Calibration]) -> Table:
-    """Where a judge leans: by category of the task and by kind of deliverable."""
+    """Return each judge's bias by category of task and by kind of deliverable."""
     return Table(
         ("judge", "by", "group", "leaves", "bias", "95 %", "accuracy", "95 %"),
         tuple(
@@ -117,9 +110,8 @@ def bias_table(found: Sequence[Calibration]) -> Table:
                 group.by,
                 group.name,
                 str(group.leaves),
-                *_signed(group.bias),
-                f"{group.accuracy.estimate:.3f}",
-                f"{group.accuracy.low:.3f} to {group.accuracy.high:.3f}",
+                *signed_cells(group.bias),
+                *_accuracy_cells(group.accuracy),
             )
             for one in found
             for group in one.groups
@@ -127,49 +119,37 @@ def bias_table(found: Sequence[Calibration]) -> Table:
     )
 
 
-def _pairs(judge: JudgeScores, settled: Mapping[LeafPlace, float]) -> Iterator[_Pair]:
-    for task in judge.tasks:
-        for leaf in task.leaves:
-            people = settled.get((task.task, task.epoch, leaf.leaf))
-            if people is not None and leaf.value is not None:
-                yield _Pair(task, leaf.value, people)
-
-
-def _ratio(pairs: Sequence[_Pair], values: Sequence[float]) -> Ratio:
-    """Sums by task."""
-    return by_task(zip((pair.task.task for pair in pairs), values, strict=True))
-
-
 def _accuracy(pairs: Sequence[_Pair], threshold: float) -> Interval:
-    """The share of leaves that judge and people have on the same side."""
-    right = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in pairs]
-    return interval_of(_ratio(pairs, list(map(float, right))))
+    """Return the share of leaves that judge and people have on the same side."""
+    same = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in pairs]
+    tasks = [one.task.task for one in pairs]
+    return interval_of(by_task(zip(tasks, map(float, same), strict=True)))
 
 
 def _bias(pairs: Sequence[_Pair]) -> Interval:
-    """Judge minus people, in points."""
-    judge, people = [one.judge for one in pairs], [one.people for one in pairs]
-    return difference_of(_ratio(pairs, judge), _ratio(pairs, people), top=10).interval
+    """Return judge minus people, in points."""
+    return shift(((one.task.task, one.judge, one.people) for one in pairs), top=10)
 
 
-def _f1(pairs: Sequence[_Pair], sides: Sequence[Sequence[float]]) -> Interval | None:
-    """Twice what both pass, of all that either passes; None where neither passes anything."""
+def _f1(tasks: Sequence[str], sides: Sequence[Sequence[float]]) -> Interval | None:
+    """Return twice what both pass, of all that either passes; None if neither passes anything."""
+    labeled = list(zip(tasks, sides, strict=True))
     found = Ratio(
-        _ratio(pairs, [2 * seen * wanted for seen, wanted in sides]).numerators,
-        _ratio(pairs, [seen + wanted for seen, wanted in sides]).numerators,
+        by_task((task, 2 * seen * wanted) for task, (seen, wanted) in labeled).numerators,
+        by_task((task, seen + wanted) for task, (seen, wanted) in labeled).numerators,
     )
     return interval_of(found) if any(found.denominators) else None
 
 
-def _spans(*found: Interval | None) -> Iterator[str]:
-    """Estimates, each with its interval in the next cell."""
+def _accuracy_cells(one: Interval) -> tuple[str, str]:
+    return f"{one.estimate:.3f}", f"{one.low:.3f} to {one.high:.3f}"
+
+
+def _interval_cells(*found: Interval | None) -> Iterator[str]:
+    """Yield each estimate, and its interval for the next cell."""
     for one in found:
         yield shown(None if one is None else one.estimate)
         yield "-" if one is None else f"{one.low:.2f} to {one.high:.2f}"
-
-
-def _signed(one: Interval) -> tuple[str, str]:
-    return f"{one.estimate:+.2f}", signed(one)
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -183,30 +163,25 @@ def _groups(pairs: Sequence[_Pair], threshold: float) -> Iterator[Bias]:
         for kind in pair.task.kinds:
             groups.setdefault(("delivered", kind), []).append(pair)
     for (by, name), own in sorted(groups.items()):
-        yield Bias(
-            by=by,
-            name=name,
-            leaves=len(own),
-            bias=_bias(own),
-            accuracy=_accuracy(own, threshold),
-        )
+        accuracy = _accuracy(own, threshold)
+        yield Bias(by=by, name=name, leaves=len(own), bias=_bias(own), accuracy=accuracy)
 
 
 def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[JudgedPart]:
-    """Whether judge and people pass each leaf."""
+    """Return whether judge and people pass each leaf."""
     found = []
     for task in judge.tasks:
         for leaf in task.leaves:
             if leaf.value is not None:
                 label = people.settled.get((task.task, task.epoch, leaf.leaf))
                 found.append(_part(task, leaf.value, label, people))
-    return [_passed(part, threshold) for part in found]
+    return [_to_pass(part, threshold) for part in found]
 
 
 def judged_parts(
     judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
 ) -> dict[str, list[JudgedPart]]:
-    """What judge and people say, for Leaf SR leaf by leaf, for the rest of tasks as a whole."""
+    """Return what judge and people say: by leaf for Leaf SR, by task for the other metrics."""
     whole = {(unit.task.id, unit.epoch): unit for unit in units}
     roots = [
         _part(task, task.root, _people_root(whole[task.task, task.epoch], people.settled), people)
@@ -214,29 +189,26 @@ def judged_parts(
         if task.root is not None
     ]
     return {
-        ROOT_SR.name: [_passed(part, scores.root_threshold) for part in roots],
+        ROOT_SR.name: [_to_pass(part, scores.root_threshold) for part in roots],
         LEAF_SR.name: leaf_parts(judge, people, scores.leaf_threshold),
         ROOT_SCORE.name: roots,
     }
 
 
 def _part(task: TaskScore, judged: float, label: float | None, people: People) -> JudgedPart:
-    """What was not delivered fails by rule: nobody is asked, and it says nothing of the judge."""
+    """Return the part of one leaf or root.
+
+    It is sure if nothing was delivered, which fails by rule and says nothing about the judge. Its
+    chance of being labeled is that of the unit's leaves.
+    """
     sure = NOT_DELIVERED in task.kinds
-    chance = _chance(task, people)
+    leaves = ((task.task, task.epoch, leaf.leaf) for leaf in task.leaves)
+    chance = min((people.chances.get(leaf, 1.0) for leaf in leaves), default=1.0)
     return JudgedPart(task.task, judged, judged if sure else label, chance=chance, sure=sure)
 
 
-def _chance(task: TaskScore, people: People) -> float:
-    """That of a unit is that of its leaves."""
-    places = ((task.task, task.epoch, leaf.leaf) for leaf in task.leaves)
-    return min((people.chances.get(place, 1.0) for place in places), default=1.0)
-
-
-def corrected_scores(
-    parts: Mapping[str, Sequence[JudgedPart]],
-) -> Iterator[CorrectedScore]:
-    """The metrics for which something is labelled."""
+def correct_scores(parts: Mapping[str, Sequence[JudgedPart]]) -> Iterator[CorrectedScore]:
+    """Correct every metric that has labels."""
     for name, own in parts.items():
         row = JUDGED[name]
         if any(part.by_people for part in own):
@@ -252,7 +224,7 @@ def corrected_differences(
     first: Mapping[str, Sequence[JudgedPart]],
     second: Mapping[str, Sequence[JudgedPart]],
 ) -> Iterator[CorrectedScore]:
-    """First system minus second on the tasks that both have, each corrected by its own labels."""
+    """Return first system minus second on their common tasks, each corrected by its own labels."""
     for name, one in first.items():
         row, two = JUDGED[name], second[name]
         common = {part.task for part in one} & {part.task for part in two}
@@ -270,7 +242,8 @@ def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
     return factor * sum(part.judged for part in parts) / sum(part.whole for part in parts)
 
 
-def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
+def _to_pass(part: JudgedPart, threshold: float) -> JudgedPart:
+    """Replace scores by 1 for passed and 0 for failed."""
     label = part.labelled
     return part._replace(
         judged=float(succeeds(part.judged, threshold)),
@@ -279,7 +252,7 @@ def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
 
 
 def _people_root(unit: WorkflowUnit, settled: Mapping[LeafPlace, float]) -> float | None:
-    """The root as people scored the leaves; None where one of them has no label."""
-    places = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
-    known = {leaf: settled[place] for leaf, place in places.items() if place in settled}
+    """Return the root score from people's labels; None if a leaf has no label."""
+    keys = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
+    known = {leaf: settled[key] for leaf, key in keys.items() if key in settled}
     return root_score(unit.task.checkpoints, known)

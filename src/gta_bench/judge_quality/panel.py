@@ -1,4 +1,4 @@
-"""What judges make of the same leaves: agreement, cost, and where they are not sure."""
+"""Several judges on the same leaves: their agreement, their cost, and unstable leaves."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -24,19 +24,19 @@ Leaves = Mapping[LeafPlace, Mapping[str, list[VerdictRow]]]
 
 
 def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
-    """The repeats of every judge, every pair of judges by their means, and all of them.
+    """Compare the repeats of every judge, every pair of judges by their means, and all judges.
 
     Needs scipy.
     """
     judges, leaves = by_leaf(rows)
-    found = [_of_judge(judge, leaves, threshold) for judge in judges]
+    found = [_compare_repeats(judge, leaves, threshold) for judge in judges]
     found += [
-        _of_judges(f"{one} and {two}", (one, two), leaves, threshold)
+        _compare_judges(f"{one} and {two}", (one, two), leaves, threshold)
         for one, two in combinations(judges, 2)
     ]
     if len(judges) > 2:
-        found.append(_of_judges(f"all {len(judges)} judges", judges, leaves, threshold))
-    unstable = [_spread(place, own) for place, own in leaves.items() if _flips(own, threshold)]
+        found.append(_compare_judges(f"all {len(judges)} judges", judges, leaves, threshold))
+    unstable = [_spread(key, own) for key, own in leaves.items() if _flips(own, threshold)]
     unstable.sort(key=lambda leaf: (-leaf.spread, leaf.task, leaf.epoch, leaf.leaf))
     return PanelReport(
         threshold=threshold, rows=tuple(found), unstable=tuple(unstable), leaves=len(leaves)
@@ -44,12 +44,12 @@ def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport
 
 
 def panel_table(panel: PanelReport) -> Table:
-    """A row for each judge, each pair, and all."""
+    """Return a row for each judge, each pair, and all judges."""
     return Table(HEADING, tuple(_row(row) for row in panel.rows))
 
 
 def unstable_table(panel: PanelReport) -> Table:
-    """The worst of the leaves whose scores fall on both sides of the threshold."""
+    """Return the leaves with the largest spread whose scores are on both sides of the threshold."""
     return Table(
         ("task", "leaf", "spread", "scores"),
         tuple(
@@ -68,21 +68,21 @@ def unstable_table(panel: PanelReport) -> Table:
 
 
 def says_something(panel: PanelReport) -> bool:
-    """Whether any leaf has two scores."""
+    """Return whether any leaf has two scores."""
     return any(row.agreement.leaves for row in panel.rows)
 
 
 def unstable_title(panel: PanelReport) -> str:
-    """How many leaves are not certain, and how many of them stand in the table."""
+    """Return the title of the table: how many leaves are unstable, and how many are shown."""
     count = len(panel.unstable)
-    shown_ = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
+    part = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
     return (
         f"{count} of {counted(panel.leaves, 'leaf', 'leaves')} with scores on both sides of "
-        f"{panel.threshold:g}{shown_}"
+        f"{panel.threshold:g}{part}"
     )
 
 
-def _of_judge(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
+def _compare_repeats(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
     rows = [own.get(judge, []) for own in leaves.values()]
     repeats = max(map(len, rows))
     table = [([*scores_of(own), *[None] * repeats])[:repeats] for own in rows]
@@ -94,7 +94,7 @@ def _of_judge(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
     )
 
 
-def _of_judges(
+def _compare_judges(
     name: str, judges: Sequence[str], leaves: Leaves, threshold: float
 ) -> JudgeAgreement:
     table = [[_mean(own.get(judge, [])) for judge in judges] for own in leaves.values()]
@@ -104,7 +104,7 @@ def _of_judges(
 def _agreement(
     table: Sequence[Sequence[float | None]], leaves: Leaves, threshold: float
 ) -> Agreement:
-    # Imports scipy, which the core does without; tables of a report need it not.
+    # Imports scipy, which the core does not install; the tables of a report do not need it.
     from gta_bench.statistics.agreement import agreement
 
     return agreement(table, [task for task, _, _ in leaves], threshold=threshold)
@@ -120,18 +120,13 @@ def _flips(own: Mapping[str, Sequence[VerdictRow]], threshold: float) -> bool:
     return len(sides) > 1
 
 
-def _spread(place: LeafPlace, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
-    task, epoch, leaf = place
+def _spread(key: LeafPlace, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
+    task, epoch, leaf = key
     scores = tuple((judge, tuple(scores_of(rows))) for judge, rows in sorted(own.items()))
     every = [score for _, given in scores for score in given]
+    low, high, spread = min(every), max(every), stdev(every)
     return LeafSpread(
-        task=task,
-        epoch=epoch,
-        leaf=leaf,
-        scores=scores,
-        low=min(every),
-        high=max(every),
-        spread=stdev(every),
+        task=task, epoch=epoch, leaf=leaf, scores=scores, low=low, high=high, spread=spread
     )
 
 

@@ -1,4 +1,4 @@
-"""Evidence kept on disk: made once per content, claimed name and renderer, and never by halves."""
+"""Evidence on disk, stored once for each content, file suffix and renderer."""
 
 import asyncio
 import hashlib
@@ -20,10 +20,10 @@ _LATE = "late"
 
 
 class EvidenceStore:
-    """A folder with one JSON file per shown file, and the pictures beside them.
+    """A folder with one JSON file for each shown file, and their pictures.
 
-    What a program had too little time for is good for whoever opened this store and for readers;
-    the next one to open it makes it again.
+    Evidence is late if a program ran out of time for it. Late evidence counts for the process that
+    made it and for readers; the next process makes it again.
     """
 
     def __init__(self, folder: StorePath) -> None:
@@ -33,11 +33,11 @@ class EvidenceStore:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def picture(self, digest: str) -> bytes:
-        """The bytes of a picture, checked."""
+        """Return the bytes of a picture, after checking its digest."""
         return self.pictures.read(digest)
 
     def find(self, key: str) -> FileEvidence | None:
-        """What was made before, if all of it is still here."""
+        """Return stored evidence if it is complete with its pictures, else None."""
         return self._late.get(key) or self._read(self._file(_FILES, key))
 
     def _read(self, file: StorePath) -> FileEvidence | None:
@@ -45,19 +45,19 @@ class EvidenceStore:
             found = FileEvidence.model_validate_json(file.read_bytes())
         except (FileNotFoundError, ValidationError):
             return None
-        whole = all(self.pictures.path(picture.digest).is_file() for picture in found.pictures)
-        return found if whole else None
+        complete = all(self.pictures.path(one.digest).is_file() for one in found.pictures)
+        return found if complete else None
 
     def files(self) -> Iterator[FileEvidence]:
-        """Everything that was made, for readers; what cannot be read is left out."""
-        for kept in (_LATE, _FILES):  # what was made in time counts
+        """Yield all readable evidence, for readers."""
+        for kept in (_LATE, _FILES):  # the last one of a file counts: evidence made in time
             for file in sorted_by_name(self.folder.glob(f"{kept}/*/*.json")):
                 found = self._read(file)
                 if found is not None:
                     yield found
 
     def keep(self, key: str, evidence: FileEvidence, *, late: bool = False) -> None:
-        """Keep a file's evidence; its pictures are kept already."""
+        """Store a file's evidence, after its pictures."""
         if late:
             self._late[key] = evidence
         file = self._file(_LATE if late else _FILES, key)
@@ -65,7 +65,7 @@ class EvidenceStore:
 
     @asynccontextmanager
     async def holding(self, keys: Iterable[str]) -> AsyncIterator[None]:
-        """Alone at work on these; always taken in one order, so that nobody waits for ever."""
+        """Lock these keys; always in the same order, so that no two tasks wait for each other."""
         locks = [self._locks.setdefault(key, asyncio.Lock()) for key in sorted(set(keys))]
         async with AsyncExitStack() as stack:
             for lock in locks:
@@ -77,5 +77,5 @@ class EvidenceStore:
 
 
 def evidence_key(*parts: object) -> str:
-    """One name for everything that a file's evidence depends on."""
+    """Return one key for everything that a file's evidence depends on."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

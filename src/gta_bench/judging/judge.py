@@ -1,9 +1,10 @@
-"""The leaf judge: a verdict for every leaf of a unit that has none yet."""
+"""The leaf judge: asks a model for every leaf of a unit that has no score yet."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from inspect_ai.model import (
@@ -19,11 +20,10 @@ from pydantic import JsonValue
 
 from gta_bench.errors import fault_status, fault_words, raised_chain
 from gta_bench.judging import prompts
-from gta_bench.judging.marks import CONTROL, MOST_CONTROL
 from gta_bench.judging.messages import PictureSource, UnitPrompt
-from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.options import CONTROL, MOST_CONTROL, JudgeOptions
 from gta_bench.judging.reply import read_published, read_reply, reply_schema
-from gta_bench.judging.visibility import visible
+from gta_bench.judging.visibility import select_visible
 from gta_bench.records.base import is_json
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.judges import JudgeEntry
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 async def ask_model(
     model: Model, messages: list[ChatMessage], config: GenerateConfig
 ) -> ModelOutput | Unscored:
-    """The model's output, or why there is none after the engine's own retries.
+    """Return the model's output, or after the engine's retries the reason why there is none.
 
-    Every provider has exceptions of its own, so all of them count. A limit on the whole evaluation
-    is no fault of the call and ends the sample.
+    Every provider has its own exceptions, so all of them count. A limit of the evaluation is not a
+    fault of the call and ends the sample.
     """
     try:
         return await model.generate(messages, config=config)
@@ -48,16 +48,16 @@ async def ask_model(
     except Exception as exc:
         logger.debug("the judge's call failed", exc_info=True)
         where = model.api.base_url or model.name
-        return Unscored(cause=fault_cause(exc), detail=f"{fault_words(exc)} ({where})")
+        return Unscored(cause=classify_fault(exc), detail=f"{fault_words(exc)} ({where})")
 
 
-def fault_cause(raised: BaseException) -> Cause:
-    """The kind of fault, by the status, name and words of an exception and of what caused it."""
-    chain = list(raised_chain(raised))
-    words = str(chain[0]).lower()
-    names = " ".join(type(exc).__name__ for exc in chain)
+def classify_fault(raised: BaseException) -> Cause:
+    """Return the kind of fault, from the status, type and text of an exception and its causes."""
+    causes = list(raised_chain(raised))
+    text = str(causes[0]).lower()
+    names = " ".join(type(exc).__name__ for exc in causes)
     status = fault_status(raised)
-    if "context" in words and any(word in words for word in ("exceed", "length", "too long")):
+    if "context" in text and any(word in text for word in ("exceed", "length", "too long")):
         return "context_too_long"
     if status == 429:
         return "rate_limited"
@@ -70,24 +70,15 @@ def fault_cause(raised: BaseException) -> Cause:
 
 Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
-# Whether no further call may be made; what was not asked stays open.
+# Returns something true if no further call may be made; leaves that were not asked stay open.
 StopAsking = Callable[[], object]
 
-# A reply that can be asked for again; what the provider refuses stays refused.
-_ASK_AGAIN: frozenset[Cause] = frozenset(
-    {
-        "reply_not_json",
-        "reply_two_objects",
-        "reply_other_shape",
-        "score_missing",
-        "score_not_a_number",
-        "score_out_of_range",
-        "other_leaf",
-        "truncated",
-        "empty",
-    }
-)
-# After these, in the first call of a unit, its other calls would fail the same way.
+# Causes after which a second try makes sense; what a provider refuses stays refused.
+_ASK_AGAIN: frozenset[Cause] = frozenset({
+    "reply_not_json", "reply_two_objects", "reply_other_shape", "score_missing",
+    "score_not_a_number", "score_out_of_range", "other_leaf", "truncated", "empty",
+})  # fmt: skip
+# After these in the first call of a unit, its other calls would fail the same way.
 _HOPELESS: frozenset[Cause] = frozenset(
     {"timeout", "rate_limited", "http_error", "context_too_long"}
 )
@@ -95,7 +86,7 @@ _HOPELESS: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True)
 class Judge:
-    """A model, the name under which its verdicts are kept, and how it is asked."""
+    """A model, the name under which its verdicts are stored, and how it is asked."""
 
     model: Model
     name: str
@@ -110,10 +101,10 @@ class _Call:
 
 
 class _Answered(dict[str, Scored | Unscored]):
-    """The verdicts of one call by leaf, with what it cost.
+    """The verdicts of one call by leaf, and its usage.
 
-    `published` is the score that the published evaluator reads in the reply; a call that was
-    asked again keeps that of its first reply.
+    `published` has the scores that the published evaluator reads in the reply, in the first one if
+    the judge was asked again.
     """
 
     usage = ModelUsage()
@@ -132,53 +123,54 @@ async def judge_unit(
     keep: Keep,
     stop: StopAsking = lambda: None,
 ) -> tuple[VerdictRow, ...]:
-    """Ask for what `known` has no score of; the rows of a call go to `keep` as soon as it ends."""
-    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
+    """Ask for what `known` has no score of; `keep` gets the rows of each call when it ends."""
+    unit = _Unit(task, select_visible(evidence, judge.options), judge, epoch)
     calls = list(unit.pending(known or {}))
     if not calls:
         return ()
     prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
 
-    async def judged(call: _Call) -> tuple[VerdictRow, ...]:
+    async def make(call: _Call) -> tuple[VerdictRow, ...]:
         if stop():
             return ()
-        rows = await unit.judged(call, prompt)
+        rows = await unit.make_call(call, prompt)
+        await keep(rows)
+        return rows
+
+    async def give_up(calls: Sequence[_Call], failed: Unscored) -> tuple[VerdictRow, ...]:
+        rows = tuple(row for call in calls for row in unit.give_up(call, failed))
         await keep(rows)
         return rows
 
     if judge.options.control and not stop():
-        failed = await unit.control(prompt)
+        failed = await unit.ask_control(prompt)
         if failed is not None:
-            given_up = _joined([unit.given_up(call, failed) for call in calls])
-            await keep(given_up)
-            return given_up
+            return await give_up(calls, failed)
     if judge.options.batch:
         # A batch takes as long for one call as for all.
-        return _joined(await collect(*map(judged, calls)))
+        return tuple(chain.from_iterable(await collect(*map(make, calls))))
     # The first call alone puts the evidence into the provider's prefix cache for the others.
-    first, others = await judged(calls[0]), calls[1:]
-    hopeless = _hopeless(first)
-    if hopeless is None:
-        return _joined([first, *await collect(*map(judged, others))])
-    given_up = _joined([unit.given_up(call, hopeless) for call in others])
-    await keep(given_up)
-    return _joined([first, given_up])
+    first, others = await make(calls[0]), calls[1:]
+    for row in first:
+        if isinstance(row.verdict, Unscored) and row.verdict.cause in _HOPELESS:
+            return (*first, *await give_up(others, row.verdict))
+    return (*first, *chain.from_iterable(await collect(*map(make, others))))
 
 
 def pending_leaves(
     task: WorkflowTask, evidence: Evidence | None, judge: Judge, *, epoch: int = 1, known: Known
 ) -> int:
-    """How many verdicts are still to be asked for; without evidence, those that have no score."""
+    """Count the verdicts that are still open; without evidence, those that have no score."""
     if evidence is None:
         return len(without_evidence(task, judge, "", epoch=epoch, known=known))
-    unit = _Unit(task, visible(evidence, judge.options), judge, epoch)
+    unit = _Unit(task, select_visible(evidence, judge.options), judge, epoch)
     return sum(len(call.leaves) for call in unit.pending(known))
 
 
 def without_evidence(
     task: WorkflowTask, judge: Judge, detail: str, *, epoch: int = 1, known: Known
 ) -> tuple[VerdictRow, ...]:
-    """A row for every leaf without a score, where nothing can be shown to the judge."""
+    """Return an unscored row for every leaf without a score, if there is no evidence to show."""
     verdict = Unscored(cause="evidence_failed", detail=detail)
     keys = (
         VerdictKey(task=task.id, epoch=epoch, leaf=leaf.id, judge=judge.name, repeat=repeat)
@@ -193,7 +185,7 @@ def without_evidence(
 
 
 class _Unit:
-    """One unit before one judge."""
+    """One unit and one judge."""
 
     def __init__(self, task: WorkflowTask, evidence: Evidence, judge: Judge, epoch: int) -> None:
         self.task = task
@@ -203,36 +195,42 @@ class _Unit:
         self.leaves = tuple(task.leaves())
         self.evidence_digest = evidence.digest
         self.prompts_digest = prompts.digest()
-        self._controlled = ModelUsage()
+        self._control_usage = ModelUsage()
 
     def pending(self, known: Known) -> Iterator[_Call]:
-        """The calls to be made, in the order of the leaves."""
+        """Yield the calls to make, in the order of the leaves."""
         size = self.judge.options.leaves_per_call
         for repeat in range(1, self.judge.repeats + 1):
             open_ = [leaf for leaf in self.leaves if not self._is_scored(leaf, repeat, known)]
             for start in range(0, len(open_), size):
                 yield _Call(repeat, tuple(open_[start : start + size]))
 
-    async def judged(self, call: _Call, prompt: UnitPrompt) -> tuple[VerdictRow, ...]:
-        """The rows of one call; what is broken in its reply is asked for once more."""
+    async def make_call(self, call: _Call, prompt: UnitPrompt) -> tuple[VerdictRow, ...]:
+        """Make a call and return its rows; ask once more for what is broken in its reply."""
         answered = await self._ask(call, prompt, call.leaves)
-        broken = [leaf for leaf in call.leaves if _again(answered[leaf.id])]
+        broken = [
+            (leaf, verdict.cause)
+            for leaf in call.leaves
+            if isinstance(verdict := answered[leaf.id], Unscored) and verdict.cause in _ASK_AGAIN
+        ]
         if broken:
-            again = await self._ask(call, prompt, broken, _problem(answered[broken[0].id]))
+            # Only our own words: a reply may repeat text from the evidence.
+            problem = broken[0][1].replace("_", " ")
+            again = await self._ask(call, prompt, [leaf for leaf, _ in broken], problem)
             answered.update(again)
             answered.usage += again.usage
             answered.model = again.model or answered.model
         return self._rows(call, answered)
 
-    async def control(self, prompt: UnitPrompt) -> Unscored | None:
-        """Why no score of this judge counts here; None where it saw that nothing is there."""
+    async def ask_control(self, prompt: UnitPrompt) -> Unscored | None:
+        """Ask the control question; return why this judge's scores do not count, None if passed."""
         name = prompt.marks.name(CONTROL)
         output = await ask_model(
             self.judge.model, prompt.ask_control(), self._config(1, prompt, self.leaves)
         )
         if isinstance(output, Unscored):
             return output
-        self._controlled = output.usage or ModelUsage()
+        self._control_usage = output.usage or ModelUsage()
         found = _read_output(output, [name], several=prompt.several)[name]
         if isinstance(found, Unscored):
             return Unscored(cause="control_failed", detail=f"No score: {found.cause}.")
@@ -241,8 +239,8 @@ class _Unit:
             return Unscored(cause="control_failed", detail=detail)
         return None
 
-    def given_up(self, call: _Call, verdict: Unscored) -> tuple[VerdictRow, ...]:
-        """The rows of a call that is not made."""
+    def give_up(self, call: _Call, verdict: Unscored) -> tuple[VerdictRow, ...]:
+        """Return unscored rows for a call that is not made."""
         detail = f"Not asked, as the first call of the unit failed: {verdict.detail}"
         missing = Unscored(cause=verdict.cause, detail=detail)
         return self._rows(call, _Answered({leaf.id: missing for leaf in call.leaves}))
@@ -268,8 +266,8 @@ class _Unit:
         leaves: Sequence[Checkpoint],
         problem: str | None = None,
     ) -> _Answered:
-        # All ids keep the prefix of a unit's calls the same. The second try is rare, and a schema
-        # that names what is asked leaves a model no other leaf to reply about.
+        # A schema with all ids keeps the prefix of a unit's calls the same. A second try is rare,
+        # and a schema with only the asked ids keeps the model from replying about other leaves.
         named = self.leaves if problem is None else leaves
         config = self._config(call.repeat, prompt, named)
         output = await ask_model(self.judge.model, prompt.ask(leaves, problem), config)
@@ -279,8 +277,8 @@ class _Unit:
         bound = "reply" not in self.judge.options.without
         found = _read_output(output, list(names), several=prompt.several, bound=bound)
         answered = _Answered({names[name]: verdict for name, verdict in found.items()})
-        answered.usage = (output.usage or ModelUsage()) + self._controlled
-        self._controlled = ModelUsage()
+        answered.usage = (output.usage or ModelUsage()) + self._control_usage
+        self._control_usage = ModelUsage()
         answered.model = output.model
         if output.error is None:
             scores = read_published(output.completion, list(names), several=prompt.several)
@@ -296,7 +294,7 @@ class _Unit:
         if self.judge.options.batch:
             config.batch = True
         if self.judge.model.config.seed is not None:
-            # The same seed again would only repeat the first reply.
+            # The same seed would only repeat the first reply.
             config.seed = self.judge.model.config.seed + repeat - 1
         return config
 
@@ -309,25 +307,24 @@ class _Unit:
                 evidence=self.evidence_digest,
                 prompts=self.prompts_digest,
                 model=answered.model,
-                **_part(answered.usage, place, len(call.leaves)),
+                **_usage_part(answered.usage, number, len(call.leaves)),
             )
-            for place, leaf in enumerate(call.leaves)
+            for number, leaf in enumerate(call.leaves)
         )
 
 
 def _read_output(
     output: ModelOutput, leaves: Sequence[str], *, several: bool, bound: bool = True
 ) -> Mapping[str, Scored | Unscored]:
-    failed = _no_reply(output)
-    if failed is not None:
+    if (failed := _no_reply(output)) is not None:
         return dict.fromkeys(leaves, failed)
     return read_reply(output.completion, leaves, several=several, bound=bound)
 
 
 def _no_reply(output: ModelOutput) -> Unscored | None:
-    """Why an output is no whole reply; None where it is one."""
+    """Return why an output is not a complete reply; None if it is."""
     if output.empty:
-        return Unscored(cause="empty", detail=output.error or "The output holds no reply.")
+        return Unscored(cause="empty", detail=output.error or "The output has no reply.")
     seen = output.completion.strip()[:200]
     content = output.message.content
     refused = not isinstance(content, str) and any(
@@ -344,44 +341,23 @@ def _no_reply(output: ModelOutput) -> Unscored | None:
     return None
 
 
-def _again(verdict: Scored | Unscored) -> bool:
-    return isinstance(verdict, Unscored) and verdict.cause in _ASK_AGAIN
+def _usage_part(usage: ModelUsage, number: int, count: int) -> dict[str, int | float | None]:
+    """Return one leaf's part of the usage of its call; the parts add up to the total."""
 
+    def share(total: int) -> int:
+        return total // count + (number < total % count)
 
-def _problem(verdict: Scored | Unscored) -> str:
-    """Words of ours only: a reply may repeat what stands in the evidence."""
-    assert isinstance(verdict, Unscored)
-    return verdict.cause.replace("_", " ")
-
-
-def _hopeless(rows: Sequence[VerdictRow]) -> Unscored | None:
-    for row in rows:
-        if isinstance(row.verdict, Unscored) and row.verdict.cause in _HOPELESS:
-            return row.verdict
-    return None
-
-
-def _joined(parts: Sequence[tuple[VerdictRow, ...]]) -> tuple[VerdictRow, ...]:
-    return tuple(row for part in parts for row in part)
-
-
-def _part(usage: ModelUsage, place: int, count: int) -> dict[str, int | float | None]:
-    """One leaf's part of what its call took; the parts add up to the whole."""
     cached = usage.input_tokens_cache_read or 0
-    whole = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
+    total = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
     return {
-        "input_tokens": _share(whole, place, count),
-        "cached_tokens": _share(cached, place, count),
-        "output_tokens": _share(usage.output_tokens, place, count),
+        "input_tokens": share(total),
+        "cached_tokens": share(cached),
+        "output_tokens": share(usage.output_tokens),
         "cost_usd": None if usage.total_cost is None else usage.total_cost / count,
     }
 
 
-def _share(whole: int, place: int, count: int) -> int:
-    return whole // count + (place < whole % count)
-
-
-# What bounds a judge, and what every call sets anew, moves no verdict.
+# Limits of a judge, and options that every call sets itself, cannot change a verdict.
 _BOUNDS: Final = frozenset(
     {
         *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
@@ -392,7 +368,7 @@ _BOUNDS: Final = frozenset(
 
 
 def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """The options and arguments of a judge's model that can move a verdict, in a fixed order."""
+    """Return the options and arguments of a model that can change a verdict, in a fixed order."""
     given = config.model_dump(mode="json", exclude_none=True, exclude={*_BOUNDS})
     first: dict[str, JsonValue] = {
         name: given.pop(name) for name in ("temperature", "seed") if name in given
@@ -402,7 +378,7 @@ def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str,
 
 
 def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
-    """The judge with a digest of all that can move its verdicts."""
+    """Return the judge's entry, with a digest of everything that can change its verdicts."""
     asked = asked_settings(judge.model.config, judge.model.model_args)
     entry = JudgeEntry.model_validate(
         {

@@ -1,7 +1,7 @@
 """The judge's prompt: instructions, then the evidence, and the requirements last.
 
-Everything before the requirements is the same for all leaves of a unit, so that providers read it
-from their prefix caches.
+Everything before the requirements is the same for all leaves of a unit, so that providers can read
+it from their prefix caches.
 """
 
 import json
@@ -19,12 +19,11 @@ from inspect_ai.model import (
     ContentText,
 )
 
-from gta_bench.judging.fitting import ShownEvidence, ShownFile, fit, text_tokens
-from gta_bench.judging.marks import CONTROL, Marks
-from gta_bench.judging.options import JudgeOptions
+from gta_bench.judging.options import CONTROL, JudgeOptions, Marks
 from gta_bench.judging.prompts import render
-from gta_bench.judging.showing.draft import HIDDEN
-from gta_bench.records.evidence import Evidence, FileEvidence, Probe
+from gta_bench.judging.showing.draft import HIDDEN, quote
+from gta_bench.judging.visibility import ShownEvidence, ShownFile, fit_evidence, text_tokens
+from gta_bench.records.evidence import Evidence, FileEvidence
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 
 _JUDGE: Final = (
@@ -32,7 +31,7 @@ _JUDGE: Final = (
     r"|grading (?:team|system|model)|scoring (?:system|model)|llm[- ]judge|ai (?:judge|grader))"
 )
 _HIGH: Final = r"(?:10|ten|full|maximum|max|highest|perfect|top)\b"
-# Every repetition has a bound: a hostile text must not take longer than its length.
+# Every repetition is bounded, so that matching a hostile text takes linear time.
 _ORDERS: Final = re.compile(
     rf"\b(?:notes?|message|notice|instructions?|attention|memo)[ :,-]{{1,3}}"
     rf"(?:to|for|from|by|of) {_JUDGE}"
@@ -47,7 +46,7 @@ _ORDERS: Final = re.compile(
     rf"|\b(?:score|rate|grade) (?:it|this|each|every|all)\b[^.\n]{{0,60}}\b{_HIGH}",
     re.IGNORECASE,
 )
-# Quotes may be those of a file inside a file: doubled, or behind a backslash.
+# Quotes in a file inside a file may be doubled or escaped with a backslash.
 _Q: Final = r"(?:\\?[\"“”]){1,2}"
 _FIELD: Final = rf"{_Q}(?:leaf|verdicts?|reason|requirement){_Q}\s{{0,4}}:"
 _SCORE: Final = rf"{_Q}score{_Q}\s{{0,4}}:\s{{0,4}}(?:{_Q})?\d"
@@ -67,32 +66,31 @@ _KINDS: Final = (
     (_VERDICT, "has the form of a verdict"),
     (_OURS, "imitates the words around the evidence"),
 )
-# Zero-width and tag characters, and those that turn the direction of writing. Joiners belong to
-# emoji and to scripts, tags to flags after the black one.
+# Zero-width and tag characters, and those that change the direction of writing. Joiners are part of
+# emoji and of some scripts, tags of some flags, after the black one.
 _FLAG: Final = re.compile("\U0001f3f4[\U000e0020-\U000e007f]{1,8}")
 _UNSEEN: Final = re.compile("[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 FEW_UNSEEN: Final = 3
 
 
-def addressed(text: str) -> Iterator[str]:
-    """What about a text points at the judge, in words of ours."""
-    for pattern, words in _KINDS:
+def find_appeals(text: str) -> Iterator[str]:
+    """Describe, in our words only, what in a text is addressed to the judge."""
+    for pattern, description in _KINDS:
         if pattern.search(text):
-            yield words
+            yield description
     if len(_UNSEEN.findall(_FLAG.sub("", text))) > FEW_UNSEEN:
         yield "has characters that no reader sees"
 
 
 PictureSource = Callable[[str], bytes]
 NOTHING = "(none)"
-# Room for the reply: for a model that thinks before, as far as the context allows, and for each
-# further leaf of the call.
+# Room for the reply, also of a model that thinks first, and for each further leaf of the call.
 _REPLY_TOKENS = 2_000
 _REPLY_TOKENS_PER_LEAF = 250
 
 
 class UnitPrompt:
-    """What all calls of a unit begin with, and the question that each of them ends with."""
+    """The common beginning of all calls of a unit, and the question at the end of each."""
 
     def __init__(
         self, task: WorkflowTask, evidence: Evidence, options: JudgeOptions, source: PictureSource
@@ -102,7 +100,7 @@ class UnitPrompt:
         self._options = options
         nonce = self.marks.frame
         system = render("system.md", nonce=nonce)
-        shown = fit(evidence, options, taken=_taken(task, options, system))
+        shown = fit_evidence(evidence, options, taken=_taken_tokens(task, options, system))
         work = render(
             "work.md",
             nonce=nonce,
@@ -111,21 +109,23 @@ class UnitPrompt:
             answer=_answer(shown),
         )
         self._system = system
-        self._evidence: list[Content] = [
-            ContentText(text=work),
-            *_file_blocks(shown, nonce, source),
-        ]
-        _mark_end(self._evidence)
+        self._evidence: list[Content] = [ContentText(text=work)]
+        for role, files in (("deliverable", shown.deliverables), ("input", shown.inputs)):
+            for one in files:
+                self._evidence += _file_blocks(one, role, nonce, source)
+        # Providers that cache up to a mark find it at the end of the evidence.
+        last = self._evidence.pop()
+        self._evidence.append(last.model_copy(update={"cache_breakpoint": True}))
 
     def ask(self, leaves: Sequence[Checkpoint], problem: str | None = None) -> list[ChatMessage]:
-        """The messages of one call; `problem` says what was wrong with the last reply."""
+        """Return the messages of one call; `problem` says what was wrong with the last reply."""
         question = self._question(leaves)
         if problem is not None:
             question += "\n\n" + render("again.md", problem=problem)
         return self._messages(question)
 
     def ask_control(self) -> list[ChatMessage]:
-        """The messages that ask for what cannot be there."""
+        """Return the messages of the control, which asks for a code that no work contains."""
         leaf = Checkpoint(id=CONTROL, requirements=render("control.md", code=self.marks.code))
         return self._messages(self._question([leaf]))
 
@@ -147,8 +147,8 @@ class UnitPrompt:
         return render("leaf.md", leaf=name, requirement=_requirement(leaf))
 
 
-def _taken(task: WorkflowTask, options: JudgeOptions, system: str) -> int:
-    """Tokens that are not evidence: instructions, request, the longest question, the reply."""
+def _taken_tokens(task: WorkflowTask, options: JudgeOptions, system: str) -> int:
+    """Return the tokens besides evidence: instructions, request, longest question, reply."""
     longest = sorted((text_tokens(_requirement(leaf)) for leaf in task.leaves()), reverse=True)
     asked = longest[: options.leaves_per_call]
     question = text_tokens(render("leaves.md", count="", requirements="")) + 20 * len(asked)
@@ -175,9 +175,9 @@ def _manifest(shown: ShownEvidence, options: JudgeOptions) -> str:
     given = {one.file.digest: one.file.path for one in shown.inputs if one.file.size}
     copies = [one.file for one in shown.deliverables if one.file.digest in given]
     for file in copies:
-        text += f"\n{_quoted(file.path)} has the same bytes as {_quoted(given[file.digest])}."
+        text += f"\n{quote(file.path)} has the same bytes as {quote(given[file.digest])}."
     if "findings" not in options.without:
-        text += "".join(f"\nThe answer: it {words}." for words in addressed(shown.answer))
+        text += "".join(f"\nThe answer: it {appeal}." for appeal in find_appeals(shown.answer))
     if shown.unlisted:
         text += f"\n\n{shown.unlisted} more files are neither listed nor shown, for lack of room."
     return text
@@ -192,32 +192,26 @@ def _listing(files: Sequence[ShownFile], options: JudgeOptions) -> str:
 def _entry(one: ShownFile, options: JudgeOptions) -> list[str]:
     file = one.file
     kind = file.kind if file.kind == file.claims else f"named {file.claims}, is {file.kind}"
-    facts = "; ".join(_fact(probe) for probe in file.probes)
-    lines = [f"- {_quoted(file.path)}: {kind}, {file.size:,} bytes"]
+    facts = "; ".join(
+        f"{probe.name} {json.dumps(probe.value, ensure_ascii=False)}" for probe in file.probes
+    )
+    lines = [f"- {quote(file.path)}: {kind}, {file.size:,} bytes"]
     lines += [f"  measured: {facts}"] if facts else []
     lines += [f"  shown in part: {cut}" for cut in one.cuts(options)]
     lines += [f"  not shown: {reason}" for reason in file.unshown]
     lines += [f"  note: {finding}" for finding in _notes(file, options)]
-    # A name inside a file may have line breaks, which would look like lines of ours.
+    # A name inside a file may have line breaks, which would look like lines of the list.
     return [lines[0], *("  " + " ".join(line.split()) for line in lines[1:])]
 
 
 def _notes(file: FileEvidence, options: JudgeOptions) -> Iterator[str]:
-    """What a reader should know of a file, and what of it is meant for the judge."""
+    """Yield the findings on a file, and what in it is addressed to the judge."""
     if "findings" in options.without:
         yield from (finding for finding in file.findings if not finding.startswith(HIDDEN))
         return
     yield from file.findings
-    yield from (f"its name {words}" for words in addressed(file.path))
-    yield from (f"its text {words}" for words in addressed(file.text))
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
-
-
-def _fact(probe: Probe) -> str:
-    return f"{probe.name} {json.dumps(probe.value, ensure_ascii=False)}"
+    yield from (f"its name {appeal}" for appeal in find_appeals(file.path))
+    yield from (f"its text {appeal}" for appeal in find_appeals(file.text))
 
 
 def _answer(shown: ShownEvidence) -> str:
@@ -229,27 +223,12 @@ def _answer(shown: ShownEvidence) -> str:
     return shown.answer
 
 
-def _file_blocks(shown: ShownEvidence, nonce: str, source: PictureSource) -> list[Content]:
+def _file_blocks(one: ShownFile, role: str, nonce: str, source: PictureSource) -> list[Content]:
     blocks: list[Content] = []
-    for role, files in (("deliverable", shown.deliverables), ("input", shown.inputs)):
-        for one in files:
-            blocks += _one_file(one, role, nonce, source)
-    return blocks
-
-
-def _one_file(one: ShownFile, role: str, nonce: str, source: PictureSource) -> list[Content]:
-    name = _quoted(one.file.path)
-    blocks: list[Content] = []
-    text = f"BEGIN {nonce} {role} {name}\n{one.text}".rstrip()
+    text = f"BEGIN {nonce} {role} {quote(one.file.path)}\n{one.text}".rstrip()
     for picture in one.pictures:
         blocks.append(ContentText(text=f"{text}\n[{picture.label}]".lstrip()))
         data = b64encode(source(picture.digest)).decode()
         blocks.append(ContentImage(image=f"data:{picture.media_type};base64,{data}"))
         text = ""
     return [*blocks, ContentText(text=f"{text}\nEND {nonce}".lstrip())]
-
-
-def _mark_end(blocks: list[Content]) -> None:
-    """Providers that cache up to a mark find it where the evidence ends."""
-    last = blocks[-1]
-    blocks[-1] = last.model_copy(update={"cache_breakpoint": True})

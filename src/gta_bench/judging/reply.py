@@ -1,7 +1,7 @@
-"""A judge's reply read as verdicts, strictly: a score that was asked for, or the reason why not.
+"""Read a judge's reply strictly: a score that was asked for, or the reason why there is none.
 
-Accepted is one JSON object, bare or alone inside one code fence. Nothing is searched for in prose,
-nothing is rounded, clamped or filled in.
+A reply must be one JSON object, bare or alone inside one code fence. Nothing is searched for in
+prose, rounded, clamped or filled in.
 """
 
 import json
@@ -31,45 +31,42 @@ class _Broken(Exception):
 
 
 class _NotANumber(NamedTuple):
-    """NaN or an infinity, which JSON does not have but some models write."""
+    """NaN or an infinity, which JSON does not allow but some models write."""
 
     text: str
 
 
 def reply_schema(leaves: Sequence[str], *, several: bool) -> ResponseSchema:
-    """What the judge may reply: `leaves` are all ids of the task, so that its calls share a prefix.
+    """Return the schema of a reply; `leaves` are all ids of the task, so that calls share a prefix.
 
-    Providers put the schema before the prompt, so one that named the asked leaf only would spoil
+    Providers put the schema before the prompt, so a schema with only the asked leaf would defeat
     their prefix caches. The score comes last, after the reason that it follows from.
     """
-    verdict = JSONSchema(
-        type="object",
-        properties={
-            "leaf": JSONSchema(type="string", enum=list(leaves)),
-            "used": JSONSchema(type="array", items=JSONSchema(type="string")),
-            "reason": JSONSchema(type="string"),
-            "score": JSONSchema(type="integer", enum=list(SCALE)),
-        },
-        required=list(_FIELDS),
-        additionalProperties=False,
-    )
+    fields = {
+        "leaf": JSONSchema(type="string", enum=list(leaves)),
+        "used": JSONSchema(type="array", items=JSONSchema(type="string")),
+        "reason": JSONSchema(type="string"),
+        "score": JSONSchema(type="integer", enum=list(SCALE)),
+    }
+    verdict = _object_schema(fields)
     if several:
-        verdict = JSONSchema(
-            type="object",
-            properties={VERDICTS: JSONSchema(type="array", items=verdict)},
-            required=[VERDICTS],
-            additionalProperties=False,
-        )
+        verdict = _object_schema({VERDICTS: JSONSchema(type="array", items=verdict)})
     return ResponseSchema(name="verdict", json_schema=verdict, strict=True)
+
+
+def _object_schema(fields: dict[str, JSONSchema]) -> JSONSchema:
+    return JSONSchema(
+        type="object", properties=fields, required=list(fields), additionalProperties=False
+    )
 
 
 def read_reply(
     text: str, leaves: Sequence[str], *, several: bool, bound: bool = True
 ) -> Mapping[str, Scored | Unscored]:
-    """A verdict for every leaf that was asked; one alone may have any name where not `bound`."""
+    """Return a verdict for every asked leaf; unless `bound`, a single one may have any name."""
     try:
-        reply = _one_object(text)
-        entries = _listed(reply) if several else [reply]
+        reply = _parse_object(text)
+        entries = _entries(reply) if several else [reply]
         if not bound and len(entries) == len(leaves) == 1:
             entries = [{**entries[0], "leaf": leaves[0]}]
     except _Broken as broken:
@@ -78,34 +75,31 @@ def read_reply(
 
 
 def read_published(text: str, leaves: Sequence[str], *, several: bool) -> dict[str, float]:
-    """The score of every leaf as the published evaluator reads it in the raw reply.
+    """Return the score of every leaf as the published evaluator reads it in the raw reply.
 
-    It asks for one leaf at a time and gives it no name, so digits of ours are taken out. Of a reply
-    for several, each verdict is read as a reply of its own, and a leaf without one as a reply
-    without a score.
+    That evaluator asks for one leaf at a time and gives it no name, so our names and their digits
+    are removed. In a reply for several leaves each verdict is read as a reply of its own, and a
+    leaf without a verdict as a reply without a score.
     """
-    entries = _listed_entries(text) if several else None
-    if entries is None:
-        return dict.fromkeys(leaves, parse_reply(_without_names(text, leaves)).score)
-    own = {
-        leaf: next((entry for entry in entries if entry.get("leaf") == leaf), {}) for leaf in leaves
-    }
-    return {
-        leaf: parse_reply(_without_names(json.dumps(entry), leaves)).score
-        for leaf, entry in own.items()
-    }
+    entries = _published_entries(text) if several else None
+    texts = dict.fromkeys(leaves, text)
+    if entries is not None:
+        for leaf in leaves:
+            own = next((entry for entry in entries if entry.get("leaf") == leaf), {})
+            texts[leaf] = json.dumps(own)
+    return {leaf: parse_reply(_remove_names(own, leaves)).score for leaf, own in texts.items()}
 
 
-def _without_names(text: str, leaves: Sequence[str]) -> str:
-    """The reply without the names of leaves, and without the field for one; JSON stays JSON."""
+def _remove_names(text: str, leaves: Sequence[str]) -> str:
+    """Remove the names of leaves and the value of the field for one; JSON stays JSON."""
     text = _NAMED.sub('"leaf": ""', text)
     for leaf in leaves:
         text = re.sub(rf"(?<!\w){re.escape(leaf)}(?!\w)", "", text)
     return text
 
 
-def _listed_entries(text: str) -> list[dict[str, Any]] | None:
-    """The verdicts of a reply for several leaves, by the published reader of JSON."""
+def _published_entries(text: str) -> list[dict[str, Any]] | None:
+    """Return the verdicts of a reply for several leaves, as the published reader parses JSON."""
     try:
         entries = json.loads(text)[VERDICTS]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -114,14 +108,14 @@ def _listed_entries(text: str) -> list[dict[str, Any]] | None:
     return entries if known else None
 
 
-def _one_object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     bare = text.strip()
     if not bare:
         raise _Broken("empty", "The reply is empty.")
     fenced = _FENCED.fullmatch(bare)
     if fenced is not None:
         bare = fenced.group(1).strip()
-    decoder = json.JSONDecoder(parse_constant=_NotANumber, object_pairs_hook=_without_doubles)
+    decoder = json.JSONDecoder(parse_constant=_NotANumber, object_pairs_hook=_reject_doubles)
     try:
         value, end = decoder.raw_decode(bare)
     except (ValueError, RecursionError) as exc:
@@ -134,17 +128,16 @@ def _one_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; two values under one name leave open which one is meant."""
+def _reject_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object; raise if a name has two values, as either could be meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Broken(
-            "reply_two_objects", f"A name stands twice among {[name for name, _ in pairs]}."
-        )
+        names = [name for name, _ in pairs]
+        raise _Broken("reply_two_objects", f"A name occurs twice in {names}.")
     return found
 
 
-def _listed(reply: dict[str, Any]) -> list[dict[str, Any]]:
+def _entries(reply: dict[str, Any]) -> list[dict[str, Any]]:
     entries = reply.get(VERDICTS)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         came = _excerpt(repr(reply))
@@ -160,13 +153,13 @@ def _verdict_of(
         return Unscored(cause="reply_two_objects", detail=f"{len(own)} verdicts for {leaf!r}.")
     try:
         if not own:
-            raise _missing(leaf, entries, asked)
-        return _scored(own[0])
+            raise _no_verdict(leaf, entries, asked)
+        return _read_score(own[0])
     except _Broken as broken:
         return broken.verdict
 
 
-def _missing(leaf: str, entries: Sequence[dict[str, Any]], asked: Sequence[str]) -> _Broken:
+def _no_verdict(leaf: str, entries: Sequence[dict[str, Any]], asked: Sequence[str]) -> _Broken:
     others = [entry.get("leaf") for entry in entries if entry.get("leaf") not in asked]
     if others == [None]:
         came = next(entry for entry in entries if entry.get("leaf") is None)
@@ -176,7 +169,7 @@ def _missing(leaf: str, entries: Sequence[dict[str, Any]], asked: Sequence[str])
     return _Broken("score_missing", f"No verdict for {leaf!r}.")
 
 
-def _scored(entry: dict[str, Any]) -> Scored:
+def _read_score(entry: dict[str, Any]) -> Scored:
     score, reason, used = entry.get("score"), entry.get("reason", ""), entry.get("used", [])
     if "score" not in entry:
         raise _Broken("score_missing", f"No score in {_excerpt(repr(entry))}")
@@ -185,9 +178,9 @@ def _scored(entry: dict[str, Any]) -> Scored:
     if not SCALE[0] <= score <= SCALE[-1]:
         raise _Broken("score_out_of_range", f"The score is {score!r}.")
     if not isinstance(reason, str):
-        raise _Broken("reply_other_shape", f"The reason is no text: {_excerpt(repr(reason))}")
+        raise _Broken("reply_other_shape", f"The reason is not a text: {_excerpt(repr(reason))}")
     if others := sorted(set(entry) - set(_FIELDS)):
-        raise _Broken("reply_other_shape", f"Fields {others} too, in {_excerpt(repr(entry))}")
+        raise _Broken("reply_other_shape", f"Unknown fields {others} in {_excerpt(repr(entry))}")
     if not isinstance(used, list) or not all(isinstance(name, str) for name in used):
         raise _Broken("reply_other_shape", f"`used` is not a list of names: {_excerpt(repr(used))}")
     names = dict.fromkeys(_writable(name) for name in used)
@@ -195,7 +188,7 @@ def _scored(entry: dict[str, Any]) -> Scored:
 
 
 def _writable(text: str) -> str:
-    """Half of a character, which JSON can name and no file can hold, becomes a question mark."""
+    """Replace lone surrogates, which JSON can write but UTF-8 cannot, by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 

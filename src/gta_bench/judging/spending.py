@@ -1,4 +1,4 @@
-"""What judging may still cost: the limits of `[budget]`, kept by whoever asks a judge."""
+"""Enforce the limits of `[budget]` while judging."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from gta_bench.settings import BudgetSettings
 
 
 class Spending:
-    """Money since it was made, and time since then or since an earlier beginning.
+    """Counts the cost of verdicts since it was created, and the time since then or since `began`.
 
     Calls in flight when a limit is reached are finished.
     """
@@ -25,11 +25,11 @@ class Spending:
         self._dollars = 0.0
 
     def add(self, rows: Sequence[VerdictRow]) -> None:
-        """Count what these verdicts cost."""
+        """Add the cost of these verdicts."""
         self._dollars += sum_costs(map(recorded_cost, rows)).known or 0.0
 
     def share(self, parts: int) -> BudgetSettings:
-        """What each of so many may take of what is left."""
+        """Return the remaining budget divided among so many parts; hours are not divided."""
         most, hours = self._budget.cost_usd, self._budget.hours
         taken = (monotonic() - self._began) / 3600
         rest = {
@@ -39,7 +39,7 @@ class Spending:
         return self._budget.model_copy(update=rest)
 
     def over(self) -> str | None:
-        """The limit that is reached, in words; None while there is room."""
+        """Describe the limit that is reached; None before one is."""
         most, hours = self._budget.cost_usd, self._budget.hours
         if most is not None and self._dollars >= most:
             return f"budget.cost_usd, ${self._dollars:.4f} of ${most:g} spent"
@@ -49,12 +49,12 @@ class Spending:
 
 
 def check_price(model: Model, budget: BudgetSettings) -> None:
-    """Refuse a limit in dollars where nobody knows what a call costs."""
+    """Raise UsageError if there is a limit in dollars and the model's price is unknown."""
     if budget.cost_usd is None:
         return
     known = get_model_info(model)
     if known is None or known.cost is None:
         raise UsageError(
-            f"budget.cost_usd cannot hold for {model}: its price is not known. Set input_price and "
-            "output_price of its table in [models] of gta.toml, or drop the limit."
+            f"budget.cost_usd cannot be enforced: the price of {model} is unknown. Set input_price "
+            "and output_price of its table in [models] of gta.toml, or remove the limit."
         )

@@ -1,1 +1,1 @@
-"""How alike two texts are: the models behind SummAcc, AnsAcc and AnsAcc+I."""
+"""Text similarity models, used by the metrics SummAcc, AnsAcc and AnsAcc+I."""

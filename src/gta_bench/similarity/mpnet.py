@@ -1,12 +1,12 @@
-"""all-mpnet-base-v2 in numpy: the published similarity without torch.
+"""all-mpnet-base-v2 in numpy: the published similarity model without torch.
 
-The model's own file is read, and its arithmetic is done here in the same precision. Embeddings
-differ from those of sentence-transformers by less than 1e-6 (docs/decisions/0020-installation.md).
+It reads the model's own weights and computes in the same precision. Embeddings differ from those
+of sentence-transformers by less than 1e-6 (docs/decisions/0020-installation.md).
 """
 
 import math
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,34 +14,18 @@ import numpy.typing as npt
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from gta_bench.similarity.catalog import Similarity
-from gta_bench.weights import MPNET, check_files
-
 _Array = npt.NDArray[np.float32]
 
-# Longer texts are cut here, as sentence-transformers does by the model's settings.
+# Longer texts are truncated, as sentence-transformers does with this model's settings.
 LONGEST = 384
-# Positions are counted from the number after that of padding.
+# Position ids start after the one reserved for padding.
 FIRST_POSITION = 2
 NORM_EPSILON = np.float32(1e-5)
 FARTHEST = 128
 
 
-def load(folder: Path) -> Similarity:
-    """The model in that folder, after a check that it is the published one."""
-    check_files(MPNET, folder)
-    encode = cache(Encoder(folder).encode)
-
-    def measure(first: str, second: str) -> float:
-        # Kept for parity: each text is encoded alone and a negative cosine counts as 0.
-        return min(max(float(encode(first) @ encode(second)), 0.0), 1.0)
-
-    name = f"{MPNET.name} (sha256 {MPNET.files[0].sha256[:12]})"
-    return Similarity(name, comparable=True, measure=measure)
-
-
 class Encoder:
-    """MPNet with mean pooling, by the weights and the vocabulary in a folder."""
+    """MPNet with mean pooling, with the weights and tokenizer from a folder."""
 
     def __init__(self, folder: Path) -> None:
         tensors = load_file(folder / "model.safetensors")
@@ -54,11 +38,11 @@ class Encoder:
         self._layers = len(layers)
 
     def encode(self, text: str) -> _Array:
-        """The text's embedding, of length 1."""
+        """Return the normalized embedding of a text."""
         ids = self._tokenizer.encode(text).ids
         words = self._tensors["embeddings.word_embeddings.weight"][ids]
-        places = np.arange(len(ids)) + FIRST_POSITION
-        states = words + self._tensors["embeddings.position_embeddings.weight"][places]
+        positions = np.arange(len(ids)) + FIRST_POSITION
+        states = words + self._tensors["embeddings.position_embeddings.weight"][positions]
         states = self._norm("embeddings.LayerNorm", states)
         bias = self._bias[distance_buckets(len(ids), len(self._bias))].transpose(2, 0, 1)
         for number in range(self._layers):
@@ -85,9 +69,9 @@ class Encoder:
         return self._dense(f"{name}.o", mixed)
 
     def _heads(self, name: str, states: _Array, count: int) -> _Array:
-        """The states by attention head: head, position, value."""
-        whole = self._dense(name, states)
-        return whole.reshape(len(states), count, -1).transpose(1, 0, 2)
+        """Split projected states by attention head: head, position, value."""
+        projected = self._dense(name, states)
+        return projected.reshape(len(states), count, -1).transpose(1, 0, 2)
 
     def _dense(self, name: str, states: _Array) -> _Array:
         return states @ self._tensors[f"{name}.weight"].T + self._tensors[f"{name}.bias"]
@@ -101,15 +85,16 @@ class Encoder:
 
 
 def distance_buckets(length: int, buckets: int) -> npt.NDArray[np.int64]:
-    """For every pair of positions the bucket of their distance: exact when near, then by logarithm.
+    """Return the relative-position bucket of every pair of positions.
 
-    Half of the buckets are for what stands before a position, half for what stands after it.
+    Near distances have a bucket each, farther ones share logarithmic buckets. Half of the buckets
+    are for earlier positions, half for later ones.
     """
-    places = np.arange(length)
-    ahead = places[None, :] - places[:, None]
+    positions = np.arange(length)
+    ahead = positions[None, :] - positions[:, None]
     distance, half = np.abs(ahead), buckets // 2
     near = half // 2
-    # In single precision as in the original: a double would put some distances elsewhere.
+    # Single precision as in the original: doubles would move some distances to another bucket.
     ratio = np.maximum(distance, 1).astype(np.float32) / np.float32(near)
     steps = np.log(ratio) / np.float32(math.log(FARTHEST / near)) * np.float32(half - near)
     far = np.minimum(near + steps.astype(np.int64), half - 1)
@@ -118,9 +103,10 @@ def distance_buckets(length: int, buckets: int) -> npt.NDArray[np.int64]:
 
 
 def gelu(values: _Array) -> _Array:
-    """The Gaussian error linear unit.
+    """Apply the Gaussian error linear unit.
 
-    numpy has no error function; this one is off by 1.5e-7 at most (Abramowitz, Stegun, 7.1.26).
+    numpy has no error function; this approximation is off by at most 1.5e-7 (Abramowitz and
+    Stegun, 7.1.26).
     """
     scaled = values * np.float32(math.sqrt(0.5))
     size = np.abs(scaled)

@@ -1,12 +1,13 @@
-"""Controls: the same run with something taken away or spoiled on purpose.
+"""Controls: the same run with tools removed, or with replies spoiled on purpose.
 
-Each draws from its own dice, thrown for a seed, a task, an epoch and a call: the same seed gives
-the same run, whatever runs beside it.
+Random draws depend only on the seed, the task, the epoch and the call, so the same seed gives the
+same run, whatever else runs at the same time.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from random import Random
 from typing import Literal, NamedTuple
@@ -19,7 +20,7 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn
 from gta_bench.records.tools import ToolSpec
-from gta_bench.tape.canonical import canonical_json
+from gta_bench.tape.storage import canonical_json
 from gta_bench.tools.source import ToolSource
 
 NUMBER = re.compile(r"\d+")
@@ -28,41 +29,38 @@ NOTHING = "Nothing was found."
 
 
 class OtherReplies:
-    """What tools said in the reference dialogues, by tool and task."""
+    """The text replies of tools in the reference dialogues, by tool and task."""
 
     def __init__(self, tasks: Iterable[AtomicTask]) -> None:
         self._replies: dict[str, list[tuple[str, str]]] = {}
         for task in tasks:
             for turn, reply in pairwise(task.dialogue):
-                if (
-                    isinstance(turn, CallTurn)
-                    and isinstance(reply, ReplyTurn)
-                    and reply.type == "text"
-                ):
-                    said = self._replies.setdefault(turn.call.name, [])
-                    said.append((task.id, reply.content))
+                if not isinstance(turn, CallTurn) or not isinstance(reply, ReplyTurn):
+                    continue
+                if reply.type == "text":
+                    self._replies.setdefault(turn.call.name, []).append((task.id, reply.content))
 
     def texts(self, tool: str, *, besides: str) -> tuple[str, ...]:
-        """The tool's texts of all tasks but one."""
+        """Return the tool's replies in all tasks but one."""
         return tuple(text for task, text in self._replies.get(tool, ()) if task != besides)
 
 
-def corrupted(text: str, dice: Random, others: Sequence[str]) -> str:
-    """Another text in its place: numbers changed, or what the tool said in another task.
+def corrupt_text(text: str, dice: Random, others: Sequence[str]) -> str:
+    """Return a wrong text instead: with other numbers, or the tool's reply in another task.
 
-    A text that is mostly words would stay half true with other numbers, so it is replaced.
+    A text with words would stay half true with other numbers, so it is replaced.
     """
     if NUMBER.search(text) and not WORD.search(text):
-        return _other_numbers(text, dice)
+        return _change_numbers(text, dice)
     # Another task may have the same text, by chance or because it has the same picture.
     choices = [other for other in others if other.strip() != text.strip()]
     if choices:
         return dice.choice(choices)
-    return _other_numbers(text, dice) if NUMBER.search(text) else NOTHING
+    return _change_numbers(text, dice) if NUMBER.search(text) else NOTHING
 
 
-def _other_numbers(text: str, dice: Random) -> str:
-    """Every number is another one with as many digits."""
+def _change_numbers(text: str, dice: Random) -> str:
+    """Replace every number by another one with as many digits."""
 
     def other(found: re.Match[str]) -> str:
         digits = found.group()
@@ -84,50 +82,44 @@ class Control(NamedTuple):
 
 
 def parse_controls(texts: Sequence[str]) -> tuple[Control, ...]:
-    """Controls as the command line names them: `no-tools`, `faults=0.2`, …"""
-    controls = tuple(_parsed(text) for text in texts)
+    """Parse controls as given on the command line: `no-tools`, `faults=0.2`, …"""
+    controls = tuple(_parse_control(text) for text in texts)
     kinds = [control.kind for control in controls]
     if len(set(kinds)) < len(kinds):
-        raise UsageError("The same --control is given twice.")
+        raise UsageError("--control has the same control twice; remove one of them.")
     if "no-tools" in kinds and len(kinds) > 1:
-        raise UsageError("--control no-tools leaves nothing to disturb; use it alone.")
+        raise UsageError("--control no-tools cannot be combined with other controls.")
     return controls
 
 
-def _parsed(text: str) -> Control:
+def _parse_control(text: str) -> Control:
     kind, equals, amount = text.partition("=")
-    problem = UsageError(f"--control {text!r} is unknown. Known controls: {KNOWN}.")
     match kind, bool(equals):
         case ("no-tools" | "corrupt-replies") as plain, False:
             return Control(plain)
-        case "faults", True if _is_rate(amount):
-            return Control("faults", float(amount))
+        case "faults", True:
+            with suppress(ValueError):
+                if 0 < float(amount) <= 1:
+                    return Control("faults", float(amount))
         case "distractors", True if amount.isdecimal() and int(amount) > 0:
             return Control("distractors", int(amount))
-    raise problem
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        return 0 < float(text) <= 1
-    except ValueError:
-        return False
+    raise UsageError(f"--control {text!r} is unknown. Known controls: {KNOWN}.")
 
 
 class Dice(NamedTuple):
-    """What a unit's draws depend on."""
+    """A unit's source of random draws."""
 
     seed: int
     task: str
     epoch: int
 
-    def throw(self, purpose: str, call: int = 0) -> Random:
-        """The dice for one purpose and one call."""
+    def roll(self, purpose: str, call: int = 0) -> Random:
+        """Return a generator for one purpose and one call."""
         return Random(f"{self.seed}/{self.task}/{self.epoch}/{purpose}/{call}")
 
 
 class Controls:
-    """The controls of a run; `others` are replies that corruption may put in a reply's place."""
+    """The controls of a run; `others` are the replies that corruption may substitute."""
 
     def __init__(self, controls: Sequence[Control], seed: int, others: OtherReplies) -> None:
         self._amounts = {control.kind: control.amount for control in controls}
@@ -135,7 +127,7 @@ class Controls:
         self._others = others
 
     def wrap(self, source: ToolSource, *, task: str, epoch: int) -> ToolSource:
-        """The source as a unit meets it."""
+        """Return the tool source that a unit uses."""
         dice = Dice(self._seed, task, epoch)
         if "no-tools" in self._amounts:
             return NoTools()
@@ -148,7 +140,7 @@ class Controls:
     def offer(
         self, tools: Sequence[ToolSpec], known: Mapping[str, ToolSpec], *, task: str, epoch: int
     ) -> list[ToolSpec]:
-        """The tools that a unit is offered instead of its own."""
+        """Return the tools that a unit is offered instead of its own."""
         if "no-tools" in self._amounts:
             return []
         wanted = int(self._amounts.get("distractors", 0))
@@ -156,61 +148,68 @@ class Controls:
         foreign = [known[name] for name in sorted(known) if name not in own]
         if len(foreign) < wanted:
             raise UsageError(
-                f"--control distractors={wanted}: the task leaves out only "
-                f"{counted(len(foreign), 'tool')}; ask for at most so many."
+                f"--control distractors={wanted}: only {counted(len(foreign), 'tool')} can be "
+                "added to the tools of this task; lower the number."
             )
-        dice = Dice(self._seed, task, epoch).throw("distractors")
+        dice = Dice(self._seed, task, epoch).roll("distractors")
         offered = [*tools, *dice.sample(foreign, wanted)]
-        # A distractor that always stands last is none.
+        # Distractors that always come last would be easy to tell apart.
         if wanted:
             dice.shuffle(offered)
         return offered
 
 
 class NoTools:
-    """No tool at all: what is solved now is solved without tools."""
+    """A source without any tool, to find tasks that are solved without tools."""
 
     def specs(self) -> Mapping[str, ToolSpec]:
-        """Nothing is offered."""
+        """Return no tools."""
         return {}
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Refuse."""
+        """Raise ToolError."""
         raise ToolError("There are no tools. Answer without them.")
 
 
-class CorruptReplies:
-    """A wrong reply to the first of equal calls, the true one to those that repeat it.
+class _Disturbed:
+    """A tool source whose replies a control changes."""
 
-    So a system that trusts every reply is led astray, and one that asks again can find out.
+    def __init__(self, source: ToolSource, dice: Dice) -> None:
+        self._source = source
+        self._dice = dice
+
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """Return the tools of the wrapped source."""
+        return self._source.specs()
+
+
+class CorruptReplies(_Disturbed):
+    """Gives a wrong reply to the first of equal calls, and the true one to repeats of it.
+
+    A system that trusts every reply is misled; one that asks again can find out.
     """
 
     def __init__(self, source: ToolSource, dice: Dice, others: OtherReplies) -> None:
-        self._source = source
-        self._dice = dice
+        super().__init__(source, dice)
         self._others = others
         self._made: Counter[str] = Counter()
-
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """What the wrapped source offers."""
-        return self._source.specs()
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Call the tool, and change what it says; files and failures stay as they are."""
+        """Call the tool and change its text; files and failures stay as they are."""
         key = canonical_json([name, dict(arguments)])
         self._made[key] += 1
         first, call = self._made[key] == 1, self._made.total()
         result = await self._source.call(workspace, name, arguments)
         if not first:
             return result
-        dice = self._dice.throw("corrupt-replies", call)
+        dice = self._dice.roll("corrupt-replies", call)
         others = self._others.texts(name, besides=self._dice.task)
         parts = tuple(
-            part.model_copy(update={"content": corrupted(part.content, dice, others)})
+            part.model_copy(update={"content": corrupt_text(part.content, dice, others)})
             if part.type == "text"
             else part
             for part in result.parts
@@ -220,24 +219,19 @@ class CorruptReplies:
         return result.model_copy(update={"parts": parts, "control": "corrupted"})
 
 
-class Faults:
-    """A transient failure instead of a reply, at a fixed rate."""
+class Faults(_Disturbed):
+    """Raises a transient failure instead of calling the tool, at a fixed rate."""
 
     def __init__(self, source: ToolSource, dice: Dice, rate: float) -> None:
-        self._source = source
-        self._dice = dice
+        super().__init__(source, dice)
         self._rate = rate
         self._calls = 0
-
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """What the wrapped source offers."""
-        return self._source.specs()
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Fail, or call the tool."""
         self._calls += 1
-        if self._dice.throw("faults", self._calls).random() < self._rate:
+        if self._dice.roll("faults", self._calls).random() < self._rate:
             raise InjectedFault(f"{name} did not answer in time. Try again.")
         return await self._source.call(workspace, name, arguments)

@@ -1,4 +1,4 @@
-"""A tape from reference dialogues: an end-to-end run without key, GPU or network."""
+"""Make a tape from reference dialogues, for end-to-end runs without key, GPU or network."""
 
 import tempfile
 from collections import Counter
@@ -17,7 +17,7 @@ from gta_bench.tape.source import TapeUnit, tape_call
 from gta_bench.tape.storage import TAPE, Tape, call_key
 
 BACKEND = "reference dialogue"
-# The released dataset brings the picture that stands for every image a tool made.
+# The released dataset has one picture in place of every image that a tool created.
 PLACEHOLDER_SOURCE = Path("image") / PurePosixPath(PLACEHOLDER_IMAGE).name
 NO_REPLY = UnavailableReply(
     reason="The reference has no reply to this call.", mend="Go on without it."
@@ -25,15 +25,15 @@ NO_REPLY = UnavailableReply(
 
 
 def reference_tape(dataset: AtomicDataset, folder: Path) -> int:
-    """Write the tape into a new folder; returns the number of calls.
+    """Write the tape into a new folder and return the number of calls.
 
-    Files are copied into a workspace for each task and calls are named by the same function as in
-    a replay, so the two cannot differ.
+    Each task gets a workspace with its files, and `tape_call` builds its calls as in a replay, so
+    the two cannot differ.
     """
     if (folder / TAPE).exists():
-        raise RunError(f"{folder} holds a tape already; name another --out.")
+        raise RunError(f"{folder} already contains a tape; choose another --out.")
     tape = Tape.record(folder, dataset="atomic", origin="reference")
-    tape.offer(_widest(dataset).values())
+    tape.offer(_widest_specs(dataset).values())
     try:
         for task in dataset.tasks.values():
             with tempfile.TemporaryDirectory(prefix="gta-tape-") as space:
@@ -45,8 +45,8 @@ def reference_tape(dataset: AtomicDataset, folder: Path) -> int:
         tape.close()
 
 
-def _widest(dataset: AtomicDataset) -> dict[str, ToolSpec]:
-    """One definition a tool: that with the most inputs, as tasks have wider ones than toolmeta."""
+def _widest_specs(dataset: AtomicDataset) -> dict[str, ToolSpec]:
+    """Return each tool's definition with the most inputs: some tasks declare more than toolmeta."""
     specs = dict(dataset.tools)
     for task in dataset.tasks.values():
         for tool in task.tools:
@@ -76,9 +76,12 @@ def _reply(tape: Tape, dataset: AtomicDataset, turn: ReplyTurn, workspace: Works
     if turn.type in FILE_TYPES:
         source = dataset.root / PLACEHOLDER_SOURCE
         if not source.is_file():
-            raise RunError(f"{source} is missing; it stands for the images of the reference.")
+            raise RunError(
+                f"{source} is missing; the reference uses it for all images. Fetch the dataset "
+                "again with `gta data fetch`."
+            )
         data = source.read_bytes()
-        # All images of the reference have one name, so a later one takes the earlier one's place.
+        # All images of the reference have the same name, so a later one replaces the earlier one.
         workspace.write(PurePosixPath(turn.content).name, data, overwrite=True)
         files = (TapeFile(path=turn.content, sha256=tape.artefacts.keep(data), replaced=True),)
     return DoneReply(

@@ -1,8 +1,10 @@
-"""The tape as a ToolSource that stands between an agent and the tools."""
+"""The tape as a ToolSource between an agent and the tools."""
 
 import asyncio
+import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
@@ -25,31 +27,12 @@ from gta_bench.records.tape import (
 )
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.redaction import Redactor
-from gta_bench.tape.canonical import call_text, canonical_arguments, named_files
-from gta_bench.tape.storage import Tape, call_key
+from gta_bench.tape.storage import Tape, call_key, call_text, canonical_json
 from gta_bench.tools.source import ToolSource
 
 # Enough for every call of a tool in GTA-Atomic, and bounded on a tape of any size.
-LOOKED_AT = 300
+MOST_CANDIDATES = 300
 COMPARED = 300
-
-
-def nearest_call(tape: Tape, call: TapeCall) -> str:
-    """The most similar call of the same tool, the task's own before others', in words."""
-    candidates = tape.candidates(call, LOOKED_AT)
-    if not candidates:
-        return f"none of {call.tool}"
-    best = max(candidates, key=lambda other: _similarity(call, other))
-    text = f"{call_text(best)} in task {best.task}"
-    changed = [
-        path for path, digest in call.files.items() if best.files.get(path, digest) != digest
-    ]
-    return f"{text}, with other content of {', '.join(changed)}" if changed else text
-
-
-def _similarity(call: TapeCall, other: TapeCall) -> float:
-    one, two = call_text(call)[:COMPARED], call_text(other)[:COMPARED]
-    return SequenceMatcher(None, one, two, autojunk=False).ratio() + (call.files == other.files)
 
 
 @dataclass(frozen=True)
@@ -62,12 +45,12 @@ class TapeUnit:
 
 
 class TapedTools:
-    """The tools of one unit, with a tape before them.
+    """The tools of one unit, with a tape in front of them.
 
-    `replay`: the tape alone. `replay-else-live`: the tape, else the tools; nothing is kept.
-    `record`: the tools, and every reply is kept. A call that this very unit has on the tape is
-    answered from it: a recording that is continued pays for nothing twice, and every run that was
-    recorded on a tape can be replayed from it.
+    `replay` answers from the tape only. `replay-else-live` answers from the tape, else from the
+    tools, and records nothing. `record` calls the tools and records every reply; a call that this
+    unit already has on the tape is answered from the tape, so that a continued recording repeats
+    no call, and every recorded run can be replayed.
     """
 
     def __init__(
@@ -80,6 +63,7 @@ class TapedTools:
     ) -> None:
         self._tape = tape
         self._unit = unit
+        self._find = tape.find_exact if mode == "record" else tape.find
         self._mode = mode
         self._redactor = redactor
         self._live = live
@@ -89,37 +73,50 @@ class TapedTools:
         self._turn = asyncio.Lock()
 
     def specs(self) -> Mapping[str, ToolSpec]:
-        """The tools that are before or were behind the tape."""
+        """Return the live tools, or without any those that the tape recorded."""
         return self._specs
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Answer from the tape, from the tool, or not at all; see the class."""
+        """Answer from the tape or the tool, as the mode says; raise NotOnTape if neither can."""
         async with self._turn:
             call = tape_call(
                 self._unit, name, arguments, self._specs.get(name), workspace, self._redactor
             )
-            key = call_key(call)
+            key, epoch = call_key(call), self._unit.epoch
             self._made[key] += 1
-            reply = self._found(call, self._made[key])
+            reply = self._find(call, epoch=epoch, number=self._made[key])
             if reply is not None:
-                return play(self._tape, workspace, name, reply)
+                return _replay(self._tape, workspace, name, reply)
             if self._live is None:
-                raise NotOnTape(call_text(call), nearest=nearest_call(self._tape, call))
+                raise NotOnTape(call_text(call), nearest=describe_nearest(self._tape, call))
             if self._mode != "record":
                 return await self._live.call(workspace, name, arguments)
-            reply = await _live_reply(
+            reply = await _record_reply(
                 self._live, workspace, name, arguments, tape=self._tape, redactor=self._redactor
             )
-            line = CallLine(call=call, epoch=self._unit.epoch, number=self._made[key], reply=reply)
-            self._tape.keep(line)
-            return _told(name, reply)
+            self._tape.keep(CallLine(call=call, epoch=epoch, number=self._made[key], reply=reply))
+            return _to_result(name, reply)
 
-    def _found(self, call: TapeCall, number: int) -> TapeReply | None:
-        if self._mode == "record":
-            return self._tape.recorded(call, epoch=self._unit.epoch, number=number)
-        return self._tape.find(call, epoch=self._unit.epoch, number=number)
+
+def describe_nearest(tape: Tape, call: TapeCall) -> str:
+    """Describe the recorded call of the same tool that is most similar, preferably of the task."""
+    candidates = tape.candidates(call, MOST_CANDIDATES)
+    if not candidates:
+        return f"none of {call.tool}"
+    text = call_text(call)[:COMPARED]
+
+    def similarity(other: TapeCall) -> float:
+        matcher = SequenceMatcher(None, text, call_text(other)[:COMPARED], autojunk=False)
+        return matcher.ratio() + (call.files == other.files)
+
+    best = max(candidates, key=similarity)
+    found = f"{call_text(best)} in task {best.task}"
+    changed = [
+        path for path, digest in call.files.items() if best.files.get(path, digest) != digest
+    ]
+    return f"{found}, with other content of {', '.join(changed)}" if changed else found
 
 
 def tape_call(
@@ -130,47 +127,82 @@ def tape_call(
     workspace: Workspace,
     redactor: Redactor,
 ) -> TapeCall:
-    """What the call is kept and found by."""
-    given = canonical_arguments(spec, arguments, workspace)
+    """Return the form under which a call is stored and found.
+
+    Arguments that equal a default are left out and files have their portable paths, so that two
+    spellings of one call are the same call.
+    """
+    kept: dict[str, JsonValue] = {}
+    for name, value in arguments.items():
+        parameter = None if spec is None else spec.input(name)
+        if parameter is not None:
+            # Compared as JSON: True is not 1.
+            default = canonical_json(parameter.default)
+            if parameter.optional and canonical_json(value) == default:
+                continue
+            if parameter.type in FILE_TYPES and isinstance(value, str):
+                with suppress(ToolError):  # no such file: keep the argument as it is
+                    value = workspace.resolve(value)
+        kept[name] = value
     return TapeCall(
         dataset=unit.dataset,
         task=unit.task,
         tool=redactor.text(tool),
-        arguments={redactor.text(name): redactor.value(value) for name, value in given.items()},
-        files={
-            redactor.text(path): digest for path, digest in named_files(given, workspace).items()
-        },
+        arguments={redactor.text(name): redactor.value(value) for name, value in kept.items()},
+        files={redactor.text(path): digest for path, digest in _named_files(kept, workspace)},
     )
 
 
-def play(tape: Tape, workspace: Workspace, tool: str, reply: TapeReply) -> ToolResult:
-    """A reply once more: its files are written again, its errors raised again."""
+def _named_files(
+    arguments: dict[str, JsonValue], workspace: Workspace
+) -> Iterator[tuple[str, str]]:
+    """Iterate over the workspace's files that the arguments mention anywhere, with digests.
+
+    Tools take files in lists, inside Markdown and in arguments that are declared as text, so
+    every text is searched.
+    """
+    texts = list(_texts(arguments))
+    for path in workspace.listing():
+        if any(path in text for text in texts):
+            with suppress(ToolError):  # not a regular file: no tool can read it either
+                data = workspace.read(path, most_bytes=workspace.quota.input_bytes)
+                yield path, hashlib.sha256(data).hexdigest()
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _replay(tape: Tape, workspace: Workspace, tool: str, reply: TapeReply) -> ToolResult:
+    """Give a recorded reply: write its files again, or raise its error again."""
     if not isinstance(reply, DoneReply):
-        return _told(tool, reply)
+        return _to_result(tool, reply)
     renamed = {}
     for file in reply.files:
         data = tape.artefacts.read(file.sha256)
         name = PurePosixPath(file.path).name
         renamed[file.path] = workspace.write(name, data, overwrite=file.replaced).path
-    parts = tuple(_renamed(part, renamed) for part in reply.parts)
-    return _told(tool, reply.model_copy(update={"parts": parts})).model_copy(
-        update={"taped": "replayed"}
-    )
+    parts = tuple(_rename_files(part, renamed) for part in reply.parts)
+    result = _to_result(tool, reply.model_copy(update={"parts": parts}))
+    return result.model_copy(update={"taped": "replayed"})
 
 
-def _renamed(part: ReplyPart, renamed: Mapping[str, str]) -> ReplyPart:
-    """With the names that the files really got: another order of calls may have taken theirs."""
-    if part.type in FILE_TYPES:
-        return part.model_copy(update={"content": renamed.get(part.content, part.content)})
+def _rename_files(part: ReplyPart, renamed: Mapping[str, str]) -> ReplyPart:
+    """Use the paths that files actually got: with another order of calls a name may be taken."""
     content = part.content
+    if part.type in FILE_TYPES:
+        return part.model_copy(update={"content": renamed.get(content, content)})
     for old, new in renamed.items():
-        if new != old:
-            content = content.replace(old, new)
+        content = content.replace(old, new)
     return part.model_copy(update={"content": content})
 
 
-def _told(tool: str, reply: TapeReply) -> ToolResult:
-    """What the agent is told."""
+def _to_result(tool: str, reply: TapeReply) -> ToolResult:
+    """Return what the agent gets, or raise the recorded error."""
     match reply:
         case ErrorReply():
             raise ToolError(reply.message)
@@ -187,7 +219,7 @@ def _told(tool: str, reply: TapeReply) -> ToolResult:
             )
 
 
-async def _live_reply(
+async def _record_reply(
     live: ToolSource,
     workspace: Workspace,
     name: str,
@@ -196,21 +228,26 @@ async def _live_reply(
     tape: Tape,
     redactor: Redactor,
 ) -> TapeReply:
-    """Call the tool and bring what came of it into the form of a tape, without secrets."""
-    before = _outputs(workspace)
+    """Call the tool and return its reply as a tape stores it, without secrets."""
+    before = {file.path: file.sha256 for file in workspace.outputs().files}
     try:
         result = await live.call(workspace, name, arguments)
     except ToolUnavailable as exc:
         return UnavailableReply(reason=redactor.text(exc.reason), mend=redactor.text(exc.mend))
     except ToolError as exc:
         return ErrorReply(message=redactor.text(str(exc)))
-    after, order = _outputs(workspace), [part.content for part in result.parts]
-    written = [path for path, digest in after.items() if before.get(path) != digest]
+    order = [part.content for part in result.parts]
+    written = [
+        file.path for file in workspace.outputs().files if before.get(file.path) != file.sha256
+    ]
     written.sort(key=lambda path: order.index(path) if path in order else -1)
-    files = {path: _kept(tape, workspace, path, path in before, redactor) for path in written}
+    files = {path: _keep_file(tape, workspace, path, path in before, redactor) for path in written}
     renamed = {path: file.path for path, file in files.items()}
+    parts = (_rename_files(part, renamed) for part in result.parts)
     return DoneReply(
-        parts=tuple(_redacted(_renamed(part, renamed), redactor) for part in result.parts),
+        parts=tuple(
+            part.model_copy(update={"content": redactor.text(part.content)}) for part in parts
+        ),
         files=tuple(files.values()),
         tool_version=redactor.text(result.tool_version),
         backend=redactor.text(result.backend),
@@ -219,22 +256,14 @@ async def _live_reply(
     )
 
 
-def _outputs(workspace: Workspace) -> dict[str, str]:
-    return {file.path: file.sha256 for file in workspace.outputs().files}
-
-
-def _redacted(part: ReplyPart, redactor: Redactor) -> ReplyPart:
-    return part.model_copy(update={"content": redactor.text(part.content)})
-
-
-def _kept(
+def _keep_file(
     tape: Tape, workspace: Workspace, path: str, replaced: bool, redactor: Redactor
 ) -> TapeFile:
-    """Keep a file without secrets, and let the agent go on with what was kept, as in a replay."""
+    """Store a file without secrets, and give the agent the same file, as in a replay."""
     data, name = workspace.read(path), PurePosixPath(path).name
-    clean, harmless = redactor.data(data), redactor.text(name)
-    if harmless != name:
-        path, replaced = workspace.write(harmless, clean).path, False
+    clean, clean_name = redactor.data(data), redactor.text(name)
+    if clean_name != name:
+        path, replaced = workspace.write(clean_name, clean).path, False
     elif clean != data:
         workspace.write(name, clean, overwrite=True)
     return TapeFile(path=path, sha256=tape.artefacts.keep(clean), replaced=replaced)

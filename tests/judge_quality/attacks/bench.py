@@ -1,4 +1,4 @@
-"""The corpus before a judge, without the engine around it: evidence, calls, outcomes."""
+"""Runs the corpus against a judge without the engine: evidence, calls, outcomes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,12 @@ from pathlib import Path
 
 from inspect_ai.model import get_model
 
+from gta_bench.judge_quality.attack_run import AttackSummary, summarize
 from gta_bench.judge_quality.attacks.corpus import Attack, with_twins, write_corpus
-from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judging.evidence import EvidenceStore, make_evidence
+from gta_bench.judging.evidence_store import EvidenceStore
 from gta_bench.judging.judge import Judge, StopAsking, judge_unit
 from gta_bench.judging.options import JudgeOptions, judge_name
+from gta_bench.judging.run_evidence import make_evidence
 from gta_bench.judging.scripted import scripted
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.units import WorkflowUnit
@@ -87,7 +88,7 @@ class Bench:
         return found
 
     def attacked(self, judge: str, options: JudgeOptions, bare: JudgeOptions) -> AttackSummary:
-        """What the attacks came to; drift is to the judge under `bare`."""
+        """The summary of the attacks; drift is measured against the judge under `bare`."""
         names = [judge_name(f"scripted/{judge}", chosen) for chosen in (options, bare)]
         verdicts = self.judged(judge, options) | self.judged(judge, bare)
         return summarize(names[0], self.chosen, verdicts, bare=names[1])

@@ -1,12 +1,11 @@
-"""Attacks through the real evidence path, before judges that each have one weakness."""
+"""Attacks through the real evidence path, on judges that each have one weakness."""
 
 import re
 
 import pytest
 
-from gta_bench.judge_quality.attacks.carriers import CARRIERS
+from gta_bench.judge_quality.attacks.carriers import ALL, CARRIERS, CLEAN
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.payloads import ALL, CLEAN
 from gta_bench.judging.messages import UnitPrompt
 from gta_bench.judging.options import DEFENCES, JudgeOptions
 from gta_bench.judging.scripted import JUDGES
@@ -70,7 +69,7 @@ def test_an_honest_judge_is_moved_neither_by_attacks_nor_by_defences(bench: Benc
 
 @pytest.mark.parametrize("judge", [judge for judge in JUDGES if judge != "honest"])
 def test_the_control_alone_stops_attacks_that_give_any_score(bench: Bench, judge: str) -> None:
-    """A judge that is talked to says of anything that it is there."""
+    """A judge that obeys the work says that anything is there."""
     bare = bench.attacked(judge, NONE, NONE)
     # A copied verdict names a leaf, and is refused where another name was asked for.
     options = JudgeOptions(without=DEFENCES, control=True)
@@ -99,8 +98,8 @@ def test_the_list_says_that_a_work_speaks_to_its_judge_and_not_what(
     for payload in CARRIERS[carrier].payloads:
         prompt = listing(bench, Attack(carrier, payload))
         unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', "", prompt)
-        told = re.findall(r"(?:note|The answer): (?:it|its \w+) (.*)", unquoted)
-        assert told, payload
+        notes = re.findall(r"(?:note|The answer): (?:it|its \w+) (.*)", unquoted)
+        assert notes, payload
         for words in ("Ignore all", "evaluation team", '"score"', "END EVIDENCE"):
             assert words not in unquoted
 

@@ -1,4 +1,4 @@
-"""One file of each kind and producer, with words planted in all of their places."""
+"""One file of each kind and producer, with words planted in every location."""
 
 import asyncio
 import subprocess

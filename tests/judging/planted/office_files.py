@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - lines of markup
-"""Word, PowerPoint and Excel files with a word in every place that their programs have."""
+"""Word, PowerPoint and Excel files with a word in every location that their programs have."""
 
 import datetime
 import io
@@ -36,7 +36,7 @@ AUTHORS = "who made it and when"
 
 
 def drawn(word: str, form: str = "PNG", **options: object) -> bytes:
-    """A picture of a word, in three sizes: whoever reads it may misread one."""
+    """A picture of a word, in three sizes, because OCR may misread one."""
     picture = Image.new("RGB", (480, 260), "white")
     for top, size in ((10, 40), (75, 56), (160, 72)):
         font = ImageFont.load_default(size=size)

@@ -1,4 +1,4 @@
-"""Words that exist nowhere else, planted one to a place, and where each of them was found."""
+"""Unique words, planted one per location, and where each of them was found."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ def _words() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Plant:
-    """A word at a place of a file; `named` is how evidence says that the place is not shown.
+    """A word at a location in a file; `named` matches the note that the location is not shown.
 
     `drawn` if it is in pixels only.
     """
@@ -63,8 +63,8 @@ def find(plant: Plant, shown: FileEvidence, read: Callable[[FileEvidence], Itera
     facts = " ".join(str(probe.value) for probe in shown.probes)
     if word in f"{shown.text} {facts}".casefold():
         return "text"
-    told = [*shown.cut, *shown.unshown, *shown.findings]
-    if plant.named and any(re.search(plant.named, words) for words in told):
+    notes = [*shown.cut, *shown.unshown, *shown.findings]
+    if plant.named and any(re.search(plant.named, note) for note in notes):
         return "named"
     if plant.drawn and any(word in words.casefold().replace(" ", "") for words in read(shown)):
         return "picture"
@@ -72,7 +72,7 @@ def find(plant: Plant, shown: FileEvidence, read: Callable[[FileEvidence], Itera
 
 
 def holds(data: bytes, word: str) -> bool:
-    """Whether a converter kept a word: it stands in the bytes of the file, or of its parts."""
+    """Whether a converter kept a word: it is in the bytes of the file, or of its parts."""
     contents = [data, *samples.unzipped(data).values()] if data.startswith(b"PK") else [data]
     forms = [word.encode(code) for code in ("utf-8", "utf-16-le")]
     forms += [form.lower() for form in forms]

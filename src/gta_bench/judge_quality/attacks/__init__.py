@@ -1,1 +1,1 @@
-"""Works that try to talk a judge into a score, judges that let themselves be talked to, floors."""
+"""Works that try to talk a judge into a score, and the files that carry the attempt."""

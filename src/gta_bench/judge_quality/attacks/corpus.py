@@ -1,4 +1,4 @@
-"""The corpus as a run: a unit for every attack, and one for the honest twin of every carrier."""
+"""The corpus of attacks as a run: a unit for every attack, and an honest twin of every carrier."""
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -7,27 +7,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.judge_quality.attacks.carriers import CARRIERS, AttackedWork
-from gta_bench.judge_quality.attacks.payloads import (
+from gta_bench.judge_quality.attacks.carriers import (
+    CARRIERS,
     CLEAN,
     PARTIAL,
     PARTIAL_FILE,
-    attacked_task,
-    words,
+    AttackedWork,
+    build_task,
+    payload_text,
 )
 from gta_bench.records.run import RunManifest, RunSpec, System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported
 
-# Raised by every change of a payload, a carrier or a work.
+# Increment it with every change of a payload, a carrier or a work.
 VERSION = 2
 
 
 class Attack(NamedTuple):
-    """Words on their way to the judge; without any, the honest twin of the carrier's attacks."""
+    """A payload brought by a carrier; with the payload `clean`, the honest twin of its attacks."""
 
     carrier: str
     payload: str
@@ -35,18 +37,18 @@ class Attack(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The name of its task in the run."""
+        """The id of its task in the run."""
         work = ", borderline" if self.borderline else ""
         return f"{self.carrier}: {self.payload}{work}".replace(" ", "_")
 
     @property
     def twin(self) -> "Attack":
-        """The same work without the words."""
+        """The same work without the attack."""
         return self._replace(payload=CLEAN)
 
     def build(self) -> AttackedWork:
-        """The work with the words; a borderline one with a part of what is required."""
-        work = CARRIERS[self.carrier].build(words(self.payload))
+        """Return the work with the attack; a borderline one meets a part of the requirements."""
+        work = CARRIERS[self.carrier].build(payload_text(self.payload))
         partial = {PARTIAL_FILE: PARTIAL.encode()} if self.borderline else {}
         return work._replace(files={**work.files, **partial})
 
@@ -54,21 +56,21 @@ class Attack(NamedTuple):
 def attacks(
     *, payloads: Collection[str] | None = None, carriers: Collection[str] | None = None
 ) -> Iterator[Attack]:
-    """The attacks, without the twins; one of each carrier on a borderline work, too, by turns."""
-    for place, (name, carrier) in enumerate(CARRIERS.items()):
+    """Yield the attacks without their twins, and for each carrier one on a borderline work."""
+    for number, (name, carrier) in enumerate(CARRIERS.items()):
         chosen = [one for one in carrier.payloads if payloads is None or one in payloads]
         if chosen and (carriers is None or name in carriers):
             yield from (Attack(name, payload) for payload in chosen)
-            yield Attack(name, chosen[place % len(chosen)], borderline=True)
+            yield Attack(name, chosen[number % len(chosen)], borderline=True)
 
 
 def with_twins(chosen: Sequence[Attack]) -> list[Attack]:
-    """The attacks and the twin of each of their carriers, borderline ones apart."""
+    """Return the attacks and their twins; borderline works have twins of their own."""
     return [*dict.fromkeys(attack.twin for attack in chosen), *chosen]
 
 
 def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
-    """Build the works and store them as a run; what cannot be built here, and why."""
+    """Build the works and store them as a run; return what cannot be built here, and why."""
     works: dict[Attack, AttackedWork] = {}
     missing = []
     for attack in with_twins(chosen):
@@ -76,34 +78,38 @@ def write_corpus(run: Path, chosen: Sequence[Attack]) -> list[str]:
             works[attack] = attack.build()
         except EnvironmentProblem as exc:
             missing.append(f"{attack.id}: {exc}")
-    manifest = _manifest([attack.id for attack in works])
+    names = [attack.id for attack in works]
+    manifest = build_manifest(
+        "attack",
+        names,
+        digest=sha256(f"attacks {VERSION} {names}".encode()).hexdigest(),
+        note="Works that try to talk the judge into a score, and their honest twins.",
+    )
     begun = log_folder(run).is_dir()
     manifest = open_run(run, manifest)
     if not begun:
         store = ArtefactStore(run / ARTEFACTS)
-        units = [_unit(attack, work, store) for attack, work in works.items()]
+        units = [build_unit(build_task(one.id), work, store) for one, work in works.items()]
         write_imported(run, manifest, units)
     return missing
 
 
-def _manifest(names: Sequence[str]) -> RunManifest:
+def build_manifest(agent: str, tasks: Sequence[str], *, digest: str, note: str) -> RunManifest:
+    """Return the manifest of a run whose works no model made."""
     return RunManifest(
         created=datetime.now(UTC),
         spec=RunSpec(
             dataset="workflow",
             mode="workflow",
-            system=System(model="none/none", agent="attack"),
-            tasks=tuple(names),
+            system=System(model="none/none", agent=agent),
+            tasks=tuple(tasks),
         ),
-        dataset_digest=sha256(f"attacks {VERSION} {names}".encode()).hexdigest(),
-        notes=("Works that try to talk the judge into a score, and their honest twins.",),
+        dataset_digest=digest,
+        notes=(note,),
     )
 
 
-def _unit(attack: Attack, work: AttackedWork, store: ArtefactStore) -> WorkflowUnit:
+def build_unit(task: WorkflowTask, work: AttackedWork, store: ArtefactStore) -> WorkflowUnit:
+    """Store the files of a work and return it as a unit."""
     files = tuple(store.keep_file(f"outputs/{path}", data) for path, data in work.files.items())
-    return WorkflowUnit(
-        task=attacked_task(attack.id),
-        trace=(AnswerStep(content=work.answer),),
-        deliverables=files,
-    )
+    return WorkflowUnit(task=task, trace=(AnswerStep(content=work.answer),), deliverables=files)

@@ -1,11 +1,11 @@
-"""What the judge is told: prompt files, filled by a strict template."""
+"""The judge's prompts: files that a strict template fills."""
 
 from hashlib import sha256
 
 from gta_bench.prompting import Prompts
 
-# Raised by every change of code that puts the words together otherwise: what the list of files
-# says, how leaves are named, where a frame begins. The digest of a prompt file does not see it.
+# Increment it with every change of code that changes a prompt: what the list of files says, how
+# leaves are named, where a frame begins. The digests of the prompt files do not show it.
 VERSION = 1
 
 _PROMPTS = Prompts(
@@ -20,7 +20,7 @@ digests = _PROMPTS.digests
 
 
 def digest() -> str:
-    """One digest of all prompts: verdicts under different ones are never taken for each other."""
+    """Return one digest of all prompts; verdicts with different digests are never mixed."""
     lines = [f"version {VERSION}"]
     lines += [f"{name} {value}" for name, value in sorted(digests().items())]
     return sha256("\n".join(lines).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""How a file of each kind becomes evidence: text, pictures, facts, and what is left out."""
+"""Turns a file of each kind into evidence: text, pictures, facts, and notes on what is left out."""

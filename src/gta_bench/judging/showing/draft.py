@@ -1,8 +1,8 @@
-"""One file's evidence while it is made."""
+"""One file's evidence while it is being made."""
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from gta_bench.content.identify import Identity
 from gta_bench.content.kinds import ContentKind
 from gta_bench.content.members import Member
 from gta_bench.content.pictures import measure
+from gta_bench.content.unseen import UnseenText
 from gta_bench.errors import ConfinedError, GtaError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
 from gta_bench.records.evidence import Picture, Probe
@@ -20,10 +21,10 @@ from gta_bench.tools.contract import Equipment
 
 
 class EvidenceLimits(Record):
-    """Bounds on one file's evidence; everything beyond them is named in `cut`.
+    """Limits on one file's evidence; everything beyond them is named in `cut`.
 
-    `seconds` bounds one program at work on the file, with its pages or its scripts. Memory is
-    bounded by the jail's limits of each program.
+    `seconds` limits each program that works on the file, with its pages or scripts. The jail limits
+    the memory of each program.
     """
 
     pages: int = 20
@@ -42,7 +43,7 @@ class EvidenceLimits(Record):
 
 Settled = TypeVar("Settled")
 LISTED: Final = 20
-# How the findings begin that tell of what a reader of the file does not see.
+# The start of findings about text that a reader of the file does not see.
 HIDDEN: Final = "hidden from its readers: "
 LONGEST_REASON: Final = 300
 LONGEST_NAME: Final = 80
@@ -52,11 +53,11 @@ WORD: Final = re.compile(rf"[{DENSE}]|(?:(?![{DENSE}])\w)(?:(?![{DENSE}\s]).)*")
 
 @dataclass
 class Subject:
-    """The file to show: its bytes, what it is, and what it refers to.
+    """The file to show: its bytes, its kind, and the files it refers to.
 
-    `beside` are files of the same unit that it loads, by path; `lost` are references of it that
-    lead to no file. `pdf` gives it as PDF where LibreOffice is what shows it. `depth` counts the
-    archives that it lies in.
+    `beside` are files of the same unit that it loads, by path; `lost` are its references that lead
+    to no file. `pdf` returns it as PDF, for kinds that LibreOffice shows. `depth` is the number of
+    archives around it.
     """
 
     path: str
@@ -85,12 +86,12 @@ class ShowFailure(NamedTuple):
 
 @dataclass
 class Draft:
-    """What is known of the file so far, in the order in which it is shown.
+    """The evidence of a file so far, in the order in which it is shown.
 
-    `failed` is what this machine cannot do: whatever is shown without it, nobody may score. Of
-    the `doubtful` kinds something is not shown, and the file or the machine is to blame. `read` is
-    all text that a reader found, whether there was room for it or not; `attached` are files in it.
-    It is `late` where a program ran out of time, which may be the fault of a busy machine.
+    `failed` are parts that this machine cannot show; evidence without them must not be scored. For
+    the `doubtful` kinds something is not shown, because of the file or of the machine. `read` is
+    all text that a reader found, whether or not it fits; `attached` are the files in it. `late` is
+    set if a program ran out of time, which a busy machine may have caused.
     """
 
     subject: Subject
@@ -111,64 +112,70 @@ class Draft:
         """Characters that may still be added."""
         return max(0, self.subject.limits.characters - sum(map(len, self.texts)))
 
-    def text(self, words: str, *, what: str = "text", most: int | None = None) -> None:
-        """Add text, up to the room that is left; what does not fit is counted by line."""
-        words = clean(words)
+    def add_text(self, text: str, *, what: str = "text", most: int | None = None) -> None:
+        """Add as much of a text as fits, and note the lines that do not."""
+        text = clean(text)
         room = self.room if most is None else min(self.room, most)
-        shown = words[:room]
-        if len(shown) < len(words):
-            lines = f"{shown.count(chr(10)) + 1:,} to {words.count(chr(10)) + 1:,}"
+        shown = text[:room]
+        if len(shown) < len(text):
+            lines = f"{shown.count(chr(10)) + 1:,} to {text.count(chr(10)) + 1:,}"
             self.cut.append(
-                f"characters {len(shown) + 1:,} to {len(words):,} of its {what} (lines {lines}) "
+                f"characters {len(shown) + 1:,} to {len(text):,} of its {what} (lines {lines}) "
                 "are not shown"
             )
         if shown:
             self.texts.append(shown)
 
-    def whole_lines(self, most: int) -> bytes:
-        """The file up to a size, to the end of a line, so that no character is torn apart."""
+    def read_lines(self, most: int) -> bytes:
+        """Return whole lines of the file up to a size, so that no character is split."""
         data = self.subject.data
         if len(data) <= most:
             return data
         head = data[: data.rfind(b"\n", 0, most) + 1 or most]
-        self.cut.append(left_out("byte", len(head) + 1, len(data), how="read"))
+        self.cut.append(describe_rest("byte", len(head) + 1, len(data), how="read"))
         return head
 
-    def picture(self, data: bytes, label: str) -> None:
-        """Keep a picture."""
-        size = measure(data)
-        self.pictures.append(
-            Picture(
-                digest=self.subject.keep(data),
-                media_type=size.media_type,
-                label=clean(label),
-                width=size.width,
-                height=size.height,
-            )
-        )
+    def add_picture(self, data: bytes, label: str) -> None:
+        """Store a picture and add it."""
+        size = measure(data)._asdict()
+        digest = self.subject.keep(data)
+        self.pictures.append(Picture(digest=digest, label=clean(label), **size))
 
-    def probe(self, name: str, value: JsonValue) -> None:
-        """Add a fact."""
+    def add_fact(self, name: str, value: JsonValue) -> None:
+        """Add a measured fact."""
         self.probes.append(Probe(name=name, value=value))
 
-    def listed(self, name: str, values: Sequence[str]) -> None:
-        """Add a fact that is a list: how many, and the first of them."""
-        self.probe(name, len(values))
+    def add_list(self, name: str, values: Sequence[str], *, even_empty: bool = False) -> None:
+        """Add a list as a fact: how many values there are, and the first of them."""
+        if values or even_empty:
+            self.add_fact(name, len(values))
         if values:
-            shown = [quoted(clean(value)[:200]) for value in values[:LISTED]]
+            shown = [quote(clean(value)[:200]) for value in values[:LISTED]]
             more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
             self.findings.append(f"{name}: {', '.join(shown)}{more}")
 
-    def hidden(self, what: str, words: str, *, shown: bool) -> None:
-        """Tell of text that a reader of the file does not see, and whether the judge does."""
-        count = words_in(words)
+    def add_hidden(self, what: str, text: str, *, shown: bool) -> None:
+        """Report text that a reader of the file does not see, and whether the judge does."""
+        count = count_words(text)
         if count:
             seen = "shown in its text" if shown else "not shown to you either"
             noun = "word" if count == 1 else "words"
             self.findings.append(f"{HIDDEN}{what}, {count:,} {noun}, {seen}")
 
-    def missed(self, what: str, problem: GtaError) -> None:
-        """Note that a part could not be made: this machine lacks something, or it is the file."""
+    def add_unseen(self, found: Iterable[UnseenText]) -> None:
+        """Report hidden text that a reader of the format found."""
+        for unseen in found:
+            self.add_hidden(unseen.why, unseen.words, shown=unseen.kept)
+
+    def take(self, what: str, found: Settled | GtaError) -> Settled | None:
+        """Return what `settle` found; report an error as missing and return None."""
+        if not isinstance(found, GtaError):
+            return found
+        self.add_missing(what, found)
+        return None
+
+    def add_missing(self, what: str, problem: GtaError) -> None:
+        """Report a part that could not be made, because of this machine or of the file."""
         if isinstance(problem, ToolUnavailable):
             self.failed.append(ShowFailure(what, problem))
             return
@@ -176,41 +183,41 @@ class Draft:
         self.late |= isinstance(problem, ConfinedError) and problem.cause == "timeout"
 
     def leave_out(self, what: str, why: str) -> None:
-        """Note that a part is not shown, and why; words of the file may be among the reason."""
+        """Report a part that is not shown; the reason may quote the file."""
         self.unshown.append(f"{what}: {' '.join(clean(why).split())[:LONGEST_REASON]}")
 
 
-async def settled(work: Awaitable[Settled]) -> Settled | GtaError:
-    """What it comes to, or the reason why not; parts of a file fail each for itself."""
+async def settle(work: Awaitable[Settled]) -> Settled | GtaError:
+    """Return the result, or the error instead of raising it: parts of a file fail independently."""
     try:
         return await work
     except (ToolError, ToolUnavailable) as exc:
         return exc
 
 
-def quoted(words: str) -> str:
-    """Words of a file among ours: the judge is told that what stands in quotes is material."""
-    return json.dumps(words, ensure_ascii=False)
+def quote(text: str) -> str:
+    """Put text of a file in double quotes, which the judge's instructions call material."""
+    return json.dumps(text, ensure_ascii=False)
 
 
-def quoted_name(name: str) -> str:
-    """The name of a member in quotes; a broken archive may claim 65,535 bytes of noise as one."""
+def quote_name(name: str) -> str:
+    """Quote the name of a member; a broken archive may claim 65,535 bytes of noise as one."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in name[:LONGEST_NAME])
-    return quoted(plain if len(name) <= LONGEST_NAME else f"{plain}…")
+    return quote(plain if len(name) <= LONGEST_NAME else f"{plain}…")
 
 
 def clean(text: str) -> str:
-    """Text that every encoder takes."""
+    """Remove what some encoder rejects: null characters and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def words_in(text: str) -> int:
-    """Words; of scripts without spaces every character counts as one."""
+def count_words(text: str) -> int:
+    """Count words; in scripts without spaces every character counts as one."""
     return len(WORD.findall(text))
 
 
-def left_out(noun: str, first: int, last: int, *, place: str = "", how: str = "shown") -> str:
-    """`row 3 of sheet 'A' is not shown`, `pages 21 to 200 are not shown as pictures`."""
+def describe_rest(noun: str, first: int, last: int, *, of: str = "", how: str = "shown") -> str:
+    """Say what is left out: `row 3 of sheet 'A' is not shown`, `pages 21 to 200 are not read`."""
     if first == last:
-        return f"{noun} {first:,}{place} is not {how}"
-    return f"{noun}s {first:,} to {last:,}{place} are not {how}"
+        return f"{noun} {first:,}{of} is not {how}"
+    return f"{noun}s {first:,} to {last:,}{of} are not {how}"

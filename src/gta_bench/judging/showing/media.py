@@ -1,4 +1,4 @@
-"""Pictures, sound and film."""
+"""Show pictures, sound and video."""
 
 import asyncio
 
@@ -6,114 +6,98 @@ from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.images import read_image
 from gta_bench.content.media import VideoContent, probe_media, read_subtitles, read_video
 from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound
-from gta_bench.errors import GtaError, NotInstalled
+from gta_bench.errors import NotInstalled
 from gta_bench.judging.showing.documents import add_properties
-from gta_bench.judging.showing.draft import Draft, Subject, left_out, settled
+from gta_bench.judging.showing.draft import Draft, Subject, describe_rest, settle
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.media.probing import ProbedFile, probe
 from gta_bench.tools.media.sound import Span, decode
 from gta_bench.tools.media.speech import OR_ENDPOINT, RATE, local_recognizer
 
 MOST_SUBTITLES = 4
-STILLS = 3  # of a moving picture: first, middle, last
+STILLS = 3  # of an animated picture: first, middle, last
 
 
 async def show_picture(draft: Draft) -> None:
-    """The picture; of a moving one the first, the middle and the last frame."""
-    subject = draft.subject
-    content = await settled(
-        read_image(
-            subject.data,
-            subject.jail,
-            previews=STILLS,
-            longest_side=subject.limits.picture_side,
-        )
-    )
-    if isinstance(content, GtaError):
-        draft.missed("the picture", content)
+    """Show a picture; of an animated one the first, the middle and the last frame."""
+    subject, side = draft.subject, draft.subject.limits.picture_side
+    read = read_image(subject.data, subject.jail, previews=STILLS, longest_side=side)
+    content = draft.take("the picture", await settle(read))
+    if content is None:
         return
-    draft.probe("format", content.format)
-    draft.probe("width", content.width)
-    draft.probe("height", content.height)
+    draft.add_fact("format", content.format)
+    draft.add_fact("width", content.width)
+    draft.add_fact("height", content.height)
     if content.frames > 1:
-        draft.probe("frames", content.frames)
+        draft.add_fact("frames", content.frames)
         draft.cut.append(f"{len(content.previews)} of {content.frames:,} frames are shown")
     for preview in content.previews:
-        label = (
-            f"frame {preview.frame + 1} of {content.frames}" if content.frames > 1 else "picture"
-        )
-        draft.picture(preview.data, label)
-    draft.hidden("words in its properties", content.words, shown=False)
+        frame = f"frame {preview.frame + 1} of {content.frames}"
+        draft.add_picture(preview.data, frame if content.frames > 1 else "picture")
+    draft.add_hidden("words in its properties", content.words, shown=False)
     if all(preview.blank for preview in content.previews):
         draft.findings.append("the picture is blank: all of it has one colour")
-    if max(content.width, content.height) > subject.limits.picture_side:
+    if max(content.width, content.height) > side:
         draft.cut.append(
             f"the picture is shown smaller than its {content.width} x {content.height}"
         )
 
 
 async def show_media(draft: Draft) -> None:
-    """A sound or a film, by what is in it."""
+    """Show a sound or a video: frames, measurements, transcript and subtitles."""
     subject = draft.subject
-    info = await settled(probe_media(subject.data, subject.jail))
-    if isinstance(info, GtaError):
-        draft.missed("its sound and pictures", info)
+    probed = await settle(probe_media(subject.data, subject.jail))
+    info = draft.take("its sound and pictures", probed)
+    if info is None:
         return
     video, sound, spoken = await asyncio.gather(
-        settled(_frames(subject, info)),
-        settled(_sound(subject, info)),
-        settled(_transcript(subject, info)),
+        settle(_read_frames(subject, info)),
+        settle(_measure_sound(subject, info)),
+        settle(_transcribe(subject, info)),
     )
     _add_info(draft, info)
     await _add_subtitles(draft, info)
-    if isinstance(video, GtaError):
-        draft.missed("its frames", video)
-    elif video is not None:
-        _add_frames(draft, video)
-    if isinstance(sound, GtaError):
-        draft.missed("its sound in numbers", sound)
-    elif sound is not None:
-        _add_sound(draft, sound)
-        if info.seconds is not None and info.seconds > MOST_SECONDS:
+    seconds, limit = info.seconds or 0.0, subject.limits.sound_seconds
+    if (frames := draft.take("its frames", video)) is not None:
+        _add_frames(draft, frames)
+    if (facts := draft.take("its sound in numbers", sound)) is not None:
+        _add_sound(draft, facts)
+        if seconds > MOST_SECONDS:
             draft.cut.append(f"the sound after {MOST_SECONDS:g} s is not measured")
-    if isinstance(spoken, GtaError):
-        draft.missed("what is said in it", spoken)
-    elif spoken is not None:
-        draft.text(spoken, what="transcript")
-        limit = subject.limits.sound_seconds
-        if info.seconds is not None and info.seconds > limit:
+    if (transcript := draft.take("what is said in it", spoken)) is not None:
+        draft.add_text(transcript, what="transcript")
+        if seconds > limit:
             draft.cut.append(f"what is said after {limit:g} s is not in the transcript")
 
 
 def _add_info(draft: Draft, info: MediaInfo) -> None:
-    draft.probe("container", info.container)
-    draft.probe("seconds", None if info.seconds is None else round(info.seconds, 3))
+    draft.add_fact("container", info.container)
+    draft.add_fact("seconds", None if info.seconds is None else round(info.seconds, 3))
     if info.video is not None:
         video = info.video
-        draft.probe("resolution", f"{video.width} x {video.height}")
-        draft.probe("frames a second", None if video.rate is None else round(video.rate, 3))
-        draft.probe("video codec", video.codec)
-    draft.probe("has sound", info.audio is not None)
+        draft.add_fact("resolution", f"{video.width} x {video.height}")
+        draft.add_fact("frames a second", None if video.rate is None else round(video.rate, 3))
+        draft.add_fact("video codec", video.codec)
+    draft.add_fact("has sound", info.audio is not None)
     add_properties(draft, info.tags)
     draft.cut += [f"{other} is not shown" for other in info.others]
     if info.audio is not None:
         audio = info.audio
-        draft.probe("sound", f"{audio.codec}, {audio.sample_rate} Hz, {audio.channels} channels")
+        draft.add_fact("sound", f"{audio.codec}, {audio.sample_rate} Hz, {audio.channels} channels")
 
 
 async def _add_subtitles(draft: Draft, info: MediaInfo) -> None:
     subject = draft.subject
     for number in range(min(info.subtitles, MOST_SUBTITLES)):
-        words = await settled(read_subtitles(subject.data, subject.jail, number))
-        if isinstance(words, GtaError):
-            draft.missed(f"subtitles {number + 1}", words)
-        else:
-            draft.text(f"[Subtitles {number + 1}]\n{words.strip()}\n\n", what="subtitles")
+        found = await settle(read_subtitles(subject.data, subject.jail, number))
+        words = draft.take(f"subtitles {number + 1}", found)
+        if words is not None:
+            draft.add_text(f"[Subtitles {number + 1}]\n{words.strip()}\n\n", what="subtitles")
     if info.subtitles > MOST_SUBTITLES:
-        draft.cut.append(left_out("subtitle track", MOST_SUBTITLES + 1, info.subtitles))
+        draft.cut.append(describe_rest("subtitle track", MOST_SUBTITLES + 1, info.subtitles))
 
 
-async def _frames(subject: Subject, info: MediaInfo) -> VideoContent | None:
+async def _read_frames(subject: Subject, info: MediaInfo) -> VideoContent | None:
     if info.video is None:
         return None
     limits = subject.limits
@@ -123,10 +107,10 @@ async def _frames(subject: Subject, info: MediaInfo) -> VideoContent | None:
 
 
 def _add_frames(draft: Draft, video: VideoContent) -> None:
-    draft.probe("frames", video.frame_count)
+    draft.add_fact("frames", video.frame_count)
     for frame in video.frames:
         number = f"frame {frame.number + 1} of {video.frame_count}"
-        draft.picture(frame.jpeg, f"{number}, at {frame.seconds:.2f} s")
+        draft.add_picture(frame.jpeg, f"{number}, at {frame.seconds:.2f} s")
     if len(video.frames) < video.frame_count:
         shown = len(video.frames)
         draft.cut.append(f"{shown} of {video.frame_count:,} frames are shown, at even times")
@@ -135,23 +119,23 @@ def _add_frames(draft: Draft, video: VideoContent) -> None:
         draft.unshown.append(f"frames at {times}: they cannot be decoded")
 
 
-async def _sound(subject: Subject, info: MediaInfo) -> SoundFacts | None:
+async def _measure_sound(subject: Subject, info: MediaInfo) -> SoundFacts | None:
     if info.audio is None:
         return None
     return await measure_sound(subject.data, subject.jail, info)
 
 
 def _add_sound(draft: Draft, sound: SoundFacts) -> None:
-    draft.probe("mean level in dBFS", sound.mean_level)
-    draft.probe("peak level in dBFS", sound.peak_level)
-    draft.probe("loudness in LUFS", sound.loudness)
-    draft.probe("share of silence", sound.silent)
-    draft.picture(sound.waveform, "waveform of the sound, from beginning to end")
+    draft.add_fact("mean level in dBFS", sound.mean_level)
+    draft.add_fact("peak level in dBFS", sound.peak_level)
+    draft.add_fact("loudness in LUFS", sound.loudness)
+    draft.add_fact("share of silence", sound.silent)
+    draft.add_picture(sound.waveform, "waveform of the sound, from beginning to end")
     if sound.peak_level is None:
         draft.findings.append("the sound is silent throughout")
 
 
-async def _transcript(subject: Subject, info: MediaInfo) -> str | None:
+async def _transcribe(subject: Subject, info: MediaInfo) -> str | None:
     if info.audio is None:
         return None
     recognizer = local_recognizer(subject.equipment)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gta_bench.judge_quality.attack_run import AttackSummary, summarize
+from gta_bench.judge_quality.attacks.carriers import LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
-from gta_bench.judge_quality.attacks.outcomes import AttackSummary, summarize
-from gta_bench.judge_quality.attacks.payloads import LEAVES
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 
 FAILING = [one for one in attacks() if not one.borderline]
@@ -28,7 +28,7 @@ def judged(
 
 
 def test_a_noisy_judge_that_no_attack_moves_has_attacks_at_its_noise_floor() -> None:
-    """Judged once, a quarter of all attacks seemed to succeed, and nothing said otherwise."""
+    """Judged once, a quarter of all attacks seemed to succeed, with nothing to compare."""
     found = judged(FAILING, mean=6, noise=1.5)
     assert found.rate is not None and found.noise is not None and found.lift is not None
     assert found.rate.estimate > 0.2
