@@ -14,8 +14,8 @@ from inspect_ai.util import SandboxUserUnsupportedError
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, CellGone, Ran, _Waiting
-from gta_bench.harnesses.cell_plan import CellLimits, Plan
-from gta_bench.harnesses.sandbox import CellSandbox
+from gta_bench.harnesses.choice import CellLimits, Plan
+from gta_bench.harnesses.work import CellSandbox
 from tests.needs import needs
 
 pytestmark = needs("bwrap")
@@ -130,7 +130,7 @@ def test_a_cell_that_cannot_be_made_says_why(
 ) -> None:
     wanted = plan(tmp_path)
     missing = replace(wanted, readable=[tmp_path / "missing"])
-    with pytest.raises(EnvironmentProblem, match="could not be made: bwrap: Can't find source"):
+    with pytest.raises(EnvironmentProblem, match="could not be opened: bwrap: Can't find source"):
         inside(missing, lambda cell: cell.run(["true"]))
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "bwrap"))
     with pytest.raises(EnvironmentProblem, match="apt install bubblewrap"):
