@@ -131,7 +131,7 @@ class Cell:
         reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         try:
             async with asyncio.timeout(READY_SECONDS):
-                first = await _read_frame(reader, FIRST_BYTES)
+                first = await _receive(reader, FIRST_BYTES)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as exc:
             self._kill()
             assert self._process.stderr is not None
@@ -245,7 +245,7 @@ class Cell:
         """Deliver replies. A harness may have taken over the cell, so do not trust them."""
         try:
             while True:
-                reply = await _read_frame(reader, self._find_most)
+                reply = await _receive(reader, self._find_most)
                 waiting = self._waiting.get(reply["id"])
                 if waiting is not None and not waiting.reply.done():
                     waiting.reply.set_result(_read_reply(reply))
@@ -293,9 +293,7 @@ class Cell:
             pass
 
 
-async def _read_frame(
-    reader: asyncio.StreamReader, most: Callable[[], int] | int
-) -> dict[str, Any]:
+async def _receive(reader: asyncio.StreamReader, most: Callable[[], int] | int) -> dict[str, Any]:
     """Return the next frame; raises ValueError if it claims to be longer than allowed."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > (most if isinstance(most, int) else most()):

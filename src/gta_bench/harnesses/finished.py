@@ -58,7 +58,7 @@ def read_folder(source: Path, tasks: Iterable[str]) -> Finished:
     """Read the folder's results for the dataset's tasks; nothing outside the folder is read."""
     root = source.resolve(strict=True)
     findings: list[Finding] = []
-    folders = _find_task_folders(root, frozenset(tasks), findings)
+    folders = _find_folders(root, frozenset(tasks), findings)
     if not folders:
         raise DatasetError(
             "contains no folder with the name of a task of the dataset (`<task_id>/final.txt`).",
@@ -67,7 +67,7 @@ def read_folder(source: Path, tasks: Iterable[str]) -> Finished:
     deliveries = {
         task: delivery
         for task, name in folders.items()
-        if (delivery := _read_task_folder(root, name, task, findings)) is not None
+        if (delivery := _read_task(root, name, task, findings)) is not None
     }
     return Finished(deliveries, _read_meta(root, (META,), None, findings), tuple(findings))
 
@@ -82,9 +82,7 @@ def find_task(name: str, tasks: frozenset[str]) -> str | None:
     return found if found in tasks else bare if bare in tasks and found.isdecimal() else None
 
 
-def _find_task_folders(
-    root: Path, tasks: frozenset[str], findings: list[Finding]
-) -> Mapping[str, str]:
+def _find_folders(root: Path, tasks: frozenset[str], findings: list[Finding]) -> Mapping[str, str]:
     """Return the folder's name for each task that has one."""
     folders: dict[str, str] = {}
     for entry in sorted(root.iterdir(), key=lambda entry: entry.name):
@@ -105,7 +103,7 @@ def _find_task_folders(
     return folders
 
 
-def _read_task_folder(root: Path, name: str, task: str, findings: list[Finding]) -> Delivery | None:
+def _read_task(root: Path, name: str, task: str, findings: list[Finding]) -> Delivery | None:
     """Return what one folder delivers; None if it is empty."""
     final, text = _read_final(root, name, task, findings)
     listing = _list_deliverables(root, name, final)
