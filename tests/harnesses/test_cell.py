@@ -190,7 +190,9 @@ def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
             ran = await box.exec(["cat"], input="in", cwd="deep", env={"A": "1"})
             assert (ran.success, ran.stdout) == (True, "in")
             assert (await box.exec(["id", "-un"], user="root")).stdout == "harness\n"
-            with pytest.raises(SandboxUserUnsupportedError, match="A cell has one user"):
+            with pytest.raises(
+                SandboxUserUnsupportedError, match="A cell has only the user 'harness'"
+            ):
                 await box.exec(["id"], user="postgres")
 
     asyncio.run(work())

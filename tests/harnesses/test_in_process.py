@@ -107,7 +107,7 @@ def test_step_mode_needs_next_step(tmp_path: Path) -> None:
     assert unit.failure is None, "it would be run again, and could be so until it likes its work"
     reasons = [step.reason for step in unit.trace or () if isinstance(step, MalformedStep)]
     assert len(reasons) == 2
-    assert "must give an object with `next_step(history, resources, stop)`" in reasons[0]
+    assert "an object with `next_step(history, resources, stop)`" in reasons[0]
 
 
 @pytest.mark.parametrize("agent", ["Stepping", "Silent"])

@@ -92,4 +92,4 @@ def test_a_harness_has_no_native_run(tmp_path: Path) -> None:
         assert log.samples is not None
         (sample,) = log.samples
         assert sample.error is not None
-        assert "not by `inspect eval` alone" in sample.error.message
+        assert "`inspect eval` cannot run a harness" in sample.error.message

@@ -4,7 +4,7 @@
 `prefix_for` says what a provider requires of reference calls that its model did not make.
 
 The private names of other packages that the agents rely on are imported or read only here:
-Inspect's `PrerequisiteError`, and the `_client` of the OpenAI and Anthropic clients.
+Inspect's `PrerequisiteError`, and the `_client` of vendors' clients.
 """
 
 import json
