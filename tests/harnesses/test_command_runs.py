@@ -222,7 +222,7 @@ def test_an_open_network_is_flagged() -> None:
         (("--harness", ""), "--harness needs a command"),
         (("--harness", "true", "--harness-name", "codex"), "Name one system"),
         (("--harness-name", "hal"), "Unknown harness 'hal'"),
-        (("--agent-bridge", "nothing"), "not of the form pkg.mod:function"),
+        (("--agent-bridge", "nothing"), "does not have the form pkg.mod:function"),
         (("--agent-bridge", "tests.harnesses:nothing"), "cannot load"),
         (("--agent-bridge", "tests.harnesses.agents:NO_FUNCTION"), "is not a function"),
         (("--agent-bridge", "tests.harnesses.agents:bare"), "needs a model"),
