@@ -15,8 +15,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from gta_bench.agents.contract import AgentFactory, Decision, Setup
-from gta_bench.agents.history import History, step_histories
+from gta_bench.agents.contract import AgentFactory, Decision, History, Setup, step_histories
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.files import Attachment

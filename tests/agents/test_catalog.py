@@ -37,7 +37,7 @@ def test_a_name_gives_its_own_agent() -> None:
 
 
 def test_an_agent_of_the_user_is_named_by_module_and_function() -> None:
-    factory = load_agent("gta_bench.agents.bounds:silent")
+    factory = load_agent("gta_bench.agents.catalog:silent")
     decision = asyncio.run(factory(Setup())(HISTORIES[0], TOOLS))
     assert isinstance(decision.step, MalformedStep)
 
@@ -57,7 +57,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(name: str) -> None:
     ("name", "problem"),
     [
         ("no_such_package.mod:fn", "No module named 'no_such_package'"),
-        ("gta_bench.agents.bounds:loud", "has no attribute 'loud'"),
+        ("gta_bench.agents.catalog:loud", "has no attribute 'loud'"),
     ],
 )
 def test_an_agent_that_cannot_be_imported_says_why(name: str, problem: str) -> None:
@@ -75,11 +75,9 @@ def test_an_object_that_cannot_be_called_is_no_agent() -> None:
     [
         "gta_bench.agents",
         "gta_bench.agents.catalog",
-        "gta_bench.agents.history",
+        "gta_bench.agents.contract",
+        "gta_bench.agents.calling",
         "gta_bench.agents.react_parser",
-        "gta_bench.agents.react_tolerant",
-        "gta_bench.agents.bounds",
-        "gta_bench.agents.bounds",
         "gta_bench.agents.prompts",
     ],
 )

@@ -1,8 +1,7 @@
 import pytest
 
-from gta_bench.agents.bounds import gold, silent
-from gta_bench.agents.contract import Setup
-from gta_bench.agents.history import History, step_histories
+from gta_bench.agents.catalog import gold, silent
+from gta_bench.agents.contract import History, Setup, step_histories
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import CallTurn, UserTurn

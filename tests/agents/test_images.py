@@ -5,9 +5,8 @@ import pytest
 from inspect_ai.model import ChatMessage, ContentImage, ContentText
 
 from gta_bench.agents.catalog import load_agent
-from gta_bench.agents.contract import Setup
-from gta_bench.agents.history import History
-from gta_bench.agents.messages import attached_images
+from gta_bench.agents.contract import History, Setup
+from gta_bench.agents.replies import attach_images
 from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.files import Attachment
@@ -91,10 +90,10 @@ def test_files_that_are_no_images_are_not_attached() -> None:
         return "data:image/png;base64,AAAA"
 
     setup = Setup(images="attached", image_source=source)
-    assert len(asyncio.run(attached_images(history, setup))) == 2
+    assert len(asyncio.run(attach_images(history, setup))) == 2
     assert asked == ["inputs/b.webp", "inputs/c"]
 
 
 def test_attached_images_need_a_source() -> None:
-    with pytest.raises(UsageError, match="needs an `image_source`"):
-        asyncio.run(attached_images(HISTORIES[0], Setup(images="attached")))
+    with pytest.raises(UsageError, match="needs `image_source`"):
+        asyncio.run(attach_images(HISTORIES[0], Setup(images="attached")))

@@ -15,11 +15,9 @@ from inspect_ai.tool import ToolCall
 from pydantic import JsonValue
 
 from gta_bench.agents.calling import TOOL_ERROR, UNAVAILABLE
-from gta_bench.agents.contract import DecidedStep, Decision
-from gta_bench.agents.dialogue import Dialogue, dump_messages, load_messages
-from gta_bench.agents.history import History, RefusedTurn
-from gta_bench.agents.loop import TOO_MANY, work_on
-from gta_bench.agents.stops import stopped
+from gta_bench.agents.contract import DecidedStep, Decision, History, RefusedTurn
+from gta_bench.agents.loop import TOO_MANY, Dialogue, dump_messages, load_messages, work_on
+from gta_bench.agents.replies import make_stop_decision
 from gta_bench.agents.toolcalling import read_output, toolcalling_messages
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
@@ -188,7 +186,7 @@ def test_the_last_call_of_a_reply_that_was_cut_off_is_not_made(tmp_path: Path) -
 def test_a_full_window_ends_the_work_and_leaves_no_step(tmp_path: Path) -> None:
     said = "This model's maximum context length is 4096 tokens."
     full = ModelOutput.from_content("m", said, stop_reason="model_length")
-    done, _ = work(tmp_path, [LOOK, stopped(full, "context")])
+    done, _ = work(tmp_path, [LOOK, make_stop_decision(full, "context")])
     assert [step.step for step in done.trace] == ["call", "reply"]
     assert done.stops == ["context"]
     assert all(said not in message.text for message in done.messages)
@@ -203,25 +201,25 @@ def test_a_refusal_ends_the_work_and_is_malformed(tmp_path: Path) -> None:
     assert done.stops == ["refused"]
     last = done.messages[-1]
     assert isinstance(last, ChatMessageAssistant)
-    # A call that nobody answers would make the next round's history illegal.
+    # A call without a result would make the next round's history illegal.
     assert last.tool_calls is None
 
 
 @pytest.mark.parametrize(
-    ("tool", "kind", "status", "told"),
+    ("tool", "kind", "status", "message"),
     [
         ("Fail", TOOL_ERROR, "error", "the lens is dirty"),
         ("Absent", UNAVAILABLE, "unavailable", "no key. export KEY=…"),
     ],
 )
-def test_a_tools_failure_is_told_to_the_agent_and_is_no_result(
-    tmp_path: Path, tool: str, kind: str, status: str, told: str
+def test_a_tools_failure_is_reported_to_the_agent_and_is_no_result(
+    tmp_path: Path, tool: str, kind: str, status: str, message: str
 ) -> None:
     call = CallStep(name=tool, arguments={})
     done, seen = work(tmp_path, [call, ANSWER])
-    failed = call.model_copy(update={"error": StepError(type=kind, message=told)})
+    failed = call.model_copy(update={"error": StepError(type=kind, message=message)})
     assert done.trace == (failed, ReplyStep(), ANSWER)
-    assert seen[1].turns[-1] == ReplyTurn(tool=tool, type="text", content=told)
+    assert seen[1].turns[-1] == ReplyTurn(tool=tool, type="text", content=message)
     assert done.calls[0].status == status
 
 
@@ -241,7 +239,7 @@ def test_a_bug_of_a_tool_is_not_answered_but_raised(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_reply_that_cannot_be_executed_is_told_why(tmp_path: Path, step: DecidedStep) -> None:
+def test_a_reply_that_cannot_be_executed_gets_the_reason(tmp_path: Path, step: DecidedStep) -> None:
     done, seen = work(tmp_path, [step, ANSWER])
     assert done.trace == (step, ANSWER)
     assert seen[1].turns[-1] == RefusedTurn(reply="reply 0", told="the reply is empty")
@@ -275,12 +273,12 @@ def test_a_dialogue_that_was_kept_is_the_same_when_it_goes_on(tmp_path: Path) ->
     assert kept.turns[-1] == UserTurn(content="Go on.")
 
 
-def test_what_is_asked_next_joins_what_the_agent_was_told_last() -> None:
+def test_the_next_request_joins_the_last_feedback() -> None:
     """Two messages of the user in a row break templates that alternate roles."""
     dialogue = Dialogue([])
     dialogue.ask("How much?")
     dialogue.add_reply(Decision(MalformedStep(content="", reason="?")))
-    dialogue.tell("the reply is empty")
+    dialogue.add_feedback("the reply is empty")
     dialogue.ask("Go on.")
     assert [message.role for message in dialogue.messages] == ["user", "assistant", "user"]
     assert dialogue.messages[-1].text == "the reply is empty\n\nGo on."

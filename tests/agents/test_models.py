@@ -23,7 +23,7 @@ def test_a_full_name_needs_no_settings() -> None:
     assert choose_model("openai/gpt-5", SETTINGS).name == "openai/gpt-5"
 
 
-def test_any_other_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"'tiny'.*known there: small"):
         choose_model("tiny", SETTINGS)
 
@@ -40,8 +40,8 @@ def test_without_retries_a_model_is_asked_once(caplog: pytest.LogCaptureFixture)
     """Inspect warned of a request that it did not know: its hooks were there twice."""
     with chat_server() as server:
         server.forever = "500"
-        held = ModelSettings(model="openai-api/local/m", base_url=server.url)
-        chosen = ChosenModel(held.model, held)
+        settings = ModelSettings(model="openai-api/local/m", base_url=server.url)
+        chosen = ChosenModel(settings.model, settings)
         model = open_model(chosen, BudgetSettings(max_retries=0))
 
         async def ask() -> None:

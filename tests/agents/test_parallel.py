@@ -10,8 +10,7 @@ from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOu
 from inspect_ai.tool import ToolCall
 from pydantic import JsonValue
 
-from gta_bench.agents.contract import Decision
-from gta_bench.agents.history import History
+from gta_bench.agents.contract import Decision, History
 from gta_bench.agents.loop import work_on
 from gta_bench.agents.toolcalling import read_output
 from gta_bench.confine.workspace import Workspace

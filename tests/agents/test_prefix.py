@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, get_model
 from inspect_ai.model._openai import messages_to_openai
 
 from gta_bench.agents.contract import Setup
-from gta_bench.agents.prefix import not_thinking, prefix_for
+from gta_bench.agents.provider import disable_thinking, prefix_for
 from gta_bench.agents.toolcalling import toolcalling, toolcalling_messages
 from tests.agents.builders import HISTORIES, TOOLS, inspect_warnings
 from tests.chat_server import chat_server
@@ -82,7 +82,7 @@ def test_gemini_gets_googles_placeholder_on_every_call() -> None:
 def test_thinking_is_off_in_the_whole_configuration_of_the_model(config: GenerateConfig) -> None:
     """Inspect merges the options of a request into the model's: a budget cannot be taken back."""
     model = get_model("mockllm/model", config=config.merge(GenerateConfig(temperature=0.5)))
-    off = not_thinking(model)
+    off = disable_thinking(model)
     assert (off.config.reasoning_tokens, off.config.reasoning_effort) == (None, "none")
     assert off.config.temperature == 0.5
     assert off.api is model.api

@@ -5,9 +5,9 @@ from importlib.resources import files
 import pytest
 
 from gta_bench.agents import prompts
-from gta_bench.agents.history import files_text
+from gta_bench.agents.contract import files_text
 from gta_bench.agents.prompts import digests, render
-from gta_bench.agents.react_text import system_prompt, upstream_system_prompt
+from gta_bench.agents.react import make_system_prompt, make_upstream_system_prompt
 from gta_bench.records.files import Attachment
 from gta_bench.records.tools import Parameter, ToolSpec
 from tests.agents.builders import MENU, TOOLS
@@ -16,8 +16,8 @@ from tests.agents.conftest import CheckGolden
 SECOND = Attachment(path="inputs/bill.jpg", source="image/bill.jpg")
 
 RENDERED = {
-    "react-upstream.txt": upstream_system_prompt(TOOLS),
-    "react.txt": system_prompt(TOOLS),
+    "react-upstream.txt": make_upstream_system_prompt(TOOLS),
+    "react.txt": make_system_prompt(TOOLS),
     "react-upstream-arguments.txt": render("react_upstream_arguments.md"),
     "toolcalling.txt": render("toolcalling.md"),
     "files.txt": files_text((MENU, SECOND)) or "",
@@ -112,15 +112,15 @@ def test_our_tool_list_shows_defaults_and_kinds_of_files() -> None:
             Parameter(type="int", name="page", optional=True, default=1),
         ),
     )
-    assert system_prompt((read,)).splitlines()[1] == (
+    assert make_system_prompt((read,)).splitlines()[1] == (
         '{"name": "Read", "description": "", "parameters": {"path": {"type": "file", '
         '"filetype": "application/pdf"}, "page": {"type": "int", "optional": true, "default": 1}}}'
     )
 
 
 def test_a_tool_that_is_offered_twice_is_listed_once() -> None:
-    assert upstream_system_prompt((*TOOLS, TOOLS[0])) == RENDERED["react-upstream.txt"]
-    assert system_prompt((*TOOLS, TOOLS[0])) == RENDERED["react.txt"]
+    assert make_upstream_system_prompt((*TOOLS, TOOLS[0])) == RENDERED["react-upstream.txt"]
+    assert make_system_prompt((*TOOLS, TOOLS[0])) == RENDERED["react.txt"]
 
 
 def test_no_prompt_names_a_path_of_a_machine() -> None:

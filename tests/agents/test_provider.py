@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,14 +18,15 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall
 
-from gta_bench.agents.contract import Decision, Setup
-from gta_bench.agents.dialogue import dump_messages
-from gta_bench.agents.history import History
+from gta_bench.agents.contract import Decision, History, Setup
+from gta_bench.agents.loop import dump_messages
+from gta_bench.agents.provider import watch_provider
 from gta_bench.agents.toolcalling import toolcalling
 from gta_bench.errors import EnvironmentProblem, RequestRefused
 from gta_bench.records.steps import AnswerStep, CallStep
 from tests.agents.builders import HISTORIES, TOOLS, inspect_warnings
 from tests.chat_server import ChatServer, Refusal, chat_server
+from tests.conftest import REPOSITORY
 
 pytestmark = [inspect_warnings, pytest.mark.usefixtures("loopback")]
 
@@ -109,7 +111,7 @@ def test_a_request_that_is_refused_is_our_fault_and_no_score(
 ) -> None:
     with chat_server() as server:
         monkeypatch.setattr(server, "refusal", Refusing(400, "Unknown field 'tools'."))
-        with pytest.raises(RequestRefused, match=r"that our agent composed: .*Unknown field"):
+        with pytest.raises(RequestRefused, match=r"that gta-bench sent: .*Unknown field"):
             decided(server)
 
 
@@ -131,7 +133,7 @@ def test_a_reply_that_is_broken_off_twice_has_no_score() -> None:
         return {"message": {"role": "assistant", "content": "It"}, "finish_reason": "abort"}
 
     with chat_server(reply) as server:
-        with pytest.raises(EnvironmentProblem, match=r"broke off a reply twice .*'abort'"):
+        with pytest.raises(EnvironmentProblem, match=r"aborted the reply twice .*'abort'"):
             decided(server)
         assert server.asked == 2
 
@@ -203,12 +205,12 @@ def test_arguments_that_are_no_object_are_no_arguments(raw: str) -> None:
     [
         (
             {"function": {"name": "OCR", "arguments": {"image": "a"}}},
-            "the arguments of a tool call as dict and not as a text",
+            "the arguments of a tool call as dict instead of a string",
         ),
         ({"function": {"name": "OCR", "arguments": "{}"}, "id": None}, "whose id is null"),
     ],
 )
-def test_a_call_that_no_client_can_read_is_told_as_what_it_is(
+def test_a_call_that_no_client_can_read_is_reported(
     call: dict[str, Any], said: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     """The cause of the unit was an AttributeError, and a warning was printed for every reply."""
@@ -220,8 +222,8 @@ def test_a_call_that_no_client_can_read_is_told_as_what_it_is(
     assert [str(one.message) for one in recwarn if one.category is UserWarning] == []
 
 
-def test_a_server_that_refuses_its_own_ids_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was told as a bug of ours."""
+def test_a_server_that_rejects_its_own_ids_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was reported as a bug of ours."""
     twice = [ToolCall(id="same", function="OCR", arguments={}) for _ in range(2)]
     results = [ChatMessageTool(content="7", tool_call_id="same") for _ in twice]
     asked = ChatMessageUser(content="What does it cost?")
@@ -229,5 +231,26 @@ def test_a_server_that_refuses_its_own_ids_is_told_as_that(monkeypatch: pytest.M
     history = HISTORIES[0].model_copy(update={"messages": messages})
     with chat_server() as server:
         monkeypatch.setattr(server, "refusal", Refusing(400, "Duplicate tool_call ids"))
-        with pytest.raises(EnvironmentProblem, match="several calls of one reply with the id 'sam"):
+        with pytest.raises(
+            EnvironmentProblem, match="several calls in one reply with the same id 's"
+        ):
             decided(server, history)
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5", "openai-api/local/any"])
+def test_openais_clients_have_the_private_attribute_that_we_hook_into(name: str) -> None:
+    """If this fails, a new version of openai needs a change in `watch_provider`."""
+    api = get_model(name, base_url="http://127.0.0.1:9/v1", api_key="none", memoize=False).api
+    watch_provider(api)
+    hooks = getattr(api, "client")._client.event_hooks["response"]  # noqa: B009
+    assert [hook.__module__ for hook in hooks].count("gta_bench.agents.provider") == 1
+
+
+def test_private_names_of_inspect_are_imported_in_one_module() -> None:
+    found = {
+        file.name
+        for room in ("agents", "harnesses", "tasks")
+        for file in (REPOSITORY / "src" / "gta_bench" / room).rglob("*.py")
+        if re.search(r"(from|import) inspect_\w+(\.\w+)*\._", file.read_text(encoding="utf-8"))
+    }
+    assert found == {"provider.py"}

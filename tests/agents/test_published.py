@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, Mo
 import gta_bench
 from gta_bench.agents.contract import Setup
 from gta_bench.agents.published import PublishedTexts, find_published, read_published
-from gta_bench.agents.react import published_setup
+from gta_bench.agents.react import add_published_sampling
 from gta_bench.errors import DatasetError, EnvironmentProblem, RunError
 from gta_bench.reports.badges import run_badges
 from gta_bench.settings import DataSettings, ScoringSettings, Settings
@@ -119,7 +119,7 @@ def test_without_the_texts_the_words_are_ours_and_everything_says_so(
 def test_a_run_with_published_words_is_not_continued_without_them(
     tmp_path: Path, prompts: Path
 ) -> None:
-    with pytest.raises(EnvironmentProblem, match=r"not complete here: `gta data fetch prompts`"):
+    with pytest.raises(EnvironmentProblem, match=r"incomplete here. Run `gta data fetch prompts`"):
         read_published(tmp_path / "nowhere")
 
 
@@ -146,4 +146,4 @@ def test_changed_texts_are_refused(tmp_path: Path, prompts: Path) -> None:
 def test_the_last_message_end_to_end_is_lagents(prompts: Path) -> None:
     texts = read_published(prompts)
     assert texts.answer_now == NOW
-    assert published_setup(Setup()).config is None
+    assert add_published_sampling(Setup()).config is None

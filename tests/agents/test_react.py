@@ -5,10 +5,21 @@ from contextvars import Context
 import pytest
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, StopReason
 
-from gta_bench.agents.contract import AgentFactory, Setup
-from gta_bench.agents.history import History, RefusedTurn, dataset_files, step_histories
-from gta_bench.agents.messages import chosen_model
-from gta_bench.agents.react import react, react_messages, react_upstream, upstream_messages
+from gta_bench.agents.contract import (
+    AgentFactory,
+    History,
+    RefusedTurn,
+    Setup,
+    dataset_files,
+    step_histories,
+)
+from gta_bench.agents.react import (
+    make_react_messages,
+    make_upstream_messages,
+    react,
+    react_upstream,
+)
+from gta_bench.agents.replies import pick_model
 from gta_bench.agents.toolcalling import toolcalling
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import EnvironmentProblem
@@ -34,7 +45,7 @@ LAST = "Call no more tools. Sum up the conversation so far and give your final a
 
 
 def test_upstreams_history_is_bare_calls_and_results_as_system_messages() -> None:
-    messages = upstream_messages(HISTORIES[-1], TOOLS)
+    messages = make_upstream_messages(HISTORIES[-1], TOOLS)
     assert messages[0].role == "system"
     assert shown(messages[1:]) == [
         ("system", FILES),
@@ -52,12 +63,12 @@ def test_upstreams_history_is_bare_calls_and_results_as_system_messages() -> Non
 
 
 def test_upstream_asks_for_an_answer_without_tools_on_the_last_turn_only() -> None:
-    texts = [upstream_messages(history, TOOLS)[-1].text for history in HISTORIES]
+    texts = [make_upstream_messages(history, TOOLS)[-1].text for history in HISTORIES]
     assert [text == LAST for text in texts] == [False, False, True]
 
 
 def test_our_history_is_written_as_the_prompt_asks_with_results_from_the_user() -> None:
-    messages = react_messages(HISTORIES[-1], TOOLS)
+    messages = make_react_messages(HISTORIES[-1], TOOLS)
     assert messages[0].role == "system"
     assert shown(messages[1:]) == [
         ("user", f"{FILES}\n\n{QUESTION}"),
@@ -92,7 +103,7 @@ OWN = History(
 
 
 def test_upstream_shows_its_own_turns_with_markers_and_a_word_before_the_last() -> None:
-    assert shown(upstream_messages(OWN, TOOLS)[1:]) == [
+    assert shown(make_upstream_messages(OWN, TOOLS)[1:]) == [
         ("user", FILES),
         ("user", QUESTION),
         ("assistant", "Hm."),
@@ -105,7 +116,7 @@ def test_upstream_shows_its_own_turns_with_markers_and_a_word_before_the_last() 
 
 
 def test_our_own_turns_look_like_the_references() -> None:
-    assert shown(react_messages(OWN, TOOLS)[1:]) == [
+    assert shown(make_react_messages(OWN, TOOLS)[1:]) == [
         ("user", f"{FILES}\n\n{QUESTION}"),
         ("assistant", "Hm."),
         ("user", "Response: Please follow the format"),
@@ -118,15 +129,15 @@ def test_our_own_turns_look_like_the_references() -> None:
 def test_a_thought_that_a_history_holds_is_shown_before_the_call() -> None:
     turn = CallTurn(call=ToolCall(name="Now"), thought=" What time is it?\n")
     history = History(task="7", turns=(UserTurn(content="?"), turn))
-    assert react_messages(history, TOOLS)[-1].text == (
+    assert make_react_messages(history, TOOLS)[-1].text == (
         "Thought: What time is it?\nAction: Now\nAction Input: {}"
     )
-    assert upstream_messages(history, TOOLS)[-1].text == "Action:Now\nAction Input:{}"
+    assert make_upstream_messages(history, TOOLS)[-1].text == "Action:Now\nAction Input:{}"
 
 
 def test_a_task_without_files_has_no_file_message() -> None:
     history = History(task="7", turns=(UserTurn(content="Hello?"),))
-    for build in (react_messages, upstream_messages):
+    for build in (make_react_messages, make_upstream_messages):
         assert [message.role for message in build(history, TOOLS)] == ["system", "user"]
 
 
@@ -162,7 +173,7 @@ def test_an_empty_reply_is_malformed_for_us_and_no_action_for_upstream() -> None
 @pytest.mark.parametrize("agent", [react, react_upstream, toolcalling])
 def test_an_output_without_choices_is_no_reply_at_all(agent: AgentFactory) -> None:
     setup = Setup(model=model_saying(ModelOutput(model="mockllm")))
-    with pytest.raises(EnvironmentProblem, match="has no choices"):
+    with pytest.raises(EnvironmentProblem, match="without choices"):
         decide(agent, HISTORIES[0], setup=setup)
 
 
@@ -238,14 +249,14 @@ def test_without_a_model_of_its_own_an_agent_asks_the_one_inspect_evaluates(
 ) -> None:
     monkeypatch.setenv("INSPECT_EVAL_MODEL", "mockllm/evaluated")
     # An evaluation before this one leaves its model in the context of the process.
-    assert str(Context().run(chosen_model, Setup())) == "mockllm/evaluated"
+    assert str(Context().run(pick_model, Setup())) == "mockllm/evaluated"
 
 
 def whole_text(messages: list[ChatMessage]) -> str:
     return "\n".join(message.text for message in messages)
 
 
-@pytest.mark.parametrize("build", [react_messages, upstream_messages])
+@pytest.mark.parametrize("build", [make_react_messages, make_upstream_messages])
 def test_all_770_prefixes_of_the_dataset_are_shown_with_portable_paths(
     build: Callable[[History, Sequence[ToolSpec]], list[ChatMessage]], atomic: AtomicDataset
 ) -> None:
@@ -268,7 +279,7 @@ def test_229_prefixes_of_the_dataset_end_with_upstreams_last_message(
     atomic: AtomicDataset,
 ) -> None:
     last = [
-        upstream_messages(history, task.tools)[-1].text == LAST
+        make_upstream_messages(history, task.tools)[-1].text == LAST
         for task in atomic.tasks.values()
         for history in step_histories(task)
     ]

@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from gta_bench.agents.contract import DecidedStep
-from gta_bench.agents.history import dataset_files
+from gta_bench.agents.contract import DecidedStep, dataset_files
+from gta_bench.agents.react import format_upstream_call
 from gta_bench.agents.react_parser import (
     CRASH,
     FOLLOW_THE_FORMAT,
     parse_upstream,
     upstream_thought,
 )
-from gta_bench.agents.react_text import upstream_call_text
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
@@ -263,7 +262,7 @@ def test_the_references_own_calls_pass_but_for_those_that_no_model_can_make(
     for task in atomic.tasks.values():
         tools = [atomic.tools[name] for name in task.offered]
         for turn in task.calls:
-            step = parse_upstream(upstream_call_text(turn), tools, files.__contains__)
+            step = parse_upstream(format_upstream_call(turn), tools, files.__contains__)
             assert isinstance(step, CallStep)
             if step.error is not None:
                 failed.setdefault(task.id, []).append(step.error.message)

@@ -3,9 +3,9 @@ import warnings
 import pytest
 from hypothesis import given
 
-from gta_bench.agents.history import step_histories
-from gta_bench.agents.react_text import call_text
-from gta_bench.agents.react_tolerant import parse_tolerant
+from gta_bench.agents.contract import step_histories
+from gta_bench.agents.react import format_call
+from gta_bench.agents.react_parser import parse_tolerant
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.dialogue import AnswerTurn
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -46,7 +46,7 @@ OBJECT = '{"image": "inputs/menu.jpg"}'
         pytest.param(f"Action: OCR\n{OBJECT}", id="no input marker"),
         pytest.param(f"Action: OCR({OBJECT})", id="like a function"),
         pytest.param(f"I will read it. Action: OCR Action Input: {OBJECT}", id="one line"),
-        pytest.param(f"Thought: t Action: OCR\nAction Input: {OBJECT}", id="thought beside action"),
+        pytest.param(f"Thought: t Action: OCR\nAction Input: {OBJECT}", id="thought and action"),
         pytest.param("Action: OCR\nAction Input: {'image': 'inputs/menu.jpg'}", id="python"),
         pytest.param(
             'Action: OCR\nAction Input: {"image": "inputs/menu.jpg",}', id="trailing comma"
@@ -272,7 +272,7 @@ def test_every_reference_call_is_read_back_as_it_was_written(atomic: AtomicDatas
     failed = []
     for task in atomic.tasks.values():
         for turn in task.calls:
-            step = parse_tolerant(call_text(turn), task.tools)
+            step = parse_tolerant(format_call(turn), task.tools)
             if step != CallStep(name=turn.call.name, arguments=dict(turn.call.arguments)):
                 failed.append(task.id)
     assert failed == ["34", "35"]

@@ -2,7 +2,7 @@ from time import process_time
 
 import pytest
 
-from gta_bench.agents.text_calls import holds_call
+from gta_bench.agents.text_calls import ends_with_call
 from tests.agents.builders import TOOLS
 
 
@@ -64,7 +64,7 @@ from tests.agents.builders import TOOLS
     ],
 )
 def test_calls_in_the_forms_that_models_write_are_found(text: str) -> None:
-    assert holds_call(text, TOOLS)
+    assert ends_with_call(text, TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_calls_in_the_forms_that_models_write_are_found(text: str) -> None:
     ],
 )
 def test_answers_are_answers(text: str) -> None:
-    assert not holds_call(text, TOOLS)
+    assert not ends_with_call(text, TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_answers_are_answers(text: str) -> None:
 )
 def test_a_page_of_one_thing_is_read_at_once(text: str) -> None:
     begun = process_time()
-    assert not holds_call(text, TOOLS)
+    assert not ends_with_call(text, TOOLS)
     assert process_time() - begun < 5
 
 
 def test_without_tools_nothing_is_a_call_but_by_its_mark() -> None:
-    assert not holds_call('OCR(image="a")', ())
-    assert holds_call('<tool_call>{"name": "OCR", "arguments": {}}</tool_call>', ())
+    assert not ends_with_call('OCR(image="a")', ())
+    assert ends_with_call('<tool_call>{"name": "OCR", "arguments": {}}</tool_call>', ())

@@ -15,8 +15,7 @@ from inspect_ai.model import (
 from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.tool import ToolCall
 
-from gta_bench.agents.contract import Setup
-from gta_bench.agents.history import History, RefusedTurn, step_histories
+from gta_bench.agents.contract import History, RefusedTurn, Setup, step_histories
 from gta_bench.agents.toolcalling import (
     read_output,
     tool_info,
@@ -188,7 +187,7 @@ def test_integers_are_offered_as_integers() -> None:
     assert (query.type, query.description) == ("string", "query")
 
 
-def test_kinds_of_files_are_told_in_the_description() -> None:
+def test_the_description_names_kinds_of_files() -> None:
     tool = ToolSpec(
         name="Read",
         inputs=(

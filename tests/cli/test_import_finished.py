@@ -62,7 +62,7 @@ def test_a_folder_becomes_a_run_with_all_tasks_of_the_dataset() -> None:
     assert "2 of 3 tasks imported into run.\n" in result.stderr
     assert "Not delivered, counted as failed under strict: 2\n" in result.stderr
     assert "1 deliverable.\n" in result.stderr
-    assert "9: no folder of a task of the dataset's" in result.stderr
+    assert "9: is not the folder of a task of the dataset" in result.stderr
     assert "task 1, 1/final.txt: is not UTF-8; it was read as cp1252." in result.stderr
     manifest = read_manifest(Path("run"))
     system = manifest.spec.system

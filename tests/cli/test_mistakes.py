@@ -50,7 +50,7 @@ MISTAKES = [
     # models and keys
     (STEP, 2, "'toolcalling' needs a model", "--model provider/model"),
     (f"{STEP} --model gpt-5", 2, "Unknown model 'gpt-5'", "such as openai/gpt-5"),
-    (f"{STEP} --model nobody/x", 2, "nobody", "Providers are openai"),
+    (f"{STEP} --model nobody/x", 2, "nobody", "Use a provider of Inspect"),
     (f"{STEP} --model openai/gpt-5", 3, "OPENAI_API_KEY", "export OPENAI_API_KEY=…"),
     (f"{STEP} --model mine", 3, "GTA_TEST_KEY_A is not set", "export GTA_TEST_KEY_A=…"),
     (f"{STEP} --agent gold --model openai/x", 2, "asks no model", "leave --model out"),
@@ -108,7 +108,7 @@ MISTAKES = [
     ("leaderboard check notes.txt", 2, "is no leaderboard entry", "schema is docs/reference"),
     ("leaderboard check torn.zip", 2, "torn.zip", "is no"),
     ("leaderboard submit gold --out new.zip", 2, "5 tasks; the board has 229", "Run all of them"),
-    (f"{DELIVER} --harness nobody", 2, "there is no program 'nobody'", "install it"),
+    (f"{DELIVER} --harness nobody", 2, "program 'nobody' not found", "install it"),
 ]
 
 

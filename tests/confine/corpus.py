@@ -22,7 +22,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailKind, JailLimits, ProgramResult
 from gta_bench.errors import ConfinedError, GtaError
 from gta_bench.harnesses.cell import Cell, CellGone, Ran
-from gta_bench.harnesses.cell_plan import Plan
+from gta_bench.harnesses.choice import Plan
 from gta_bench.records.run import Network
 from tests.confine import survey
 from tests.confine.attacks import attacks, filled

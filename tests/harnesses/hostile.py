@@ -87,7 +87,7 @@ def network() -> None:
     print([name.split(":")[0].strip() for name in names if name])
 
 
-def neighbour() -> None:
+def neighbor() -> None:
     print(other.exists(), other.parent.exists())
     seen = [path.name for path in Path("/proc").iterdir() if path.name.isdecimal()]
     print(len(seen) < 10)

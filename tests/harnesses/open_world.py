@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gta_bench.harnesses.cell import Cell
-from gta_bench.harnesses.cell_plan import Plan
+from gta_bench.harnesses.choice import Plan
 from tests.confine.users import run_as
 
 PORT = 7777
@@ -39,8 +39,8 @@ def udp(address, device=None):
     with socket.socket(type=socket.SOCK_DGRAM) as s:
         s.settimeout(2)
         index = socket.if_nametoindex(device) if device else 0
-        told = [(socket.IPPROTO_IP, 8, struct.pack("=I4s4s", index, bytes(4), bytes(4)))]
-        s.sendmsg([b"?"], told if device else [], 0, (address, {PORT}))
+        options = [(socket.IPPROTO_IP, 8, struct.pack("=I4s4s", index, bytes(4), bytes(4)))]
+        s.sendmsg([b"?"], options if device else [], 0, (address, {PORT}))
         return s.recv(9)
 def abstract():
     with socket.socket(socket.AF_UNIX) as s:
@@ -86,10 +86,10 @@ def _welcome(server: socket.socket) -> None:
 
 def _reply(box: socket.socket, port: int) -> None:
     while True:
-        data, told, _, asker = box.recvmsg(600, 100)
+        data, options, _, asker = box.recvmsg(600, 100)
         reply = b"hello" if port == PORT else _resolved(data)
         box.sendmsg(
-            [reply], [(*told[0][:2], b"\0\0\0\0" + told[0][2][4:8] + b"\0\0\0\0")], 0, asker
+            [reply], [(*options[0][:2], b"\0\0\0\0" + options[0][2][4:8] + b"\0\0\0\0")], 0, asker
         )
 
 

@@ -18,8 +18,7 @@ from gta_bench.agents.models import ChosenModel
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.records.run import RunMode
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.running.system_run import execute

@@ -11,7 +11,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 
 from gta_bench.errors import WorkFailed
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.faults import REQUEST
+from gta_bench.harnesses.contract import REQUEST
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.attempts import AttemptLine, Attempts
 from gta_bench.records.steps import MalformedStep
@@ -203,7 +203,7 @@ def twice(folder: Path) -> Path:
 def test_attempts_that_logs_show_are_counted_without_their_lines(
     folder: Path, twice: Path, damage: str
 ) -> None:
-    """Whoever removed or damaged lines had three attempts more."""
+    """Removing or damaging lines gave three more attempts."""
     out = shutil.copytree(twice, folder / damage)
     DAMAGE[damage](out / ATTEMPTS)
     (unit,) = run_workflow(HARNESS, model(), folder / "twice-data", ":", out)

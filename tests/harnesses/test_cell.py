@@ -14,8 +14,8 @@ from inspect_ai.util import SandboxUserUnsupportedError
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses.cell import Cell, CellGone, Ran, _Waiting
-from gta_bench.harnesses.cell_plan import CellLimits, Plan
-from gta_bench.harnesses.sandbox import CellSandbox
+from gta_bench.harnesses.choice import CellLimits, Plan
+from gta_bench.harnesses.work import CellSandbox
 from tests.needs import needs
 
 pytestmark = needs("bwrap")
@@ -130,7 +130,7 @@ def test_a_cell_that_cannot_be_made_says_why(
 ) -> None:
     wanted = plan(tmp_path)
     missing = replace(wanted, readable=[tmp_path / "missing"])
-    with pytest.raises(EnvironmentProblem, match="could not be made: bwrap: Can't find source"):
+    with pytest.raises(EnvironmentProblem, match="could not be opened: bwrap: Can't find source"):
         inside(missing, lambda cell: cell.run(["true"]))
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "bwrap"))
     with pytest.raises(EnvironmentProblem, match="apt install bubblewrap"):
@@ -190,7 +190,9 @@ def test_files_of_the_sandbox_are_those_of_the_cell(tmp_path: Path) -> None:
             ran = await box.exec(["cat"], input="in", cwd="deep", env={"A": "1"})
             assert (ran.success, ran.stdout) == (True, "in")
             assert (await box.exec(["id", "-un"], user="root")).stdout == "harness\n"
-            with pytest.raises(SandboxUserUnsupportedError, match="A cell has one user"):
+            with pytest.raises(
+                SandboxUserUnsupportedError, match="A cell has only the user 'harness'"
+            ):
                 await box.exec(["id"], user="postgres")
 
     asyncio.run(work())

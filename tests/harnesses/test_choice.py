@@ -31,6 +31,6 @@ def test_files_of_this_folder_are_named_by_their_whole_path(
 
 
 def test_a_placeholder_that_nobody_fills_in_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"has \{task\}; what is filled in is \{task_file\} and"):
+    with pytest.raises(UsageError, match=r"unknown placeholder \{task\}. Use \{task_file\} and"):
         parse_command("python3 agent.py {task} {workspace}")
     assert parse_command("sh -c 'echo ${x}'") == ["sh", "-c", "echo ${x}"]

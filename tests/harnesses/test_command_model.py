@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import read_manifest

@@ -8,8 +8,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import RunError, UsageError
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -21,7 +20,7 @@ from tests.needs import needs, require_programs
 HOSTILE = Path(__file__).with_name("hostile.py")
 DEEDS = (
     *("good", "daemons", "disk", "noise"),
-    *("vandal", "network", "neighbour", "suicide", "wrong"),
+    *("vandal", "network", "neighbor", "suicide", "wrong"),
 )
 
 
@@ -57,7 +56,7 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     limits = ("--harness-seconds", "300", "--harness-disk", "32", "--tasks", f":{len(DEEDS)}")
     result = gta("run", "workflow", "--data", data, "--harness", command, "--out", out, *limits)
     assert result.exit_code == 0, result.output
-    assert other.exists(), "the neighbour was there to be found"
+    assert other.exists(), "the neighbor was there to be found"
     return out
 
 
@@ -158,7 +157,7 @@ def test_only_loopback_is_there(units: dict[str, WorkflowUnit]) -> None:
 
 
 def test_no_other_task_and_no_other_process_is_seen(units: dict[str, WorkflowUnit]) -> None:
-    said = units["neighbour"].answer.splitlines()
+    said = units["neighbor"].answer.splitlines()
     assert said == ["False False", "True"]
 
 
@@ -183,8 +182,8 @@ def test_the_manifest_names_the_harness_and_its_network(out: Path) -> None:
     assert manifest.notes == ("The harness had 300 s for each task.",)
     assert manifest.spec.loop is None
     assert manifest.spec.limits is not None
-    held = manifest.spec.limits.model_dump()
-    assert (held["seconds"], held["cost_usd"], held["disk_bytes"]) == (300, None, 32 * MIB)
+    limits = manifest.spec.limits.model_dump()
+    assert (limits["seconds"], limits["cost_usd"], limits["disk_bytes"]) == (300, None, 32 * MIB)
     assert manifest.prompts["harnesses/task.md"]
 
 
@@ -210,20 +209,20 @@ def test_an_open_network_is_flagged() -> None:
     harness = Harness(kind="command", target="true", network="open", limits=CellLimits(cost_usd=2))
     assert harness.notes == (
         "The harness had 1800 s and $2 for each task.",
-        "The harness had the open network, by pasta and to outside addresses alone: its results "
-        "compare with no others.",
+        "The harness had the open network, through pasta and only to outside addresses: its "
+        "results are not comparable with others.",
     )
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--harness", "no-such-program {task_file}"), "there is no program 'no-such-program'"),
-        (("--harness", "'"), "cannot be read as a command"),
+        (("--harness", "no-such-program {task_file}"), "program 'no-such-program' not found"),
+        (("--harness", "'"), "is not a valid command"),
         (("--harness", ""), "--harness needs a command"),
         (("--harness", "true", "--harness-name", "codex"), "Name one system"),
         (("--harness-name", "hal"), "Unknown harness 'hal'"),
-        (("--agent-bridge", "nothing"), "not of the form pkg.mod:function"),
+        (("--agent-bridge", "nothing"), "does not have the form pkg.mod:function"),
         (("--agent-bridge", "tests.harnesses:nothing"), "cannot load"),
         (("--agent-bridge", "tests.harnesses.agents:NO_FUNCTION"), "is not a function"),
         (("--agent-bridge", "tests.harnesses.agents:bare"), "needs a model"),

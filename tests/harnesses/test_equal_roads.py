@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
-from gta_bench.agents.history import History
+from gta_bench.agents.contract import Decide, DecidedStep, Decision, History, Setup
 from gta_bench.cli import app
 from gta_bench.harnesses.choice import UNCONFINED
 from gta_bench.harnesses.in_process import AgentTask

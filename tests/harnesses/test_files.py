@@ -8,7 +8,7 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.harnesses.choice import Harness, HarnessKind
-from gta_bench.harnesses.files import files_digest
+from gta_bench.harnesses.exposure import files_digest
 from gta_bench.records.run import System
 from gta_bench.runs.directory import open_run
 from tests.builders import manifest
@@ -41,7 +41,7 @@ def test_an_edited_file_of_the_command_has_another_digest(folder: Path) -> None:
     assert digest() != before
 
 
-def test_what_lies_elsewhere_is_installed(tmp_path: Path) -> None:
+def test_files_elsewhere_are_installed(tmp_path: Path) -> None:
     write(tmp_path, "elsewhere/agent.py", "print(1)")
     assert digest(f"python3 {tmp_path}/elsewhere/agent.py") is None
     assert digest("sh -c true") is None

@@ -11,7 +11,7 @@ from gta_bench.errors import DatasetError
 from gta_bench.harnesses import collecting
 from gta_bench.harnesses.collecting import DEEPEST, FoundFile, keep_files
 from gta_bench.harnesses.delivery import Delivery, Finished
-from gta_bench.harnesses.folder import FINAL_BYTES, read_folder, task_of
+from gta_bench.harnesses.finished import FINAL_BYTES, find_task, read_folder
 from gta_bench.records.steps import AnswerStep
 from gta_bench.runs.artefacts import ArtefactStore
 from tests.builders import write_json
@@ -38,7 +38,7 @@ def names(delivery: Delivery) -> list[str]:
     return sorted(file.name for file in delivery.files)
 
 
-def told(finished: Finished) -> str:
+def messages(finished: Finished) -> str:
     return "\n".join(f"{one.task} {one.file} {one.message}" for one in finished.findings)
 
 
@@ -72,7 +72,7 @@ def test_the_layout_of_the_published_builder_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_folder_is_known_by_its_task(name: str, task: str | None) -> None:
-    assert task_of(name, frozenset(TASKS)) == task
+    assert find_task(name, frozenset(TASKS)) == task
 
 
 @pytest.mark.parametrize(
@@ -100,32 +100,32 @@ def test_files_without_a_text_are_delivered_and_an_empty_folder_is_not(tmp_path:
     found = read_folder(write(tmp_path, {"7/slides.pptx": "x"}), TASKS)
     assert list(found.deliveries) == ["7"]
     assert found.deliveries["7"].trace == ()
-    assert "7 7 has no final text" in told(found)
-    assert "8 8 holds neither a final text nor a file" in told(found)
+    assert "7 7 has no final text" in messages(found)
+    assert "8 8 contains neither a final text nor a file" in messages(found)
 
 
-def test_what_lies_beside_the_folder_of_files_is_told(tmp_path: Path) -> None:
+def test_files_next_to_the_folder_of_files_are_reported(tmp_path: Path) -> None:
     source = {"7/final.txt": "A", "7/files/r.pdf": "x", "7/log.txt": "noise"}
     found = read_folder(write(tmp_path, source), TASKS)
     assert names(found.deliveries["7"]) == ["r.pdf"]
-    assert "beside `files/`" in left_out(found.deliveries["7"])["log.txt"]
+    assert "next to `files/`" in left_out(found.deliveries["7"])["log.txt"]
 
 
-def test_other_things_in_the_folder_are_told(tmp_path: Path) -> None:
+def test_other_things_in_the_folder_are_reported(tmp_path: Path) -> None:
     found = read_folder(write(tmp_path, {"7/final.txt": "A", "17/final.txt": "B", "8": "C"}), TASKS)
     assert list(found.deliveries) == ["7"]
-    assert "None 17 no folder of a task" in told(found)
-    assert "8 8 no folder of a task" in told(found)
+    assert "None 17 is not the folder of a task" in messages(found)
+    assert "8 8 is not the folder of a task" in messages(found)
 
 
 def test_two_folders_of_one_task_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"7/final.txt": "A", "task_7/final.txt": "B"})
-    with pytest.raises(DatasetError, match="'7' and 'task_7' are the same task; leave one"):
+    with pytest.raises(DatasetError, match="'7' and 'task_7' are the same task; remove one"):
         read_folder(tmp_path, TASKS)
 
 
 def test_a_folder_without_any_task_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no folder is named by a task of the dataset"):
+    with pytest.raises(DatasetError, match="no folder with the name of a task of the dataset"):
         read_folder(write(tmp_path, {"results/final.txt": "A"}), TASKS)
 
 
@@ -145,7 +145,7 @@ def test_final_texts_in_any_encoding_and_length(
 ) -> None:
     found = read_folder(write(tmp_path, {"7/final.txt": data}), TASKS)
     assert answer(found.deliveries["7"]) == text
-    assert said in told(found)
+    assert said in messages(found)
     assert bool(said) == bool(found.findings)
 
 
@@ -162,8 +162,10 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert names(found.deliveries["7"]) == ["real.txt"]
     reason = "is a link, and links are not followed"
     assert left_out(found.deliveries["7"]) == {"secret.txt": reason, "folder": reason}
-    assert "8 8 no folder of a task of the dataset's; links are not followed" in told(found)
-    assert "7/final.txt" in told(found)
+    assert "8 8 is not the folder of a task of the dataset; links are not followed" in messages(
+        found
+    )
+    assert "7/final.txt" in messages(found)
 
 
 def test_a_linked_folder_of_files_is_not_followed(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ def test_folders_deeper_than_anyone_delivers_are_left_out(tmp_path: Path) -> Non
     write(tmp_path, {"7/final.txt": "A", f"7/files/{deep}/x.txt": "x"})
     delivery = read_folder(tmp_path, TASKS).deliveries["7"]
     assert delivery.files == ()
-    assert [reason for reason in left_out(delivery).values()] == ["lies more than 32 folders deep"]
+    assert [reason for reason in left_out(delivery).values()] == ["is more than 32 folders deep"]
 
 
 def test_a_folder_of_10_000_files_is_read_to_the_quota(tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_a_folder_without_end_is_not_looked_through(
     delivery = read_folder(tmp_path, TASKS).deliveries["7"]
     assert len(delivery.files) == 5
     assert left_out(delivery) == {
-        "…": "more than 5 entries; the others were not looked at",
+        "…": "more than 5 entries; the others were not read",
     }
 
 
@@ -270,8 +272,8 @@ def test_meta_is_read_for_a_task_and_for_all(tmp_path: Path) -> None:
     assert (meta.duration, meta.cost_usd, meta.model) == (150.0, 0.4, "some/model")
     assert found.deliveries["8"].meta.duration is None
     assert (found.stated("model"), found.stated("harness_version")) == ("other/model", "1.6")
-    (note,) = found.disagreements()
-    assert note == "tasks were done with several of `model`: other/model, some/model."
+    (note,) = found.list_disagreements()
+    assert note == "tasks have different values of `model`: other/model, some/model."
 
 
 @pytest.mark.parametrize(
@@ -291,8 +293,11 @@ def test_a_broken_meta_is_a_named_error(tmp_path: Path, text: str, said: str) ->
     assert said in str(caught.value)
 
 
-def test_keys_that_nobody_reads_are_told(tmp_path: Path) -> None:
+def test_unknown_keys_are_reported(tmp_path: Path) -> None:
     write(tmp_path, {"7/final.txt": "A", "7/meta.json": '{"cost": 3, "seconds": 2}'})
     found = read_folder(tmp_path, TASKS)
     assert found.deliveries["7"].meta.duration == 2
-    assert "has keys that nobody reads: cost (known: started, finished, seconds" in told(found)
+    assert (
+        "has unknown keys, which are ignored: cost (known: started, finished, seconds"
+        in messages(found)
+    )

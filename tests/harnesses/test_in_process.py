@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.records.dialogue import CallTurn
 from gta_bench.records.run import Limits
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -108,7 +107,7 @@ def test_step_mode_needs_next_step(tmp_path: Path) -> None:
     assert unit.failure is None, "it would be run again, and could be so until it likes its work"
     reasons = [step.reason for step in unit.trace or () if isinstance(step, MalformedStep)]
     assert len(reasons) == 2
-    assert "must give an object with `next_step(history, resources, stop)`" in reasons[0]
+    assert "an object with `next_step(history, resources, stop)`" in reasons[0]
 
 
 @pytest.mark.parametrize("agent", ["Stepping", "Silent"])
@@ -138,7 +137,7 @@ def test_an_agent_that_ends_the_process_fails(mode: str, atomic_dir: Path, tmp_p
 
 
 def test_agents_without_async_work_side_by_side(tmp_path: Path) -> None:
-    """One that waited for its tool held up the event loop, and with it the tool and all others."""
+    """One that waited for its tool blocked the event loop, and with it the tool and all others."""
     calculator = tool("Calculator", parameter("expression"))
     tasks = {name: workflow_task(tools=[calculator]) for name in ("a", "b")}
     data = write_workflow(tmp_path / "data", tasks, [calculator])
@@ -209,8 +208,8 @@ def test_an_agent_does_not_find_the_reference_in_its_sample(
     """It answered with the target that Inspect's sample had."""
     unit = work("curious", atomic_dir, tmp_path / "run")
     assert unit.task.steps, "the log has the reference"
-    told = unit.answer or ""
-    assert told.startswith("['', {}, '', None")
+    answer = unit.answer or ""
+    assert answer.startswith("['', {}, '', None")
     calls = [step.call.name for step in unit.task.steps if isinstance(step, CallTurn)]
     assert calls
-    assert not any(name in told for name in calls)
+    assert not any(name in answer for name in calls)

@@ -13,8 +13,8 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import DatasetError
 from gta_bench.harnesses.collecting import keep_files
 from gta_bench.harnesses.delivery import Delivery, Finished
-from gta_bench.harnesses.pack import read_pack
-from gta_bench.records.finished import Pack, PackMeta, PackTask
+from gta_bench.harnesses.finished import read_pack
+from gta_bench.records.pack import Pack, PackMeta, PackTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.runs.artefacts import ArtefactStore
 from tests.builders import workflow_task, write_workflow
@@ -162,12 +162,14 @@ def test_nothing_outside_the_root_is_read(tmp_path: Path, dataset: WorkflowDatas
     assert reasons["missing.txt"] == "is missing"
 
 
-def test_unknown_tasks_and_other_prompts_are_told(tmp_path: Path, dataset: WorkflowDataset) -> None:
+def test_unknown_tasks_and_other_prompts_are_reported(
+    tmp_path: Path, dataset: WorkflowDataset
+) -> None:
     pack = write_pack(tmp_path, entry(7, origin_prompt=["Write a poem."]), entry(99))
     found = read_pack(pack, dataset.tasks)
     assert list(found.deliveries) == ["7"]
     assert [(one.task, one.message) for one in found.findings] == [
-        ("7", "the system was asked something else."),
+        ("7", "the system got a different request."),
         ("99", "is not a task of the dataset: left out."),
     ]
 
@@ -175,13 +177,16 @@ def test_unknown_tasks_and_other_prompts_are_told(tmp_path: Path, dataset: Workf
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"schema_version": 2}, "field 'schema_version': is 2; packs of version 1 are read."),
+        (
+            {"schema_version": 2},
+            "field 'schema_version': is 2; only packs of version 1 can be read.",
+        ),
         ({"schema_version": None}, "field 'schema_version': is None"),
         ({"schema_version": True}, "field 'schema_version': is True"),
         ({"tasks": {}}, "field 'tasks': Input should be a valid list"),
-        ({"tasks": []}, "holds no task of the dataset"),
-        ({"tasks": [entry(99)]}, "holds no task of the dataset"),
-        ({"tasks": [entry(7), entry("7")]}, "task '7': the task is there twice; leave one."),
+        ({"tasks": []}, "contains no task of the dataset"),
+        ({"tasks": [entry(99)]}, "contains no task of the dataset"),
+        ({"tasks": [entry(7), entry("7")]}, "task '7': the task occurs twice; remove one."),
         ({"tasks": [{}]}, "task 'tasks.0', field 'task_id': Field required"),
         ({"tasks": [3]}, "task 'tasks.0'"),
         ({"tasks": [entry() | {"task_id": 7.5}]}, "field 'task_id"),

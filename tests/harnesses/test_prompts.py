@@ -1,9 +1,9 @@
-"""What harnesses are told, as it is."""
+"""The prompts of harnesses, in full."""
 
 from gta_bench.harnesses.prompts import digests, render
 
 
-def test_a_harness_is_told_the_request_and_where_results_belong() -> None:
+def test_a_harness_gets_the_request_and_where_to_put_results() -> None:
     text = render("task.md", request="Write a report.")
     assert text.startswith("Write a report.\n\nWork in the current folder.")
     assert "put every file that is part of the result into `outputs/`" in text

@@ -15,8 +15,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 import gta_bench
 from gta_bench.cli.bundles import make_bundle
 from gta_bench.errors import GtaError
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.judging import prompts
 from gta_bench.leaderboard.submission import EntryLabel
 from gta_bench.records.judges import PROMPT_DIGESTS

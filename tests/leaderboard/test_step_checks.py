@@ -8,9 +8,8 @@ from hypothesis import given
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import GenerateConfig, ModelOutput
 
-from gta_bench.agents.arguments import checked_call
-from gta_bench.agents.react_parser import parse_upstream
-from gta_bench.agents.react_tolerant import parse_tolerant
+from gta_bench.agents.calling import checked_call
+from gta_bench.agents.react_parser import parse_tolerant, parse_upstream
 from gta_bench.leaderboard.checks import Replies, step_problems
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep
 from tests.agents.builders import REPLIES, TOOLS

@@ -8,11 +8,10 @@ from pathlib import Path
 from inspect_ai import eval_set
 from inspect_ai.model import get_model
 
-from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.history import History
+from gta_bench.agents.contract import Decide, Decision, History, Setup
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.tools import ToolSpec
-from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.atomic import atomic_step
 
 AGENT = "tests.measure.shard_work:busy"
 MODEL_SECONDS = 0.05

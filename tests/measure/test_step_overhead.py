@@ -13,10 +13,10 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import collect
 
-from gta_bench.agents.history import step_histories
+from gta_bench.agents.contract import step_histories
 from gta_bench.agents.toolcalling import tool_info, toolcalling_messages
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.atomic import atomic_step
 
 pytestmark = pytest.mark.measure
 Prompt = tuple[list[ChatMessage], list[ToolInfo]]

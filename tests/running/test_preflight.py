@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from gta_bench import api
 from gta_bench.cli import app
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses.faults import REQUEST
+from gta_bench.harnesses.contract import REQUEST
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.running import preflight
 from gta_bench.runs.directory import log_folder, read_manifest

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai import Task, task
 from inspect_ai import eval as inspect_eval
-from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -34,7 +34,6 @@ from gta_bench.records.steps import CallStep, ReplyStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import read_units
 from gta_bench.settings import Settings
-from gta_bench.tasks.atomic_step import atomic_sample
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.toolbox import Toolbox
@@ -265,9 +264,9 @@ def scripted(entries: Mapping[str, AtomicTask]) -> Callable[..., ModelOutput]:
 
 @task
 def over_mcp(served: Served, entries: Mapping[str, AtomicTask], root: Path) -> Task:
-    samples = [atomic_sample(entry) for entry in entries.values()]
-    for sample in samples:
-        sample.input = f"{sample.id}\n{sample.input}"
+    samples = [
+        Sample(id=entry.id, input=f"{entry.id}\n{entry.request}") for entry in entries.values()
+    ]
     return Task(dataset=MemoryDataset(samples), solver=with_mcp(served, entries, root))
 
 

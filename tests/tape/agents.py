@@ -5,8 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gta_bench.agents.contract import Decide, DecidedStep, Decision, Setup
-from gta_bench.agents.history import History
+from gta_bench.agents.contract import Decide, DecidedStep, Decision, History, Setup
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, Step
 from gta_bench.records.steps import AnswerStep, CallStep

@@ -49,7 +49,7 @@ def evaluate(root: Path, out: Path, reply: Any, **options: Any) -> EvalLog:
 
 
 def reckoner(input: list[ChatMessage], *_: Any) -> ModelOutput:
-    """A model that calculates first and then repeats what it was told."""
+    """A model that calculates first and then repeats the result."""
     results = [message.text for message in input if message.role == "tool"]
     if results:
         return said(f"It is {results[-1]}.")
@@ -122,7 +122,7 @@ def test_gold_replays_the_reference_through_the_tools(root: Path, tmp_path: Path
     assert unit.digests == task_digests(load_atomic(root), "0")
 
 
-def test_a_workspace_of_another_epoch_lies_apart(tmp_path: Path) -> None:
+def test_each_epoch_has_its_own_workspace(tmp_path: Path) -> None:
     with run_context(RunContext(tmp_path, Settings())):
         assert workspace_folder("3", 1) == tmp_path / "3"
         assert workspace_folder("3", 2) == tmp_path / "3.2"

@@ -19,7 +19,7 @@ from gta_bench.datasets.digest import task_digests
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.logs import read_units
-from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.atomic import atomic_step
 from tests.builders import atomic_task, call, parameter, tool, write_atomic
 
 USED = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)

@@ -29,7 +29,7 @@ def note(place: str) -> None:
 
 
 class Noting:
-    """A watcher that notes who told it."""
+    """A watcher that notes its callers."""
 
     def began(self) -> None:
         note("sample start")

@@ -48,5 +48,5 @@ def test_inspect_judges_a_stored_run_by_the_role_judge(tmp_path: Path) -> None:
 
 def test_a_run_of_gta_atomic_has_no_judge(tmp_path: Path) -> None:
     open_run(tmp_path, manifest())
-    with pytest.raises(RunError, match="which needs no judge"):
+    with pytest.raises(RunError, match="which is scored without a judge"):
         judgeable_units(tmp_path)

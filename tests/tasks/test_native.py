@@ -14,8 +14,7 @@ from inspect_ai.solver._task_state import sample_state
 
 from gta_bench.confine.walls import Python
 from gta_bench.errors import UsageError
-from gta_bench.tasks.atomic import atomic
-from gta_bench.tasks.atomic_step import atomic_step
+from gta_bench.tasks.atomic import atomic, atomic_step
 from gta_bench.tasks.harness import atomic_harness, workflow_harness
 from gta_bench.tasks.workflow import workflow
 from tests.builders import write_atomic, write_workflow
@@ -50,7 +49,7 @@ def test_a_jail_that_would_show_the_dataset_is_refused(
     task(data=str(root), **options)
     shown = Python("/usr/bin/python3", (str(tmp_path / "lib"),))
     monkeypatch.setattr(Python, "current", lambda: shown)
-    with pytest.raises(UsageError, match=r"would be readable to the measured system.*the dataset"):
+    with pytest.raises(UsageError, match=r"The measured system could read.*the dataset"):
         task(data=str(root), **options)
 
 
@@ -93,4 +92,4 @@ def test_a_harness_has_no_native_run(tmp_path: Path) -> None:
         assert log.samples is not None
         (sample,) = log.samples
         assert sample.error is not None
-        assert "not by `inspect eval` alone" in sample.error.message
+        assert "`inspect eval` cannot run a harness" in sample.error.message

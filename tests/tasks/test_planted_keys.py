@@ -253,7 +253,7 @@ def test_a_harness_that_writes_its_keys_everywhere_leaves_none(
 
 
 class Leaky:
-    """Somebody's tools: their replies and their files hold keys."""
+    """Foreign tools whose replies and files contain keys."""
 
     def specs(self) -> dict[str, ToolSpec]:
         text = Parameter(type="text", name="expression")

@@ -1,27 +1,172 @@
-"""A tool called for a system, and what is kept of the call; needs no evaluation engine."""
+"""A tool call of a system: checked against the tools on offer, made, and recorded.
 
-from collections.abc import Mapping
+Nothing here imports the evaluation engine, so parsers and training environments load fast.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.agents.history import HistoryTurn, reply_text
+from gta_bench.agents.contract import HistoryTurn, reply_text
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import InjectedFault, NotOnTape, ToolError, ToolUnavailable
 from gta_bench.records.calls import CallRecord, ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, ToolCall
 from gta_bench.records.steps import CallStep, PredictedStep, ReplyStep, StepError, Trace
+from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
 from gta_bench.tools.catalog import own_category
 from gta_bench.tools.source import ToolSource
 
+ARGS_ERROR = "ARGS_ERROR"
+API_ERROR = "API_ERROR"
 TOOL_ERROR = "TOOL_ERROR"
 UNAVAILABLE = "UNAVAILABLE"
+# Far above any sensible call, far below the nesting that records and logs reject.
+MAX_DEPTH = 60
+TOO_DEEP = "(nested too deep)"
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_OPENING, _CLOSING = "<think>", "</think>"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}(\.0*)?")
+
+
+def clean_text(text: str) -> str:
+    """Return the text with lone surrogates replaced, because UTF-8 files cannot contain them."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def remove_thinking(text: str) -> str:
+    """Return the reply without a reasoning model's leading `<think>` block, closed or not.
+
+    If the chat template writes the opening tag, the reply has only the closing one.
+    """
+    before, closing, after = text.partition(_CLOSING)
+    thought = before.strip()
+    if closing and (thought.startswith(_OPENING) or _OPENING not in thought):
+        text = after
+    return "" if text.lstrip().startswith(_OPENING) else text
+
+
+def checked_call(name: str, arguments: object, tools: Sequence[ToolSpec]) -> CallStep:
+    """Return the call with converted arguments, or with an error that lists all its problems."""
+    tool = find_tool(name, tools)
+    given = make_recordable(arguments)
+    if tool is None:
+        known = ", ".join(tool.name for tool in deduplicate_tools(tools)) or "none"
+        return reject_call(name, given, API_ERROR, f"Unknown tool {name!r}. Known tools: {known}.")
+    if not isinstance(given, dict):
+        return reject_call(name, given, ARGS_ERROR, f"{name}: the arguments are no JSON object.")
+    # Native calls often omit an optional parameter by passing null.
+    present = {key: value for key, value in given.items() if value is not None}
+    names = [parameter.name for parameter in tool.inputs if parameter.name is not None]
+    problems = [
+        f"unknown argument {key!r}, the parameters are {', '.join(names) or 'none'}"
+        for key in present
+        if key not in names
+    ]
+    required = {parameter.name for parameter in tool.inputs if not parameter.optional}
+    problems += [
+        f"missing argument {key!r}" for key in names if key in required and key not in present
+    ]
+    typed: dict[str, JsonValue] = {}
+    for key, value in present.items():
+        parameter = tool.input(key)
+        try:
+            typed[key] = value if parameter is None else _convert(parameter.type, value)
+        except ValueError as exc:
+            text = json.dumps(value, ensure_ascii=False)
+            short = text if len(text) <= 80 else f"{text[:77]}..."
+            problems.append(f"argument {key!r} must be {exc}, got {short}")
+    if problems:
+        return reject_call(name, given, ARGS_ERROR, f"{name}: {'; '.join(problems)}.")
+    return CallStep(name=name, arguments=typed)
+
+
+def reject_call(name: str, arguments: object, error: str, message: str) -> CallStep:
+    """Return the step of a call that cannot be made, with the reason."""
+    return CallStep(
+        name=clean_text(name),
+        arguments=make_recordable(arguments),
+        error=StepError(type=error, message=clean_text(message)),
+    )
+
+
+def find_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the first tool of that name."""
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+def deduplicate_tools(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """Return each tool once, the first of a name; task 47 lists one twice, which APIs reject."""
+    return [tool for n, tool in enumerate(tools) if find_tool(tool.name, tools[:n]) is None]
+
+
+def make_recordable(value: object, depth: int = 0) -> JsonValue:
+    """Return the value as JSON that survives writing and reading; models also send NaN."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, str):
+        return clean_text(value)
+    if depth >= MAX_DEPTH:
+        return TOO_DEEP
+    if isinstance(value, Mapping):
+        items = value.items()
+        return {clean_text(str(key)): make_recordable(item, depth + 1) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [make_recordable(item, depth + 1) for item in value]
+    return clean_text(str(value))
+
+
+def _convert(type: ParameterType, value: JsonValue) -> JsonValue:
+    """Return the value in the declared type; the ValueError names what was expected."""
+    if type in FILE_TYPES:
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        raise ValueError("the path of a file")
+    if type == "int":
+        return _integer(value)
+    if type == "float":
+        return _number(value)
+    if type == "bool":
+        word = value.strip().casefold() if isinstance(value, str) else value
+        if word in ("true", "false", 0, 1):
+            return word in ("true", 1)
+        raise ValueError("true or false")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _integer(value: JsonValue) -> int:
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value.strip().partition(".")[0])
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("an integer")
+
+
+def _number(value: JsonValue) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    try:
+        number = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    raise ValueError("a number")
 
 
 class Called(NamedTuple):
-    """What came of a call: `result`, or the `problem` that is also the error of the `step`."""
+    """The outcome of a call: `result`, or the `problem` that is also the error of the `step`."""
 
     step: CallStep
     record: CallRecord
@@ -30,18 +175,18 @@ class Called(NamedTuple):
 
     @property
     def steps(self) -> tuple[CallStep, ReplyStep]:
-        """The call and its reply, which is empty where the call failed."""
+        """The call and its reply; the reply is empty if the call failed."""
         return self.step, ReplyStep(parts=() if self.result is None else self.result.parts)
 
     @property
-    def told(self) -> str:
-        """The result as text, files by their paths; or why there is none."""
+    def text(self) -> str:
+        """The result as text, with files as paths; or the error message."""
         return str(self.problem) if self.result is None else reply_text(self.result.parts)
 
 
 @dataclass
 class TaskWork:
-    """What a system has done so far on one task, kept call by call."""
+    """Everything a system has done so far on one task, updated after each call."""
 
     turns: list[HistoryTurn]
     steps: list[PredictedStep] = field(default_factory=list)
@@ -49,12 +194,12 @@ class TaskWork:
 
     @property
     def trace(self) -> Trace:
-        """The steps in the form in which they are scored."""
+        """The steps as they are scored."""
         return tuple(self.steps)
 
 
 async def make_call(step: CallStep, source: ToolSource, workspace: Workspace) -> Called:
-    """Call the tool; what it cannot do is in what came of it, a bug of ours is raised."""
+    """Call the tool; a failure of the tool is part of the outcome, a bug of ours is raised."""
     start = perf_counter()
     try:
         result = await source.call(workspace, step.name, _object(step.arguments))
@@ -62,49 +207,8 @@ async def make_call(step: CallStep, source: ToolSource, workspace: Workspace) ->
         kind = UNAVAILABLE if isinstance(exc, ToolUnavailable) else TOOL_ERROR
         error = StepError(type=kind, message=str(exc))
         failed = step.model_copy(update={"error": error})
-        return Called(failed, _failed(step.name, exc, perf_counter() - start), problem=exc)
-    return Called(step, _done(result), result=result)
-
-
-async def call_tool(
-    work: TaskWork, step: CallStep, source: ToolSource, workspace: Workspace
-) -> ToolResult:
-    """Call a tool for a system; what came of it is in the work, whether or not it is raised."""
-    called = await make_call(step, source, workspace)
-    parts = () if called.result is None else called.result.parts
-    replies = [ReplyTurn(tool=step.name, type=part.type, content=part.content) for part in parts]
-    if called.result is None:
-        replies = [ReplyTurn(tool=step.name, type="text", content=called.told)]
-    made = ToolCall(name=step.name, arguments=_object(step.arguments))
-    work.steps += called.steps
-    work.turns += [CallTurn(call=made), *replies]
-    work.calls.append(called.record)
-    if called.result is None:
-        assert called.problem is not None
-        raise called.problem
-    return called.result
-
-
-def _object(arguments: JsonValue) -> Mapping[str, JsonValue]:
-    assert isinstance(arguments, dict), "a call without error has an object as arguments"
-    return arguments
-
-
-def _failed(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> CallRecord:
-    nearest = problem.nearest if isinstance(problem, NotOnTape) else None
-    return CallRecord(
-        tool=tool,
-        status="unavailable" if isinstance(problem, ToolUnavailable) else "error",
-        seconds=seconds,
-        category=own_category(tool),
-        message=f"{problem}" if nearest is None else f"{problem} Nearest recorded call: {nearest}.",
-        taped=None if nearest is None else "missing",
-        control="fault" if isinstance(problem, InjectedFault) else None,
-    )
-
-
-def _done(result: ToolResult) -> CallRecord:
-    return CallRecord(
+        return Called(failed, _record_failure(step.name, exc, perf_counter() - start), problem=exc)
+    record = CallRecord(
         tool=result.tool,
         status="done",
         seconds=result.seconds,
@@ -114,4 +218,43 @@ def _done(result: ToolResult) -> CallRecord:
         taped=result.taped,
         control=result.control,
         category=own_category(result.tool),
+    )
+    return Called(step, record, result=result)
+
+
+async def call_tool(
+    work: TaskWork, step: CallStep, source: ToolSource, workspace: Workspace
+) -> ToolResult:
+    """Call a tool and add the outcome to the work; raises the problem of a failed call."""
+    called = await make_call(step, source, workspace)
+    made = ToolCall(name=step.name, arguments=_object(step.arguments))
+    work.steps += called.steps
+    work.turns.append(CallTurn(call=made))
+    work.calls.append(called.record)
+    if called.result is None:
+        work.turns.append(ReplyTurn(tool=step.name, type="text", content=called.text))
+        assert called.problem is not None
+        raise called.problem
+    work.turns += [
+        ReplyTurn(tool=step.name, type=part.type, content=part.content)
+        for part in called.result.parts
+    ]
+    return called.result
+
+
+def _object(arguments: JsonValue) -> Mapping[str, JsonValue]:
+    assert isinstance(arguments, dict), "a call without error has an object as arguments"
+    return arguments
+
+
+def _record_failure(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> CallRecord:
+    nearest = problem.nearest if isinstance(problem, NotOnTape) else None
+    return CallRecord(
+        tool=tool,
+        status="unavailable" if isinstance(problem, ToolUnavailable) else "error",
+        seconds=seconds,
+        category=own_category(tool),
+        message=f"{problem}" if nearest is None else f"{problem} Nearest recorded call: {nearest}.",
+        taped=None if nearest is None else "missing",
+        control="fault" if isinstance(problem, InjectedFault) else None,
     )

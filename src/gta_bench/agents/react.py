@@ -1,5 +1,6 @@
-"""The agents that speak the ReAct text protocol: `react` and `react-upstream`."""
+"""The agents that use the ReAct text protocol: `react` and `react-upstream`."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -13,109 +14,72 @@ from inspect_ai.model import (
     GenerateConfig,
 )
 
-from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.history import History, Said, files_text, merge_replies, reply_text
-from gta_bench.agents.messages import (
-    ask_model,
-    attached_images,
-    chosen_model,
-    opening_message,
-    user_message,
+from gta_bench.agents import replies
+from gta_bench.agents.calling import deduplicate_tools
+from gta_bench.agents.contract import (
+    Decide,
+    Decision,
+    History,
+    MergedTurn,
+    Setup,
+    files_text,
+    merge_replies,
+    reply_text,
 )
 from gta_bench.agents.prompts import render
 from gta_bench.agents.published import CHOICES, SAMPLING, PublishedTexts
-from gta_bench.agents.react_parser import RESPONSE, parse_upstream, upstream_thought
-from gta_bench.agents.react_text import (
-    answer_text,
-    call_text,
-    response_text,
-    system_prompt,
-    upstream_call_text,
-    upstream_system_prompt,
+from gta_bench.agents.react_parser import (
+    ACTION,
+    ACTION_INPUT,
+    FINAL_ANSWER,
+    RESPONSE,
+    THOUGHT,
+    parse_tolerant,
+    parse_upstream,
+    upstream_thought,
 )
-from gta_bench.agents.react_tolerant import parse_tolerant
-from gta_bench.agents.stops import FINAL, read_stop, stopped
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
 from gta_bench.records.steps import AnswerStep
-from gta_bench.records.tools import ToolSpec
+from gta_bench.records.tools import Parameter, ToolSpec
+
+ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+UPSTREAM_TYPES = {"int": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN"}  # all others: STRING
 
 
 class Message(NamedTuple):
-    """One message; `request` marks what the user asks for."""
+    """One message; `request` marks the request of the user."""
 
     role: Literal["system", "user", "assistant"]
     text: str
     request: bool = False
 
 
-def upstream_chat(
-    history: History, tools: Sequence[ToolSpec], published: PublishedTexts | None = None
-) -> list[Message]:
-    """Upstream's chat, which differs between the modes in roles, markers and last message."""
-    step_mode = history.mode == "step"
-    messages = [Message("system", upstream_system_prompt(tools, published))]
-    files = files_text(history.attachments, published)
-    if files is not None:
-        messages.append(Message("system" if step_mode else "user", files))
-    for said in merge_replies(history):
-        messages += _turn(said, step_mode=step_mode)
-    if history.last:
-        # Kept for parity: in step mode also where the reference's last turn is a call (16 tasks).
-        messages.append(_last_message(published, step_mode=step_mode))
-    return messages
-
-
-def _last_message(published: PublishedTexts | None, *, step_mode: bool) -> Message:
-    if step_mode:
-        own = render("answer_without_tools.md")
-        return Message("user", own if published is None else published.answer_without_tools)
-    own = render("answer_now.md")
-    return Message("system", own if published is None else published.answer_now)
-
-
-def _turn(said: Said, *, step_mode: bool) -> list[Message]:
-    if isinstance(said, tuple):
-        text = reply_text(said)
-        return [Message("system", text if step_mode else f"{RESPONSE}{text}\n")]
-    if isinstance(said, UserTurn):
-        return [Message("user", said.content, request=True)]
-    if isinstance(said, CallTurn):
-        own_words = None if step_mode else said.content
-        return [Message("assistant", own_words or upstream_call_text(said))]
-    if isinstance(said, AnswerTurn):
-        return [Message("assistant", said.content)]
-    return [Message("assistant", said.reply), Message("system", f"{RESPONSE}{said.told}\n")]
-
-
-ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-
-
 def react(setup: Setup) -> Decide:
-    """The protocol with a tolerant parser and one way to show a history."""
+    """Make the agent with a tolerant parser and one way to show a history."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        messages = react_messages(history, tools, await attached_images(history, setup))
-        output = await ask_model(setup, messages)
-        stop, step = read_stop(output), parse_tolerant(output.completion, tools)
-        if stop in FINAL or (stop is not None and isinstance(step, AnswerStep)):
-            return stopped(output, stop)
+        messages = make_react_messages(history, tools, await replies.attach_images(history, setup))
+        output = await replies.ask_model(setup, messages)
+        stop, step = replies.read_stop(output), parse_tolerant(output.completion, tools)
+        if stop in replies.FINAL or (stop is not None and isinstance(step, AnswerStep)):
+            return replies.make_stop_decision(output, stop)
         return Decision(step, output, stop=stop)
 
     return decide
 
 
 def react_upstream(setup: Setup) -> Decide:
-    """The published protocol: its history, its last message and its parser."""
-    setup = published_setup(setup)
+    """Make the agent with the published protocol: its history, its last message and its parser."""
+    setup = add_published_sampling(setup)
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        images = await attached_images(history, setup)
-        messages = upstream_messages(history, tools, images, setup.published)
-        output = await ask_model(setup, messages)
-        stop = read_stop(output)
-        if stop == "context":  # the engine's words about it are no reply
-            return stopped(output, stop)
-        # Upstream's model client strips what the parser gets.
+        images = await replies.attach_images(history, setup)
+        messages = make_upstream_messages(history, tools, images, setup.published)
+        output = await replies.ask_model(setup, messages)
+        stop = replies.read_stop(output)
+        if stop == "context":  # the text is the engine's, not a reply
+            return replies.make_stop_decision(output, stop)
+        # Upstream's model client strips the text before the parser gets it.
         reply = output.completion.strip()
         files = history.files | setup.known_files
         step = parse_upstream(reply, tools, files.__contains__)
@@ -124,60 +88,176 @@ def react_upstream(setup: Setup) -> Decide:
     return decide
 
 
-def react_messages(
-    history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
-) -> list[ChatMessage]:
-    """System prompt, files and request, then the turns.
-
-    Results come from the user, behind `Response:`. Not as system messages: several providers move
-    those to the top of the chat.
-    """
-    messages: list[ChatMessage] = [ChatMessageSystem(content=system_prompt(tools))]
-    request, *told = merge_replies(history)
-    assert isinstance(request, UserTurn), "a dialogue begins with what the user asks"
-    messages.append(opening_message(history, request.content, images))
-    for said in told:
-        messages += _react_turn(said)
-    return messages
-
-
-def published_setup(setup: Setup) -> Setup:
-    """With the published words also the published sampling, where the model's own says nothing."""
+def add_published_sampling(setup: Setup) -> Setup:
+    """Add the published sampling to the published texts; the model's own options have priority."""
     if setup.published is None:
         return setup
-    own = chosen_model(setup).config
+    own = replies.pick_model(setup).config
     unset = {name: value for name, value in SAMPLING.items() if getattr(own, name) is None}
     config = GenerateConfig(num_choices=CHOICES, **unset).merge(setup.config or GenerateConfig())
     return replace(setup, config=config)
 
 
-def upstream_messages(
+def make_react_messages(
+    history: History, tools: Sequence[ToolSpec], images: Sequence[ContentImage] = ()
+) -> list[ChatMessage]:
+    """Return the system prompt, files and request, then the turns.
+
+    Results are user messages after `Response:`. They are not system messages, because several
+    providers move those to the top of the chat.
+    """
+    request, *rest = merge_replies(history)
+    assert isinstance(request, UserTurn), "a dialogue begins with the user's request"
+    turns = (message for turn in rest for message in _turn_messages(turn))
+    return [
+        ChatMessageSystem(content=make_system_prompt(tools)),
+        replies.make_opening_message(history, request.content, images),
+        *(ROLES[message.role](content=message.text) for message in turns),
+    ]
+
+
+def _turn_messages(turn: MergedTurn) -> list[Message]:
+    if isinstance(turn, tuple):
+        return [Message("user", f"{RESPONSE} {reply_text(turn)}")]
+    if isinstance(turn, UserTurn):
+        return [Message("user", turn.content)]
+    if isinstance(turn, CallTurn):
+        return [Message("assistant", turn.content or format_call(turn))]
+    if isinstance(turn, AnswerTurn):
+        answer = f"{FINAL_ANSWER} {turn.content}"
+        return [Message("assistant", "\n".join([*_thought_lines(turn.thought), answer]))]
+    return [Message("assistant", turn.reply), Message("user", f"{RESPONSE} {turn.told}")]
+
+
+def make_upstream_messages(
     history: History,
     tools: Sequence[ToolSpec],
     images: Sequence[ContentImage] = (),
     published: PublishedTexts | None = None,
 ) -> list[ChatMessage]:
-    """Upstream's chat; pictures go with the first request."""
+    """Return upstream's chat, with the images in the first request."""
     messages: list[ChatMessage] = []
     for message in upstream_chat(history, tools, published):
         if message.request:
-            messages.append(user_message(message.text, images))
+            messages.append(replies.make_user_message(message.text, images))
             images = ()
         else:
             messages.append(ROLES[message.role](content=message.text))
     return messages
 
 
-def _react_turn(said: Said) -> list[ChatMessage]:
-    if isinstance(said, tuple):
-        return [ChatMessageUser(content=response_text(said))]
-    if isinstance(said, UserTurn):
-        return [ChatMessageUser(content=said.content)]
-    if isinstance(said, CallTurn):
-        return [ChatMessageAssistant(content=said.content or call_text(said))]
-    if isinstance(said, AnswerTurn):
-        return [ChatMessageAssistant(content=answer_text(said))]
-    return [
-        ChatMessageAssistant(content=said.reply),
-        ChatMessageUser(content=f"{RESPONSE} {said.told}"),
+def upstream_chat(
+    history: History, tools: Sequence[ToolSpec], published: PublishedTexts | None = None
+) -> list[Message]:
+    """Return upstream's chat; roles, markers and the last message depend on the mode."""
+    step_mode = history.mode == "step"
+    messages = [Message("system", make_upstream_system_prompt(tools, published))]
+    files = files_text(history.attachments, published)
+    if files is not None:
+        messages.append(Message("system" if step_mode else "user", files))
+    for turn in merge_replies(history):
+        messages += _upstream_turn(turn, step_mode=step_mode)
+    if history.last and step_mode:
+        # Kept for parity: also where the reference's last turn is a call (16 tasks).
+        own = render("answer_without_tools.md")
+        text = own if published is None else published.answer_without_tools
+        messages.append(Message("user", text))
+    elif history.last:
+        text = render("answer_now.md") if published is None else published.answer_now
+        messages.append(Message("system", text))
+    return messages
+
+
+def _upstream_turn(turn: MergedTurn, *, step_mode: bool) -> list[Message]:
+    if isinstance(turn, tuple):
+        text = reply_text(turn)
+        return [Message("system", text if step_mode else f"{RESPONSE}{text}\n")]
+    if isinstance(turn, UserTurn):
+        return [Message("user", turn.content, request=True)]
+    if isinstance(turn, CallTurn):
+        own_text = None if step_mode else turn.content
+        return [Message("assistant", own_text or format_upstream_call(turn))]
+    if isinstance(turn, AnswerTurn):
+        return [Message("assistant", turn.content)]
+    return [Message("assistant", turn.reply), Message("system", f"{RESPONSE}{turn.told}\n")]
+
+
+def make_upstream_system_prompt(
+    tools: Sequence[ToolSpec], published: PublishedTexts | None = None
+) -> str:
+    """Return the system prompt in upstream's form: Python reprs, without defaults."""
+    own = render("react_upstream_arguments.md")
+    arguments = own if published is None else published.arguments
+    offered = deduplicate_tools(tools)
+    listed = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": [
+                {
+                    "name": parameter.name,
+                    "description": parameter.description,
+                    "type": UPSTREAM_TYPES.get(parameter.type, "STRING"),
+                }
+                for parameter in tool.inputs
+            ],
+            "required": [parameter.name for parameter in tool.inputs if not parameter.optional],
+            "parameter_description": arguments,
+        }
+        for tool in offered
     ]
+    names = [tool.name for tool in offered]
+    if published is None:
+        return render("react_upstream.md", tools=repr(listed), names=repr(names))
+    return published.protocol.format(
+        tool_description=listed,
+        action_names=names,
+        thought=THOUGHT,
+        action=ACTION,
+        action_input=ACTION_INPUT,
+        response=RESPONSE,
+        finish=FINAL_ANSWER,
+    )
+
+
+def make_system_prompt(tools: Sequence[ToolSpec]) -> str:
+    """Return the system prompt in our form: one JSON object per tool, with defaults."""
+    offered = deduplicate_tools(tools)
+    listed = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": {one.name: _describe_parameter(one) for one in tool.inputs},
+        }
+        for tool in offered
+    ]
+    lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in listed)
+    return render("react.md", tools=lines, names=", ".join(tool.name for tool in offered))
+
+
+def _describe_parameter(parameter: Parameter) -> dict[str, object]:
+    shown: dict[str, object] = {"type": parameter.type}
+    if parameter.description:
+        shown["description"] = parameter.description
+    if parameter.filetype:
+        shown["filetype"] = parameter.filetype
+    if parameter.optional:
+        shown |= {"optional": True, "default": parameter.default}
+    return shown
+
+
+def format_upstream_call(turn: CallTurn) -> str:
+    """Return a call as upstream shows it in a history: no thought, no blanks, ASCII only."""
+    arguments = json.dumps(dict(turn.call.arguments))
+    return f"{ACTION}{turn.call.name}\n{ACTION_INPUT}{arguments}"
+
+
+def format_call(turn: CallTurn) -> str:
+    """Return a call in the form that the prompt asks for, with its thought if it has one."""
+    arguments = json.dumps(dict(turn.call.arguments), ensure_ascii=False)
+    lines = [f"{ACTION} {turn.call.name}", f"{ACTION_INPUT} {arguments}"]
+    return "\n".join(_thought_lines(turn.thought) + lines)
+
+
+def _thought_lines(thought: str | None) -> list[str]:
+    return [f"{THOUGHT} {thought.strip()}"] if thought and thought.strip() else []

@@ -1,7 +1,7 @@
-"""Tool calls that a model wrote as text, because its server did not read them as calls.
+"""Tool calls that a model wrote as text, because its server did not parse them as calls.
 
-A reply is such a call where it ends with one; words after it make it an answer that mentions a
-call. What is found here is counted and told to the model, and never made.
+A reply counts as such a call only if it ends with one; with words after it, it is an answer that
+mentions a call. Such calls are counted and reported to the model, but never made.
 """
 
 import ast
@@ -12,22 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from gta_bench.agents.react_parser import UNREADABLE, find_object_end, read_literal
 from gta_bench.records.tools import ToolSpec
 
 Names = Mapping[str, frozenset[str]]
 
 _NAME_KEYS: Final = (
-    "name",
-    "function",
-    "function_name",
-    "tool",
-    "tool_name",
-    "action",
-    "recipient_name",
+    *("name", "function", "function_name", "tool", "tool_name"),
+    *("action", "recipient_name"),
 )
 _ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "action_input")
 _HOLDER_KEYS: Final = ("function", "function_call", "tool_call", "tool_calls", "tool_uses")
-# Who says what a call gave is not making it.
+# A reply that states the result of a call does not make the call.
 _RESULT_KEYS: Final = frozenset({"result", "output", "observation", "answer"})
 # Marks that chat templates put before calls; a server that parses calls leaves none of them.
 # `{names}` are the tools on offer.
@@ -61,16 +57,15 @@ _LENIENT: Final = (
 _LENIENT_ARGUMENTS: Final = re.compile(rf"[\"'](?:{'|'.join(_ARGUMENT_KEYS)})[\"']\s*:")
 _TAG: Final = re.compile(r"<[^<>\s][^<>]{0,80}>")
 _FLAGS: Final = re.IGNORECASE | re.MULTILINE | re.DOTALL
-# Far above what any reply of calls has; keeps a page of braces or marks cheap.
+# Far above the calls of any real reply; keeps a page of braces or marks cheap.
 _MOST: Final = 40
 _LONGEST: Final = 20_000
-# A tool's name stands no farther before its arguments.
+# The most characters between a tool's name and its arguments.
 _NEAR: Final = 200
-_UNREADABLE: Final = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
-def holds_call(text: str, tools: Sequence[ToolSpec]) -> bool:
-    """Whether the text ends with a call in a form that some model was trained to write."""
+def ends_with_call(text: str, tools: Sequence[ToolSpec]) -> bool:
+    """Whether the text ends with a call in one of the forms that models are trained to write."""
     names = {
         tool.name.casefold(): frozenset(one.name.casefold() for one in tool.inputs if one.name)
         for tool in tools
@@ -83,7 +78,7 @@ def _pattern(form: str, names: Names) -> re.Pattern[str]:
 
 
 def _marked(text: str, names: Names) -> bool:
-    """A mark that opens the reply or stands before something like a call, up to the end."""
+    """Whether a mark at the start, or one before something like a call, extends to the end."""
     begins = _pattern(_MARKED, names)
     return any(
         (not text[: mark.start()].strip() or begins.match(text, mark.end()))
@@ -94,32 +89,32 @@ def _marked(text: str, names: Names) -> bool:
 
 
 def _ends(given: str) -> bool:
-    """Whether what a mark opens goes up to the end, whole or cut."""
+    """Whether the text after a mark is a call up to the end, complete or cut off."""
     given = given.strip()
     opened = given.startswith(("{", "["))
     if opened:
         try:
-            _, place = json.JSONDecoder(strict=False).raw_decode(given)
+            _, end = json.JSONDecoder(strict=False).raw_decode(given)
         except (ValueError, RecursionError):
             pass
         else:
-            return _is_nothing(given[place:])
+            return _is_wordless(given[end:])
     *_, last = _TAG.split(given)
     if last == given:
         return opened or given.endswith(tuple(")]}>`"))
     last = last.strip()
-    return _is_nothing(last) or (last.startswith(("{", "[")) and _ends(last))
+    return _is_wordless(last) or (last.startswith(("{", "[")) and _ends(last))
 
 
-def _is_nothing(rest: str) -> bool:
-    """No words: closing brackets, fences and marks."""
+def _is_wordless(rest: str) -> bool:
+    """Whether the text has only closing brackets, fences and marks."""
     return re.search(r"\w", _TAG.sub("", rest)) is None
 
 
 def _as_json(text: str, names: Names) -> bool:
     named = _pattern(_NAMED, names)
     for value, start, end in _objects(text, names):
-        if not _is_nothing(text[end:]):
+        if not _is_wordless(text[end:]):
             continue
         before = named.search(" ".join(text[max(0, start - _NEAR) : start].split()))
         if _is_call(value, names) or (before and _fits(value, names[before["name"].casefold()])):
@@ -128,56 +123,34 @@ def _as_json(text: str, names: Names) -> bool:
 
 
 def _objects(text: str, names: Names) -> Iterator[tuple[object, int, int]]:
-    """The JSON objects in the text with their places, from left to right."""
-    decoder, place = json.JSONDecoder(strict=False), 0
+    """Yield the JSON objects in the text with start and end, from left to right."""
+    decoder, end = json.JSONDecoder(strict=False), 0
     lenient = _pattern(_LENIENT, names)
     for _ in range(_MOST):
-        start = text.find("{", place)
+        start = text.find("{", end)
         if start < 0:
             return
         value: object
         try:
-            value, place = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            place = start + 1
+            end = start + 1
             if not (lenient.search(text, start) and _LENIENT_ARGUMENTS.search(text, start)):
                 continue
-            value, place = _read_leniently(text, start)
-        yield value, start, place
+            value, end = _read_leniently(text, start)
+        yield value, start, end
 
 
 def _read_leniently(text: str, start: int) -> tuple[object, int]:
-    """An object with single quotes, commas too many or brackets too few; None if it is none."""
-    end, missing = _span(text, start)
+    """Return an object with single quotes, extra commas or missing brackets; None if it fails."""
+    end, missing = find_object_end(text[: start + _LONGEST], start)
     body = re.sub(r",(\s*[}\]])", r"\1", text[start:end].rstrip("`\n ,") + missing)
-    for read in (json.JSONDecoder(strict=False).decode, ast.literal_eval):
+    for read in (json.JSONDecoder(strict=False).decode, read_literal):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of escapes that Python does not know
-                return read(body), end
-        except _UNREADABLE:
+            return read(body), end
+        except UNREADABLE:
             continue
     return None, start + 1
-
-
-def _span(text: str, start: int) -> tuple[int, str]:
-    """Where the object ends, and the brackets that it lacks."""
-    open_, quote, place = [], "", start
-    while place < min(len(text), start + _LONGEST):
-        char = text[place]
-        if quote:
-            place += char == "\\"
-            quote = "" if char == quote else quote
-        elif char in "\"'":
-            quote = char
-        elif char in "{[":
-            open_.append("}" if char == "{" else "]")
-        elif open_ and char == open_[-1]:
-            open_.pop()
-        place += 1
-        if not open_:
-            break
-    return place, "".join(reversed(open_))
 
 
 def _is_call(value: object, names: Names) -> bool:
@@ -203,7 +176,7 @@ def _plain(name: object) -> str:
 
 
 def _fits(given: object, parameters: frozenset[str]) -> bool:
-    """Whether these are arguments of a tool with such parameters."""
+    """Whether these can be arguments of a tool with these parameters."""
     return isinstance(given, dict) and bool(given) and parameters.issuperset(map(_plain, given))
 
 
@@ -216,7 +189,7 @@ def _as_react(text: str, names: Names) -> bool:
 
 
 def _as_python(text: str, names: Names) -> bool:
-    """Calls in Python, on lines of their own: `[OCR(image="a.png")]`."""
+    """Whether the text ends with calls in Python on their own lines: `[OCR(image="a.png")]`."""
     found = _pattern(_PYTHON, names).search(text)
     if found is None:
         return False
@@ -225,7 +198,7 @@ def _as_python(text: str, names: Names) -> bool:
             warnings.simplefilter("ignore")
             lines = ast.parse(found["code"].rstrip("`.; \n\t")).body
         return all(isinstance(line, ast.Expr) and _is_python(line.value, names) for line in lines)
-    except _UNREADABLE:
+    except UNREADABLE:
         return False
 
 

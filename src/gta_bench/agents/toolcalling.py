@@ -1,4 +1,4 @@
-"""The default agent: the provider's native tool calls."""
+"""The default agent, which uses the provider's native tool calls."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,41 +13,27 @@ from inspect_ai.model import (
     Content,
     ContentImage,
     ContentText,
+    GenerateConfig,
     ModelOutput,
 )
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParam, ToolParams
 from inspect_ai.util import JSONType
 
-from gta_bench.agents.arguments import ARGS_ERROR, checked_call, distinct_tools, failed_call
-from gta_bench.agents.contract import Decide, Decision, Setup
-from gta_bench.agents.dialogue import call_id
-from gta_bench.agents.history import History, merge_replies, reply_text
-from gta_bench.agents.messages import (
-    ask_model,
-    attached_images,
-    chosen_config,
-    chosen_model,
-    opening_message,
-)
-from gta_bench.agents.prefix import Prefix, not_thinking, prefix_for
+from gta_bench.agents import replies
+from gta_bench.agents.calling import ARGS_ERROR, checked_call, deduplicate_tools, reject_call
+from gta_bench.agents.contract import Decide, Decision, History, Setup, merge_replies, reply_text
+from gta_bench.agents.loop import IS_FEEDBACK, make_call_id, note_steps
 from gta_bench.agents.prompts import render
-from gta_bench.agents.stops import TOLD, read_stop, reply_words, stopped
-from gta_bench.agents.text_calls import holds_call
+from gta_bench.agents.provider import Prefix, disable_thinking, prefix_for
+from gta_bench.agents.text_calls import ends_with_call
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
-from gta_bench.records.steps import AnswerStep, CallStep
+from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, ThoughtStep
 from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
 
-JSON_TYPES: Mapping[ParameterType, JSONType] = {
-    "text": "string",
-    "image": "string",
-    "audio": "string",
-    "video": "string",
-    "file": "string",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-}
-# Inspect keeps the text that it could not parse only inside this message.
+# All other types are strings: texts, and files as their paths.
+JSON_TYPES: Mapping[ParameterType, JSONType]
+JSON_TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
+# Inspect keeps text that it could not parse only in this message.
 _PARSE_ERROR = re.compile(
     r"Error parsing the following tool call arguments:\n\n(?P<raw>.*)\n\nError details: .*",
     re.DOTALL,
@@ -55,48 +41,56 @@ _PARSE_ERROR = re.compile(
 
 
 def toolcalling(setup: Setup) -> Decide:
-    """Offers the tools natively; all calls of a reply are its decision."""
+    """Make the agent that offers the tools natively; a decision has all calls of a reply."""
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
-        model = chosen_model(setup)
-        config = model.config.merge(chosen_config(setup))
+        model = replies.pick_model(setup)
+        config = model.config.merge(setup.config or GenerateConfig())
         prefix = None if history.messages else prefix_for(str(model), config)
-        images = await attached_images(history, setup)
+        images = await replies.attach_images(history, setup)
         messages = toolcalling_messages(history, images, prefix)
-        if prefix is not None and prefix.thinking_off and _has_calls(messages):
-            model = not_thinking(model)
-        infos = [tool_info(tool) for tool in distinct_tools(tools)]
-        output = await ask_model(replace(setup, model=model), messages, infos)
+        has_calls = any(isinstance(message, ChatMessageTool) for message in messages)
+        if prefix is not None and prefix.thinking_off and has_calls:
+            model = disable_thinking(model)
+        infos = [tool_info(tool) for tool in deduplicate_tools(tools)]
+        output = await replies.ask_model(replace(setup, model=model), messages, infos)
         return read_output(output, tools)
 
     return decide
 
 
 def read_output(output: ModelOutput, tools: Sequence[ToolSpec]) -> Decision:
-    """What a reply comes to: its calls whatever it ended with, else its text."""
-    stop, calls = read_stop(output), output.message.tool_calls or []
+    """Return the decision of a reply: its calls if it has any, else its text."""
+    stop, calls = replies.read_stop(output), output.message.tool_calls or []
     if stop in ("context", "refused", "malformed call") or (stop is not None and not calls):
-        return stopped(output, stop)
+        return replies.make_stop_decision(output, stop)
     if calls:
         steps = [_call_step(call, tools) for call in calls]
         if stop == "cut off":  # the last call may be half of one
             last = steps[-1]
-            steps[-1] = failed_call(last.name, last.arguments, ARGS_ERROR, TOLD[stop])
+            steps[-1] = reject_call(last.name, last.arguments, ARGS_ERROR, replies.FEEDBACK[stop])
         return Decision(steps[0], output, more=tuple(steps[1:]), stop=stop)
-    text = reply_words(output)
-    if holds_call(text, tools):
-        return stopped(output, "call as text")
+    text = replies.read_answer(output)
+    if ends_with_call(text, tools):
+        return replies.make_stop_decision(output, "call as text")
     return Decision(AnswerStep(content=text), output)
 
 
 def tool_info(tool: ToolSpec) -> ToolInfo:
-    """A tool as Inspect offers it to any provider."""
+    """Return a tool as Inspect offers it to any provider."""
     named = [(parameter.name, parameter) for parameter in tool.inputs if parameter.name]
     return ToolInfo(
         name=tool.name,
         description=tool.description or tool.name,
         parameters=ToolParams(
-            properties={name: _param(parameter) for name, parameter in named},
+            properties={
+                name: ToolParam(
+                    type=JSON_TYPES.get(parameter.type, "string"),
+                    description=_describe(parameter),
+                    default=parameter.default if parameter.optional else None,
+                )
+                for name, parameter in named
+            },
             required=[name for name, parameter in named if not parameter.optional],
         ),
     )
@@ -105,70 +99,88 @@ def tool_info(tool: ToolSpec) -> ToolInfo:
 def toolcalling_messages(
     history: History, images: Sequence[ContentImage] = (), prefix: Prefix | None = None
 ) -> list[ChatMessage]:
-    """System prompt, files and request, then the dialogue as the provider gave it.
+    """Return the system prompt, files and request, then the dialogue as the provider sent it.
 
-    Where nobody kept its messages, as in step mode, they are made from the turns.
+    If the history has no messages, as in step mode, they are made from the turns.
     """
-    told = list(history.messages) or turn_messages(history, prefix)
     system = ChatMessageSystem(content=render("toolcalling.md"))
-    request, *rest = told
-    return [system, opening_message(history, request.text, images), *rest]
+    request, *rest = history.messages or make_turn_messages(history, prefix)
+    return [system, replies.make_opening_message(history, request.text, images), *rest]
 
 
-def turn_messages(history: History, prefix: Prefix | None = None) -> list[ChatMessage]:
-    """The turns of a history as native messages, each result tied to its call by an id."""
+def make_turn_messages(history: History, prefix: Prefix | None = None) -> list[ChatMessage]:
+    """Return the turns of a history as native messages; ids connect results with calls."""
     messages: list[ChatMessage] = []
     calls = 0
-    for said in merge_replies(history):
-        if isinstance(said, tuple):
-            text, tool = reply_text(said), said[0].tool
-            result = ChatMessageTool(content=text, tool_call_id=call_id(calls), function=tool)
+    for turn in merge_replies(history):
+        if isinstance(turn, tuple):
+            text, tool = reply_text(turn), turn[0].tool
+            result = ChatMessageTool(content=text, tool_call_id=make_call_id(calls), function=tool)
             messages.append(result)
-        elif isinstance(said, UserTurn):
-            messages.append(ChatMessageUser(content=said.content))
-        elif isinstance(said, CallTurn):
+        elif isinstance(turn, UserTurn):
+            messages.append(ChatMessageUser(content=turn.content))
+        elif isinstance(turn, CallTurn):
             calls += 1
-            messages.append(_call_message(said, call_id(calls), prefix))
-        elif isinstance(said, AnswerTurn):
-            messages.append(ChatMessageAssistant(content=said.content))
+            messages.append(_call_message(turn, make_call_id(calls), prefix))
+        elif isinstance(turn, AnswerTurn):
+            messages.append(ChatMessageAssistant(content=turn.content))
         else:
-            messages.append(ChatMessageAssistant(content=said.reply))
-            messages.append(ChatMessageUser(content=said.told))
+            messages.append(ChatMessageAssistant(content=turn.reply))
+            messages.append(ChatMessageUser(content=turn.told))
+    return messages
+
+
+def make_earlier_messages(history: History, steps: Sequence[PredictedStep]) -> list[ChatMessage]:
+    """Return a dialogue that an earlier version stored as turns and steps as messages.
+
+    Each message notes the steps that it represents in the trace, so the dialogue can continue.
+    """
+    left, made = list(steps), list[PredictedStep]()
+    messages: list[ChatMessage] = []
+    answered = True
+    for message in make_turn_messages(history):
+        if isinstance(message, ChatMessageAssistant):
+            noted: list[PredictedStep] = []
+            while left and isinstance(left[0], ThoughtStep):
+                noted.append(left.pop(0))
+            made = left[:1]
+            del left[:1]
+            if not message.tool_calls:
+                noted += made
+            refused = any(step.step in ("call", "malformed") for step in made)
+            answered = bool(message.tool_calls) or not refused
+            messages.append(note_steps(message, noted))
+        elif isinstance(message, ChatMessageTool):
+            messages.append(note_steps(message, [*made, *left[:1]]))
+            del left[:1]
+        elif isinstance(message, ChatMessageUser) and not answered:
+            messages.append(message.model_copy(update={"metadata": {IS_FEEDBACK: True}}))
+            answered = True
+        else:
+            messages.append(message)
     return messages
 
 
 def _call_message(turn: CallTurn, id: str, prefix: Prefix | None) -> ChatMessageAssistant:
-    """No text is not an empty text, which some providers are shown as words."""
-    words = turn.content or turn.thought
-    content: list[Content] = [ContentText(text=words)] if words else []
+    """Return a call as a message; an empty text is left out, because some models would see it."""
+    text = turn.content or turn.thought
+    content: list[Content] = [ContentText(text=text)] if text else []
     if prefix is not None and prefix.reasoning is not None:
         content.insert(0, prefix.reasoning)
     made = ToolCall(id=id, function=turn.call.name, arguments=dict(turn.call.arguments))
     return ChatMessageAssistant(content=content, tool_calls=[made])
 
 
-def _has_calls(messages: Sequence[ChatMessage]) -> bool:
-    return any(isinstance(message, ChatMessageTool) for message in messages)
-
-
 def _call_step(call: ToolCall, tools: Sequence[ToolSpec]) -> CallStep:
     if call.parse_error is None:
         return checked_call(call.function, call.arguments, tools)
-    told = _PARSE_ERROR.fullmatch(call.parse_error)
-    raw = told["raw"] if told else call.parse_error
-    return failed_call(call.function, raw, ARGS_ERROR, call.parse_error)
+    found = _PARSE_ERROR.fullmatch(call.parse_error)
+    raw = found["raw"] if found else call.parse_error
+    return reject_call(call.function, raw, ARGS_ERROR, call.parse_error)
 
 
-def _param(parameter: Parameter) -> ToolParam:
-    return ToolParam(
-        type=JSON_TYPES[parameter.type],
-        description=_description(parameter),
-        default=parameter.default if parameter.optional else None,
-    )
-
-
-def _description(parameter: Parameter) -> str:
-    """All that the schema's type cannot say: which kind of file, and what leaving it out means."""
+def _describe(parameter: Parameter) -> str:
+    """Describe what the schema's type cannot: the kind of file, and the default."""
     parts = [parameter.description.rstrip(".")] if parameter.description else []
     if parameter.type in FILE_TYPES:
         article = "an" if parameter.type in ("image", "audio") else "a"

@@ -11,8 +11,7 @@ from gta_bench.cli.grouping import add_options, options_of
 from gta_bench.cli.options import Positive
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness, HarnessKind, parse_command
+from gta_bench.harnesses.choice import CellLimits, Harness, HarnessKind, parse_command
 from gta_bench.records.run import Network
 
 _Command = Callable[..., None]

@@ -19,8 +19,7 @@ from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, counted
 from gta_bench.harnesses.collecting import FoundFile, keep_files
 from gta_bench.harnesses.delivery import Finished, kept_inputs, write_finished
-from gta_bench.harnesses.folder import read_folder
-from gta_bench.harnesses.pack import read_pack
+from gta_bench.harnesses.finished import read_folder, read_pack
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import ResultMeta
 from gta_bench.records.run import (

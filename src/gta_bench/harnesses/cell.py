@@ -1,9 +1,8 @@
-"""A cell: the namespaces in which a harness works on one task, and all that bounds it.
+"""A cell: the namespaces in which a harness works on one task, within its limits.
 
-Inside are the system's programs (read-only), the task's workspace, a home and a temporary folder
-of their own, and nothing else of this machine. `network="tools"` leaves loopback alone, with one
-port for each socket that the host lends; `"open"` adds a way to outside addresses
-(`confine/network.py`).
+Inside are the system's programs (read-only), the task's workspace, and an own home and temporary
+folder, but nothing else of this machine. `network="tools"` provides only loopback, with one port
+for each socket of the host; `"open"` adds a way to outside addresses (`confine/network.py`).
 """
 
 import asyncio
@@ -26,15 +25,7 @@ from gta_bench.confine import files, network
 from gta_bench.confine.bubblewrap import filter_file, job_user
 from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.harnesses.cell_plan import (
-    SOCKETS,
-    WORKSPACE,
-    Plan,
-    StopCause,
-    cell_environment,
-    command,
-    own_files,
-)
+from gta_bench.harnesses import choice
 
 TICK = 0.1
 READY_SECONDS = 60.0
@@ -42,18 +33,16 @@ GONE_SECONDS = 10.0
 CLOSE_SECONDS = 60.0
 LENGTH = struct.Struct("!I")
 SHOWN = 300
-FIRST_BYTES = 1 << 16  # of the frame that says that the cell is ready
-FRAME_BYTES = 1 << 12  # of a reply besides what a command printed
-
-
-# What reading a reply raises that the cell's first process did not write.
+FIRST_BYTES = 1 << 16  # for the frame that reports that the cell is ready
+FRAME_BYTES = 1 << 12  # for a reply without the output of its command
+# Raised by reading a reply that the cell's first process did not write.
 FORGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 class CellGone(Exception):
-    """The cell ended before the command did; `stop` says why, None where it did so itself."""
+    """The cell ended before the command did; `stop` is the limit that ended it, if one did."""
 
-    def __init__(self, stop: StopCause | None) -> None:
+    def __init__(self, stop: choice.StopCause | None) -> None:
         self.stop = stop
         super().__init__(f"The cell is gone ({stop or 'it ended itself'}).")
 
@@ -65,25 +54,25 @@ class Ran:
     status: int
     stdout: bytes
     stderr: bytes
-    stop: StopCause | None
+    stop: choice.StopCause | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Who waits for the end of a command, and how long the frame that says so may be."""
+    """A command that has not ended yet, and the most bytes of its reply."""
 
     reply: "asyncio.Future[Ran]"
     most: int
 
 
 class Cell:
-    """A cell that is open; leaving it kills everything inside."""
+    """An open cell; leaving the context kills everything inside."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: choice.Plan) -> None:
         self.plan = plan
         self.folder = Path(tempfile.mkdtemp(prefix="gta-cell-"))
         self.ports: dict[str, int] = {}
-        self.stop: StopCause | None = None
+        self.stop: choice.StopCause | None = None
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -96,9 +85,9 @@ class Cell:
         for name in ("work", "task", "etc", "sockets"):
             (self.folder / name).mkdir()
             (self.folder / name).chmod(0o755)
-        for name in ("inputs", "outputs"):  # where the real ones are mounted
+        for name in ("inputs", "outputs"):  # mount points of the real folders
             (self.folder / "work" / name).mkdir()
-        for name, text in own_files(self._user).items():
+        for name, text in choice.make_own_files(self._user).items():
             self.show("etc", name, text)
         for folder in (self.folder / "work", plan.outputs):
             files.give(folder, self._user)
@@ -118,7 +107,7 @@ class Cell:
         if self.plan.network == "open":
             self._way = await network.open_way()
         with filter_file() as filter_:
-            argv = command(self.plan, self.folder, user=self._user, filter_=filter_)
+            argv = choice.make_command(self.plan, self.folder, user=self._user, filter_=filter_)
             join = () if self._way is None else self._way.join
             ours, theirs = socket.socketpair()
             with theirs:
@@ -136,20 +125,20 @@ class Cell:
                 except OSError as exc:
                     ours.close()
                     raise EnvironmentProblem(
-                        "A harness needs bubblewrap: `apt install bubblewrap`; `gta doctor` says "
-                        "more."
+                        "A harness needs bubblewrap: `apt install bubblewrap`. `gta doctor` shows "
+                        "details."
                     ) from exc
         reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         try:
             async with asyncio.timeout(READY_SECONDS):
-                first = await _frame(reader, FIRST_BYTES)
+                first = await _receive(reader, FIRST_BYTES)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as exc:
             self._kill()
             assert self._process.stderr is not None
             said = (await self._process.stderr.read()).decode("utf-8", "replace").strip()
             raise EnvironmentProblem(
-                f"The harness's cell could not be made: {said[-SHOWN:] or 'no message'}; "
-                "`gta doctor` shows what the jail needs."
+                f"The harness's cell could not be opened: {said[-SHOWN:] or 'no message'}. "
+                "Run `gta doctor` to see what the jail needs."
             ) from exc
         self._namespace, self.ports = first["ready"], first["ports"]
         self._tasks = [
@@ -159,17 +148,17 @@ class Cell:
         ]
 
     def show(self, folder: str, name: str, text: str) -> None:
-        """Write a file that the cell can read, whatever rights our files usually have."""
+        """Write a file that the cell can read, regardless of the umask."""
         file = self.folder / folder / name
         file.write_text(text, encoding="utf-8")
         file.chmod(0o644)
 
     def port(self, name: str) -> int:
-        """The loopback port, inside, of the socket of that name."""
-        return self.ports[f"{SOCKETS}/{name}"]
+        """Return the loopback port, inside the cell, of the socket of that name."""
+        return self.ports[f"{choice.SOCKETS}/{name}"]
 
     def socket(self, name: str) -> Path:
-        """Where the host listens for what comes to that port."""
+        """Return the socket on which the host listens for connections to that port."""
         return self.folder / "sockets" / name
 
     async def run(
@@ -177,41 +166,41 @@ class Cell:
         argv: Sequence[str],
         *,
         stdin: bytes = b"",
-        cwd: str = WORKSPACE,
+        cwd: str = choice.WORKSPACE,
         environment: Mapping[str, str] | None = None,
         seconds: float | None = None,
         output_bytes: int | None = None,
     ) -> Ran:
-        """Run a command in the cell; raises CellGone where the cell ends first."""
+        """Run a command in the cell; raises CellGone if the cell ends first."""
         if self._writer is None or self._writer.is_closing():
             raise CellGone(self.stop)
         number, most = next(self._numbers), output_bytes or self.plan.limits.output_bytes
         reply: asyncio.Future[Ran] = asyncio.get_running_loop().create_future()
-        # Two streams in base64.
+        # Two streams in base64, and the rest of the frame.
         self._waiting[number] = _Waiting(reply, 2 * 4 * (most // 3 + 1) + FRAME_BYTES)
         order = {
             "do": "run",
             "id": number,
             "argv": list(argv),
             "cwd": cwd,
-            "environment": {**cell_environment(self.plan), **(environment or {})},
+            "environment": {**choice.make_environment(self.plan), **(environment or {})},
             "stdin": base64.b64encode(stdin).decode(),
             "seconds": seconds,
             "output_bytes": most,
         }
         try:
-            self._say(order)
+            self._send(order)
             return await reply
         except asyncio.CancelledError:
-            self._say({"do": "kill", "id": number})
+            self._send({"do": "kill", "id": number})
             raise
         finally:
             del self._waiting[number]
 
     async def close(self) -> None:
-        """End what is inside, and remove the cell's folder, also where the run is interrupted.
+        """Kill everything inside and remove the cell's folder, even if the run is interrupted.
 
-        A cancelled scope of anyio cancels every `await` anew, so nothing would be done here.
+        The shield is needed because a canceled scope of anyio cancels every later `await` too.
         """
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await self.end()
@@ -219,29 +208,27 @@ class Cell:
                 await asyncio.to_thread(files.remove_tree, self.folder)
 
     async def end(self) -> None:
-        """Kill all that is inside, and wait until it is gone."""
+        """Kill everything inside, and wait until it is gone."""
         self._kill()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._process is not None:
             await self._process.wait()
-        if self._writer is not None:
-            self._writer.close()
         self._hang_up()
         await asyncio.to_thread(self._wait_until_gone)
         if self._way is not None:
             await self._way.close()
         await asyncio.to_thread(files.take_back, self.plan.outputs, self._owner)
 
-    def halt(self, stop: StopCause) -> None:
-        """End everything inside, for that reason."""
+    def halt(self, stop: choice.StopCause) -> None:
+        """Kill everything inside and note the limit that was exceeded."""
         self.stop = self.stop or stop
         self._kill()
 
     def _wait_until_gone(self) -> None:
         end = time.monotonic() + GONE_SECONDS
-        while self._namespace and _inside(self._namespace) and time.monotonic() < end:
+        while self._namespace and _list_processes(self._namespace) and time.monotonic() < end:
             time.sleep(0.02)
 
     def _kill(self) -> None:
@@ -249,24 +236,24 @@ class Cell:
             with suppress(ProcessLookupError):
                 self._process.kill()
 
-    def _say(self, order: dict[str, Any]) -> None:
+    def _send(self, order: dict[str, Any]) -> None:
         text = json.dumps(order).encode()
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(LENGTH.pack(len(text)) + text)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Hand out replies. The cell may be anybody's by now: what it says is data."""
+        """Deliver replies. A harness may have taken over the cell, so do not trust them."""
         try:
             while True:
-                reply = await _frame(reader, self._most)
+                reply = await _receive(reader, self._find_most)
                 waiting = self._waiting.get(reply["id"])
                 if waiting is not None and not waiting.reply.done():
-                    waiting.reply.set_result(_ran(reply))
+                    waiting.reply.set_result(_read_reply(reply))
         except (asyncio.IncompleteReadError, ConnectionError, *FORGED):
             self._hang_up()
 
-    def _most(self) -> int:
-        """The longest frame that anybody waits for."""
+    def _find_most(self) -> int:
+        """Return the most bytes of any expected reply."""
         return max((waiting.most for waiting in self._waiting.values()), default=FRAME_BYTES)
 
     def _hang_up(self) -> None:
@@ -277,16 +264,16 @@ class Cell:
                 waiting.reply.set_exception(CellGone(self.stop))
 
     async def _watch(self) -> None:
-        """Stop a harness that takes more than it may."""
+        """Stop a harness that exceeds a limit."""
         while self.stop is None:
             await asyncio.sleep(TICK)
-            stop = await asyncio.to_thread(self._excess)
+            stop = await asyncio.to_thread(self._find_excess)
             if stop is not None:
                 self.halt(stop)
 
-    def _excess(self) -> StopCause | None:
+    def _find_excess(self) -> choice.StopCause | None:
         limits = self.plan.limits
-        processes = _inside(self._namespace)
+        processes = _list_processes(self._namespace)
         folders = (self.folder / "work", self.plan.outputs)
         size = count_deleted_bytes(processes, {folder.stat().st_dev for folder in folders})
         number = 0
@@ -300,14 +287,14 @@ class Cell:
         return "memory" if memory_exceeds(limits.memory_bytes, processes) else None
 
     async def _drain(self) -> None:
-        """Nothing inside may block because nobody reads what bubblewrap says."""
+        """Read bubblewrap's messages, because a full pipe would block it."""
         assert self._process is not None and self._process.stderr is not None
         while await self._process.stderr.read(1 << 16):
             pass
 
 
-async def _frame(reader: asyncio.StreamReader, most: Callable[[], int] | int) -> dict[str, Any]:
-    """The next frame; ValueError where it claims to be longer than it can be."""
+async def _receive(reader: asyncio.StreamReader, most: Callable[[], int] | int) -> dict[str, Any]:
+    """Return the next frame; raises ValueError if it claims to be longer than allowed."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > (most if isinstance(most, int) else most()):
         raise ValueError(f"a frame of {length} bytes")
@@ -315,7 +302,7 @@ async def _frame(reader: asyncio.StreamReader, most: Callable[[], int] | int) ->
     return message
 
 
-def _ran(reply: dict[str, Any]) -> Ran:
+def _read_reply(reply: dict[str, Any]) -> Ran:
     stop = reply["stopped"]
     if stop not in (None, "timeout", "output"):
         raise ValueError(f"stopped by {stop!r}")
@@ -323,18 +310,15 @@ def _ran(reply: dict[str, Any]) -> Ran:
     return Ran(int(reply["status"]), stdout, stderr, stop)
 
 
-def _inside(namespace: str) -> list[str]:
-    """The processes of a PID namespace, as this machine numbers them."""
+def _list_processes(namespace: str) -> list[str]:
+    """Return the processes of a PID namespace, by their ids on this machine."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError):
-                if str((folder / "ns" / "pid").readlink()) == namespace and _lives(folder):
+                if str((folder / "ns" / "pid").readlink()) != namespace:
+                    continue
+                state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
+                if state not in (b"Z", b"X"):  # neither a zombie nor dead
                     found.append(folder.name)
     return found
-
-
-def _lives(process: Path) -> bool:
-    """Whether it is more than a number that nobody has asked about yet."""
-    state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
-    return state not in (b"Z", b"X")

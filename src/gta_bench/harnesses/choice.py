@@ -1,42 +1,104 @@
-"""Which harness a run measures, and what it may use."""
+"""The harness that a run measures: its options, its limits, and the plan of its cell.
 
+The plan says what a cell shows of this machine, and which command opens it.
+"""
+
+import json
 import re
 import shlex
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from gta_bench.confine.walls import ENVIRONMENT
+from gta_bench.confine import bubblewrap, network, walls
+from gta_bench.confine.bubblewrap import Bind, Walls
+from gta_bench.confine.inside.protocol import Orders
+from gta_bench.confine.limits import MIB
+from gta_bench.confine.python import Python
+from gta_bench.confine.users import NOBODY
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell_plan import CellLimits, Plan
 from gta_bench.records.run import Limits, Network
 from gta_bench.redaction import PLAIN_NAME, mask_text, secrets_in_text
 from gta_bench.settings import read_key, read_variables
 
 HarnessKind = Literal["command", "named", "bridged"]
-PLACE = "harness"  # where a secret of the command stands
-# What is filled into a command.
-PLACES = ("{task_file}", "{workspace}")
+SECRET_SOURCE = "harness"  # names the command as the source of a secret
+PLACEHOLDERS = ("{task_file}", "{workspace}")
 UNCONFINED = (
-    "The agent ran unconfined in the process of the run; steps with tools of its own are as it "
-    "states them."
+    "The agent ran unconfined in the process of the run; steps with its own tools are recorded as "
+    "it reports them."
 )
 OPEN_NETWORK = (
-    "The harness had the open network, by pasta and to outside addresses alone: its results "
-    "compare with no others."
+    "The harness had the open network, through pasta and only to outside addresses: its results "
+    "are not comparable with others."
 )
+StopCause = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
+WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
+INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
+SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
+CERTIFICATES = (
+    *("/etc/ca-certificates", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
+    *("/etc/pki/tls/certs", "/etc/pki/ca-trust"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellLimits:
+    """The limits of a harness on one task; exceeding one stops it and is recorded by name.
+
+    `cost_usd` limits the calls of the run's model, `disk_bytes` and `disk_files` limit workspace
+    and outputs together, and `memory_bytes` limits all processes together.
+    """
+
+    seconds: float = 1800.0
+    cost_usd: float | None = None
+    output_bytes: int = MIB
+    disk_bytes: int = 256 * MIB
+    disk_files: int = 2000
+    memory_bytes: int = 8192 * MIB
+    processes: int = 512
+
+    def describe(self, stop: StopCause) -> str:
+        """Describe how the harness exceeded a limit."""
+        return {
+            "timeout": f"it had not ended after {self.seconds:g} seconds",
+            "cost": f"it cost more than ${self.cost_usd or 0:g}",
+            "output": f"it printed more than {self.output_bytes} bytes",
+            "disk": f"it wrote more than {self.disk_bytes} bytes or {self.disk_files} files, or "
+            "made a folder that cannot be read",
+            "memory": f"it used more than {self.memory_bytes} bytes of memory",
+            "processes": f"it ran more than {self.processes} processes",
+        }[stop]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a cell shows of this machine.
+
+    `inputs` and `outputs` are folders of the host. `readable` appears under the same paths, and
+    `sockets` are names of Unix sockets, each of which gets a loopback port.
+    """
+
+    inputs: Path
+    outputs: Path
+    network: Network
+    limits: CellLimits = CellLimits()
+    readable: Sequence[Path] = ()
+    sockets: Sequence[str] = ()
+    search: Sequence[Path] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Harness:
-    """A harness as the command line names it: a command, a name, or a Python function.
+    """A harness as given on the command line: a command, a name, or a Python function.
 
-    `readable` are folders of this machine that it may read, `variables` what it gets of the
-    environment.
+    `readable` are folders of this machine that it may read, and `variables` are the environment
+    variables that it gets.
     """
 
     kind: HarnessKind
@@ -49,35 +111,33 @@ class Harness:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the results must know."""
+        """What readers of the results must know."""
         most = self.limits.cost_usd
         cost = "" if most is None else f" and ${most:g}"
         had = (f"The harness had {self.limits.seconds:g} s{cost} for each task.",)
         if self.kind == "bridged":
             return (*had, UNCONFINED)
-        if self.network == "open":
-            return (*had, OPEN_NETWORK)
-        return had
+        return (*had, OPEN_NETWORK) if self.network == "open" else had
 
     @property
     def bounds(self) -> Limits:
-        """What it may use on one task, for the manifest; time and cost alone bound a function."""
+        """The limits for one task, for the manifest; a function has only time and cost limits."""
         if self.kind == "bridged":
             return Limits(seconds=self.limits.seconds, cost_usd=self.limits.cost_usd)
         return Limits(**asdict(self.limits))
 
     @property
     def secrets(self) -> dict[str, str]:
-        """What of its command and its variables must not be written, with where it stands."""
+        """Secrets in its command and variables, by source; they must not be written anywhere."""
         own = [name for name in self.variables if not PLAIN_NAME.search(name)]
-        return read_variables(own) | secrets_in_text(self.target, PLACE)
+        return read_variables(own) | secrets_in_text(self.target, SECRET_SOURCE)
 
     @property
     def shown_target(self) -> str:
-        """Its command as it may be written."""
-        return mask_text(self.target, PLACE)
+        """Its command without secrets."""
+        return mask_text(self.target, SECRET_SOURCE)
 
-    def cell(
+    def plan_cell(
         self,
         workspace: Workspace,
         *,
@@ -85,8 +145,7 @@ class Harness:
         search: Sequence[Path],
         sockets: Sequence[str] = (),
     ) -> Plan:
-        """Its cell on one task; `readable` and `search` are what the program itself needs."""
-        keys = {name: read_key(name) for name in self.variables}
+        """Plan its cell for one task; the program itself needs `readable` and `search`."""
         return Plan(
             inputs=workspace.root / "inputs",
             outputs=workspace.root / "outputs",
@@ -95,40 +154,41 @@ class Harness:
             readable=[*readable, *self.readable],
             search=search,
             sockets=sockets,
-            environment={name: key for name, key in keys.items() if key is not None},
+            environment={name: key for name in self.variables if (key := read_key(name))},
         )
 
 
 def parse_command(text: str) -> list[str]:
-    """The words of a command; what is not the system's own gets its whole path."""
+    """Split a command into words; files outside the system's own get absolute paths."""
     try:
         words = shlex.split(text)
     except ValueError as exc:
-        raise UsageError(f"--harness {text!r} cannot be read as a command: {exc}.") from exc
+        raise UsageError(f"--harness {text!r} is not a valid command: {exc}.") from exc
     if not words:
         raise UsageError('--harness needs a command, such as "my-agent {task_file} {workspace}".')
     for name in re.findall(r"(?<!\$)\{[a-z_]+\}", text):
-        if name not in PLACES:
-            raise UsageError(f"--harness has {name}; what is filled in is {' and '.join(PLACES)}.")
-    if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
+        if name not in PLACEHOLDERS:
+            known = " and ".join(PLACEHOLDERS)
+            raise UsageError(f"--harness: unknown placeholder {name}. Use {known}.")
+    if shutil.which(words[0], path=walls.ENVIRONMENT["PATH"]) is not None:
         return [words[0], *(_absolute(word) for word in words[1:])]
     program = shutil.which(words[0])
     if program is None:
         raise UsageError(
-            f"--harness: there is no program {words[0]!r} here; install it, or give its whole path."
+            f"--harness: program {words[0]!r} not found; install it, or give its full path."
         )
     return [str(Path(program).absolute()), *(_absolute(word) for word in words[1:])]
 
 
-def shown_files(words: Sequence[str]) -> list[Path]:
-    """What of this machine a command names, and must therefore see."""
+def find_command_files(words: Sequence[str]) -> list[Path]:
+    """Return the files of this machine that a command names, so that its cell can show them."""
     paths = [Path(word) for word in words if word.startswith("/")]
     found = [path for path in paths if path.exists() and not path.is_relative_to("/usr")]
     return [*found, *(path.resolve() for path in found if path.is_symlink())]
 
 
 def _absolute(word: str) -> str:
-    """A path from here as a whole one, for the command starts elsewhere; `run` is a mere word."""
+    """Make a relative path absolute, because the command starts elsewhere; `run` is no path."""
     if word.startswith(("/", "-", "{")):
         return word
     path = Path(word)
@@ -137,8 +197,96 @@ def _absolute(word: str) -> str:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """Return a loopback port that is currently unused."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+def make_own_files(user: int | None) -> dict[str, str]:
+    """Return the files in /etc that replace this machine's accounts and names."""
+    number = NOBODY if user is None else user
+    return {
+        "passwd": f"harness:x:{number}:{number}::{HOME}:/bin/sh\n",
+        "group": f"harness:x:{number}:\n",
+        "hosts": "127.0.0.1 localhost harness\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+        "resolv.conf": f"nameserver {network.RESOLVER}\n",
+    }
+
+
+def make_environment(plan: Plan) -> dict[str, str]:
+    """Return the environment of every command inside."""
+    search = [str(folder) for folder in plan.search]
+    return {
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "PATH": ":".join([*search, walls.ENVIRONMENT["PATH"]]),
+        "TMPDIR": "/tmp",
+        "USER": "harness",
+        **plan.environment,
+    }
+
+
+def make_command(plan: Plan, folder: Path, *, user: int | None, filter_: int) -> list[str]:
+    """Return the command that opens a cell whose own files are in `folder`."""
+    python, disk = Python.current(), plan.limits.disk_bytes
+    is_open = plan.network == "open"
+    outside = CERTIFICATES if is_open else ()
+    readable = dict.fromkeys((*map(Path, python.roots), *plan.readable))
+    binds = [
+        Bind(str(path), str(path))
+        for path in readable
+        if not any(parent in readable for parent in path.parents)
+    ]
+    binds += [Bind(name, name, optional=True) for name in (*SYSTEM_NAMES, *outside)]
+    binds += [Bind(str(folder / "etc" / name), f"/etc/{name}") for name in make_own_files(user)]
+    binds += [
+        Bind(str(folder / "work"), WORKSPACE, writable=True),
+        Bind(str(plan.inputs), f"{WORKSPACE}/inputs"),
+        Bind(str(plan.outputs), f"{WORKSPACE}/outputs", writable=True),
+        Bind(str(folder / "task"), TASK),
+        Bind(str(folder / "sockets"), SOCKETS),
+    ]
+    built = Walls(
+        name="harness",
+        user=user,
+        cwd=WORKSPACE,
+        code=INSIDE,
+        memory=dict.fromkeys(("/tmp", "/var/tmp", HOME), disk),
+        binds=binds,
+        shared_memory=disk,
+        network=is_open,
+    )
+    boot = [python.executable, "-s", "-P", "-B", "-c", walls.BOOT, bubblewrap.CODE]
+    return [*bubblewrap.build(built, filter_), *boot, json.dumps(_orders(plan, python, user))]
+
+
+def _orders(plan: Plan, python: Python, user: int | None) -> Orders:
+    """Return the orders for the jail's launcher, which becomes the cell's first process."""
+    limits = plan.limits
+    orders = {
+        "sockets": [f"{SOCKETS}/{name}" for name in plan.sockets],
+        "data_bytes": limits.memory_bytes,
+    }
+    program = f"{bubblewrap.CODE}/{INSIDE[1]}/cell.py"
+    return {
+        "user": user,
+        "parent": None,
+        "limits": {
+            "cpu_seconds": int(limits.seconds) + 60,
+            "memory_bytes": None,
+            "file_bytes": limits.disk_bytes,
+            "open_files": 4096,
+            # Stops a fork bomb between two checks.
+            "processes": 2 * limits.processes,
+        },
+        "landlock": None,
+        "profile": None,  # bubblewrap has installed it
+        "forks": True,
+        "argv": [python.executable, "-I", "-B", program, json.dumps(orders)],
+        "environment": make_environment(plan),
+        "scratch": "/tmp",
+        "reply_bytes": 0,
+    }

@@ -1,15 +1,26 @@
-"""What every harness is given, and what is kept of its work."""
+"""What every harness gets, what is kept of its work, and whose fault a failure is.
 
+A harness composes the requests to its model, and could provoke a rejection whenever it does not
+like its work. So a rejected request is the harness's own failure, and is scored, unless a short
+request of ours is rejected as well. Any other fault of the provider leaves the attempt without a
+result; `tasks/attempts.py` decides which of them count, and limits them.
+"""
+
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import anyio
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import transcript
+from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from pydantic import JsonValue
 
-from gta_bench.agents.arguments import checked_call
-from gta_bench.agents.calling import TaskWork, call_tool
-from gta_bench.agents.history import files_text
+from gta_bench.agents.calling import TaskWork, call_tool, checked_call
+from gta_bench.agents.contract import files_text
+from gta_bench.agents.provider import LastFault, is_template_error
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.errors import EnvironmentProblem, RunError, ToolError, ToolUnavailable, fault_status
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import ToolResult
@@ -18,12 +29,21 @@ from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.source import ToolSource
 
+logger = logging.getLogger(__name__)
+
+# A server with these statuses may accept the same request a little later.
+LATER = (408, 429)
+SECONDS = 60.0
+REQUEST = "Reply with the word: ready"
+FAILED = "The harness's model failed"
+
 
 class RecordedTools:
-    """A unit's tools as a harness meets them: those on offer alone, each call kept as a step.
+    """The tools that a harness is offered, each call recorded as a step.
 
-    `broken` is what kept a tool from answering, such as a server that was lost. Whatever a harness
-    makes of that, the attempt has no result; it counts, as a harness can spoil its own folders.
+    `broken` is the exception that kept a tool from replying, such as a lost server. Whatever the
+    harness does after that, the attempt has no result. It counts as an attempt, because a harness
+    can damage its own folders.
     """
 
     def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: TaskWork) -> None:
@@ -33,13 +53,13 @@ class RecordedTools:
         self._offered = tuple(offered)
 
     def specs(self) -> dict[str, ToolSpec]:
-        """The tools on offer."""
+        """Return the tools on offer."""
         return {spec.name: spec for spec in self._offered}
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Call a tool; a call that cannot be one is refused in the words that agents hear."""
+        """Call a tool; a wrong call is rejected with the same message that agents get."""
         step = checked_call(name, dict(arguments), self._offered)
         if step.error is not None:
             self.work.steps.append(step)
@@ -54,9 +74,9 @@ class RecordedTools:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One task for a harness, with the files and tools that it works with.
+    """One task for a harness, with the files and tools for it.
 
-    `asks_model` says whether the run names a model that the harness is to use.
+    `asks_model` says whether the run has a model that the harness should use.
     """
 
     task: AtomicTask | WorkflowTask
@@ -66,7 +86,7 @@ class Assignment:
 
     @property
     def prompt(self) -> str:
-        """The request, the files, and where results belong."""
+        """The files, the request, and where to put results."""
         files = files_text(self.task.attachments)
         request = self.task.request if files is None else f"{files}\n\n{self.task.request}"
         return render("task.md", request=request)
@@ -74,11 +94,11 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class HarnessOutcome:
-    """What a harness came to: its answer, and what went wrong with it, if anything.
+    """The answer of a harness, and what went wrong, if anything.
 
-    `problem` is the system's own failure; `printed` is for whoever reads the log. `steps` are those
-    that a harness reports itself; they count where it called none of our tools. `fault` is what
-    leaves the attempt without a result although the harness came to its end.
+    `problem` is the system's own failure; `printed` is for people who read the log. `steps` are
+    those that a harness reports itself; they count only if it called none of our tools. `fault`
+    leaves the attempt without a result, even if the harness finished.
     """
 
     answer: str
@@ -86,3 +106,42 @@ class HarnessOutcome:
     printed: str = ""
     steps: Trace = ()
     fault: Exception | None = None
+
+
+async def assign_blame(outcome: HarnessOutcome, fault: LastFault) -> HarnessOutcome:
+    """Return the outcome with the harness's own problem, or with somebody else's fault.
+
+    `fault` is what `watch_faults` noted while the harness worked.
+    """
+    calls = list_model_calls()
+    if not calls or calls[-1].error is None:
+        return outcome
+    reason = (calls[-1].error.splitlines() or ["no reason was given"])[0]
+    status = None if fault.raised is None else fault_status(fault.raised)
+    # Whether the provider would reject the same request again, so the request is at fault.
+    rejected = status is not None and 400 <= status < 500 and status not in LATER
+    rejected = rejected or (fault.raised is not None and is_template_error(str(fault.raised)))
+    if not await _model_answers():
+        return replace(outcome, fault=EnvironmentProblem(f"{FAILED}: {reason}"))
+    if not rejected:
+        return replace(outcome, fault=RunError(f"{FAILED}: {reason}"))
+    own = f"Its model's provider refused a request of the harness: {reason}"
+    return replace(outcome, problem=outcome.problem or own)
+
+
+async def _model_answers() -> bool:
+    """Whether the model answers a short request; every provider has its own exceptions."""
+    try:
+        with anyio.fail_after(SECONDS):
+            await get_model().generate(
+                [ChatMessageUser(content=REQUEST)], config=GenerateConfig(max_retries=0)
+            )
+    except Exception:
+        logger.debug("a short request failed", exc_info=True)
+        return False
+    return True
+
+
+def list_model_calls() -> Sequence[ModelEvent]:
+    """Return the calls of the task's model so far."""
+    return [event for event in transcript().events if isinstance(event, ModelEvent)]

@@ -1,4 +1,4 @@
-"""Finished results of a system as an ordinary run, whatever form they came in."""
+"""Finished results of a system, written as an ordinary run."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ SYSTEM_FIELDS = ("model", "harness", "harness_version")
 
 
 class Delivery(NamedTuple):
-    """What a system left of one task; files are not read yet."""
+    """The results of one task; its files are not read yet."""
 
     trace: Trace = ()
     calls: tuple[CallRecord, ...] = ()
@@ -37,36 +37,33 @@ class Delivery(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """Deliveries by task, what was said about all of them, and what is odd about the source."""
+    """Deliveries by task, what the source states about all of them, and findings about it."""
 
     deliveries: Mapping[str, Delivery]
     meta: ResultMeta = ResultMeta()
     findings: tuple[Finding, ...] = ()
 
     def stated(self, field: str) -> str | None:
-        """What the source says of the system: for all tasks, or the same for each that says it."""
+        """Return a field of the system, if the source or all of its tasks state the same."""
         whole: str | None = getattr(self.meta, field)
         each = {getattr(one.meta, field) for one in self.deliveries.values()} - {None}
         return whole if whole is not None else each.pop() if len(each) == 1 else None
 
-    def disagreements(self) -> list[str]:
-        """Notes on tasks that name another system than the run does."""
-        return [
-            f"tasks were done with several of `{field}`: {', '.join(sorted(named))}."
-            for field in SYSTEM_FIELDS
-            if len(
-                named := {
-                    value
-                    for meta in (self.meta, *(one.meta for one in self.deliveries.values()))
-                    if (value := getattr(meta, field)) is not None
-                }
-            )
-            > 1
-        ]
+    def list_disagreements(self) -> list[str]:
+        """Return a note for each field of the system that has several values."""
+        notes = []
+        for field in SYSTEM_FIELDS:
+            metas = (self.meta, *(one.meta for one in self.deliveries.values()))
+            named = {getattr(meta, field) for meta in metas} - {None}
+            if len(named) > 1:
+                notes.append(
+                    f"tasks have different values of `{field}`: {', '.join(sorted(named))}."
+                )
+        return notes
 
 
 class Imported(NamedTuple):
-    """What a finished import made: the tasks, those without a delivery, and the files."""
+    """The result of an import: the tasks, those without a delivery, and the files."""
 
     tasks: int
     missing: tuple[str, ...]
@@ -77,9 +74,9 @@ class Imported(NamedTuple):
 def write_finished(
     out: Path, planned: RunManifest, dataset: Dataset, finished: Finished
 ) -> Imported:
-    """Keep the deliveries as the units of a run; a task without one has delivered nothing."""
+    """Write the deliveries as the units of a run; a task without one has delivered nothing."""
     missing = tuple(task for task in planned.spec.tasks if task not in finished.deliveries)
-    notes = [*planned.notes, *finished.disagreements()]
+    notes = [*planned.notes, *finished.list_disagreements()]
     notes += dummy_notes([call for one in finished.deliveries.values() for call in one.calls])
     if missing:
         tasks = counted(len(planned.spec.tasks), "task")
@@ -98,18 +95,16 @@ def write_finished(
 
 
 def _atomic_unit(
-    dataset: AtomicDataset, task: AtomicTask | WorkflowTask, delivery: Delivery | None
+    dataset: AtomicDataset, task: AtomicTask | WorkflowTask, delivered: Delivery | None
 ) -> AtomicUnit:
     assert isinstance(task, AtomicTask)
-    digests = task_digests(dataset, task.id)
-    if delivery is None:
-        return AtomicUnit(task=task, digests=digests)
+    delivery = delivered or Delivery()
     return AtomicUnit(
         task=task,
-        trace=delivery.trace,
+        trace=None if delivered is None else delivery.trace,
         calls=delivery.calls,
-        usage=stated_usage(delivery.meta),
-        digests=digests,
+        usage=_read_usage(delivery.meta),
+        digests=task_digests(dataset, task.id),
     )
 
 
@@ -132,7 +127,7 @@ def _workflow_unit(
         inputs=inputs,
         strays=tuple(item.name for item in left_out[:MOST_STRAYS]),
         delivered=delivered is not None,
-        usage=stated_usage(delivery.meta),
+        usage=_read_usage(delivery.meta),
         digests=task_digests(dataset, task.id),
     )
     return unit, list(_left_out_findings(task.id, left_out))
@@ -141,7 +136,7 @@ def _workflow_unit(
 def kept_inputs(
     dataset: Dataset, task: AtomicTask | WorkflowTask, store: ArtefactStore
 ) -> tuple[Deliverable, ...]:
-    """The task's own files, kept with what was delivered; those that the dataset lacks are not."""
+    """Copy the task's own files into the store, except those that are missing in the dataset."""
     kept = []
     for item in task.attachments:
         file = dataset.root / item.source
@@ -151,7 +146,7 @@ def kept_inputs(
 
 
 def _left_out_findings(task: str, left_out: Iterable[LeftOut]) -> Iterable[Finding]:
-    """One for each reason, with the first name and how many more there are."""
+    """Yield one finding per reason, with the first name and the number of others."""
     reasons: dict[str, list[str]] = {}
     for item in left_out:
         reasons.setdefault(item.reason, []).append(item.name)
@@ -166,8 +161,7 @@ def _left_out_findings(task: str, left_out: Iterable[LeftOut]) -> Iterable[Findi
         )
 
 
-def stated_usage(meta: ResultMeta) -> Usage:
-    """What the results say that they took."""
+def _read_usage(meta: ResultMeta) -> Usage:
     tokens = meta.tokens or Tokens()
     return Usage(
         input_tokens=tokens.input,

@@ -1,18 +1,31 @@
-"""What of this machine a measured system sees: listed in the manifest, refused where it is gold."""
+"""What of this machine belongs to a harness: what it can read, and a digest of its own files.
 
+A run is refused if the measured system could read reference answers, settings or keys. Everything
+else that it can read is listed in the manifest.
+
+The digest covers what the command, `--harness-readable` or `--agent-bridge` names below the folder
+in which `gta` runs: single files, and folders with all files below them, except hidden names,
+caches and our own runs. Files elsewhere are installed software, which has a version.
+"""
+
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
 import gta_bench
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS
-from gta_bench.confine.walls import Python
+from gta_bench.confine.python import Python
+from gta_bench.datasets.files import sha256
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell_plan import CERTIFICATES
-from gta_bench.harnesses.choice import Harness, parse_command, shown_files
+from gta_bench.harnesses.choice import CERTIFICATES, Harness, find_command_files, parse_command
+from gta_bench.runs.directory import MANIFEST
 from gta_bench.settings import CONFIG_FILE, Settings
 
 ALL: Final = "everything: the agent ran unconfined"
+CACHES: Final = frozenset({"__pycache__", "node_modules"})
 KEYS: Final = (
     *(".ssh", ".netrc", ".aws", ".config", ".git-credentials", ".gnupg", ".kube", ".pypirc"),
     *(".cache/huggingface/token", ".docker/config.json", ".npmrc"),
@@ -35,22 +48,23 @@ def check_exposure(
 
 
 def require_hidden(harness: Harness | None, hidden: Mapping[str, Path]) -> None:
-    """Refuse a run whose jail or harness could read `hidden` (what it is → where it lies), or keys.
+    """Refuse a run whose jail or harness could read the paths in `hidden`, or keys.
 
-    What this package brings with it, as the demo's tasks, is no secret.
+    `hidden` maps descriptions to paths. Files of this package, such as the demo's tasks, are not
+    secret.
     """
     if harness is not None and harness.kind == "bridged":
         return
     package = Path(gta_bench.__file__).resolve().parent
     secrets = {what: path.resolve() for what, path in hidden.items()}
     secrets = {what: at for what, at in secrets.items() if not at.is_relative_to(package)}
-    for path in () if harness is None else _named(harness):
+    for path in () if harness is None else _find_named(harness):
         for what, secret in secrets.items():
             if path.resolve().is_relative_to(secret):
                 _refuse(path, what, secret)
     home = Path.home()
     secrets |= {f"keys (~/{name})": home / name for name in KEYS if (home / name).exists()}
-    for path in _paths(harness):
+    for path in _find_shown(harness):
         for what, secret in secrets.items():
             if secret.is_relative_to(path.resolve()):
                 _refuse(path, what, secret)
@@ -58,39 +72,78 @@ def require_hidden(harness: Harness | None, hidden: Mapping[str, Path]) -> None:
 
 def _refuse(path: Path, what: str, secret: Path) -> NoReturn:
     raise UsageError(
-        f"{path} would be readable to the measured system, and with it {what}: {secret}. Show less "
-        "(--harness-readable takes single files), or move one of them."
+        f"The measured system could read {path}, and with it {what}: {secret}. Show it less "
+        "(--harness-readable accepts single files), or move one of them."
     )
 
 
-def _paths(harness: Harness | None) -> list[Path]:
-    """What is shown besides the system's own."""
-    named = [] if harness is None else [*_named(harness)]
-    return [*map(Path, Python.current().roots), *named]
-
-
 def shown_paths(harness: Harness) -> tuple[str, ...]:
-    """What it sees besides its task: paths from here and from home are written as such."""
+    """Return what the harness can read besides its task, with paths relative to here or home."""
     if harness.kind == "bridged":
         return (ALL,)
     outside = CERTIFICATES if harness.network == "open" else ()
     system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *outside)
-    there = [*(Path(name) for name in system if Path(name).exists())]
-    return tuple(dict.fromkeys(map(_portable, [*there, *_paths(harness)])))
+    existing = [Path(name) for name in system if Path(name).exists()]
+    return tuple(dict.fromkeys(map(_shorten, [*existing, *_find_shown(harness)])))
 
 
-def _named(harness: Harness) -> Iterator[Path]:
-    """What the options of the harness show of this machine."""
+def files_digest(harness: Harness, folder: Path | None = None) -> str | None:
+    """Return a sha256 of names and contents; None if no file of the harness is in the folder."""
+    folder = folder or Path.cwd()
+    paths = [*_find_named(harness)] if harness.kind != "named" else [*harness.readable]
+    if harness.kind == "bridged":
+        module = import_module(harness.target.partition(".")[0].partition(":")[0])
+        found = getattr(module, "__path__", None) or filter(None, [module.__file__])
+        paths += [Path(path).absolute() for path in found]
+    files = {
+        file.relative_to(folder).as_posix(): file
+        for path in paths
+        if path.is_relative_to(folder)
+        for file in _walk(path)
+        if not any(map(_is_ignored, file.relative_to(folder).parts))
+    }
+    if not files:
+        return None
+    digest = hashlib.sha256()
+    for name, file in sorted(files.items()):
+        digest.update(f"{name}\0{sha256(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _find_shown(harness: Harness | None) -> list[Path]:
+    """Return what is readable in addition to the system's own files."""
+    named = [] if harness is None else [*_find_named(harness)]
+    return [*map(Path, Python.current().roots), *named]
+
+
+def _find_named(harness: Harness) -> Iterator[Path]:
+    """Yield the paths of this machine that the options of the harness name."""
     yield from harness.readable
     if harness.kind == "command":
-        yield from shown_files(parse_command(harness.target))
+        yield from find_command_files(parse_command(harness.target))
     elif harness.kind == "named":
-        from gta_bench.harnesses.named import installation, installed
+        from gta_bench.harnesses.named import find_installation, find_program
 
-        yield from installation(installed(harness.target))
+        yield from find_installation(find_program(harness.target))
 
 
-def _portable(path: Path) -> str:
+def _walk(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    for parent, folders, files in os.walk(path):
+        if MANIFEST in files:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if not _is_ignored(name)]
+        yield from (file for name in files if (file := Path(parent, name)).is_file())
+
+
+def _is_ignored(name: str) -> bool:
+    return name.startswith(".") or name in CACHES
+
+
+def _shorten(path: Path) -> str:
     for top, name in ((Path.cwd(), "."), (Path.home(), "~")):
         if path == top:
             return name

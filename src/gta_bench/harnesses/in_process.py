@@ -1,9 +1,13 @@
-"""A Python agent in this process, its model behind Inspect's agent bridge.
+"""A Python agent in this process, with its model behind Inspect's agent bridge.
 
-`pkg.mod:function` takes an AgentTask and gives its answer, with `async` or without; every OpenAI or
-Anthropic client that it makes asks the run's model where the model is called `inspect`. What it
-returns may instead be an object of upstream's contract: `chat(query, memory, resources) -> (steps,
-memory)` and, for step mode, `next_step(history, resources, stop) -> step`.
+`pkg.mod:function` takes an AgentTask and returns its answer; it may be async. Every OpenAI or
+Anthropic client that it creates uses the run's model under the model name `inspect`.
+
+The function may instead return an agent in the form of the original benchmark: an object with
+`chat(query, memory, resources) -> (steps, memory)` and, for step mode,
+`next_step(history, resources, stop) -> step`. Such an agent gets its tools and files as resources:
+`{"type": "tool", "name": …}`, and `{"type": "file", "filetype": …, "path": …}` with a path that it
+can open. Its steps name files by the same paths, which become relative before they are scored.
 """
 
 import asyncio
@@ -11,70 +15,81 @@ import inspect
 import logging
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import anyio
 from inspect_ai.agent import agent_bridge
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
-    get_model,
-)
+from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
 from inspect_ai.util import LimitExceededError, apply_limits, cost_limit
 from pydantic import JsonValue
 
-from gta_bench.agents.history import step_histories
+from gta_bench.agents.contract import History, HistoryTurn, reply_text, step_histories
+from gta_bench.agents.provider import watch_faults
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError
-from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.contract import Assignment, HarnessOutcome
-from gta_bench.harnesses.faults import blaming
-from gta_bench.harnesses.named import told
-from gta_bench.harnesses.upstream_agent import (
-    ChatAgent,
-    StepAgent,
-    describe_resources,
-    make_portable,
-    portable_value,
-    write_history,
-)
+from gta_bench.harnesses.choice import CellLimits, Harness
+from gta_bench.harnesses.contract import Assignment, HarnessOutcome, assign_blame
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, read_step, read_trace
+from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, UserTurn
+from gta_bench.records.files import Attachment
+from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.upstream import read_step, read_trace
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.serving.schemas import input_schema
 
 logger = logging.getLogger(__name__)
 
-_Message = Mapping[str, str]
 SHOWN = 2000
+ROLES = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant, "user": ChatMessageUser}
 Awaited = TypeVar("Awaited")
+ToolCaller = Callable[[str, Mapping[str, JsonValue]], Awaitable[str]]
+
+
+@runtime_checkable
+class ChatAgent(Protocol):
+    """An agent of the original benchmark, end to end."""
+
+    def chat(self, query: str, memory: Any, resources: Any) -> tuple[Any, Any]:
+        """Return the steps of one turn, and the agent's memory."""
+
+
+@runtime_checkable
+class StepAgent(Protocol):
+    """An agent of the original benchmark, step by step."""
+
+    def next_step(self, history: Any, resources: Any, stop: bool) -> Any:
+        """Return one step after the history; with `stop` it should answer without a tool."""
 
 
 @dataclass(frozen=True)
 class AgentTool:
-    """A tool as most agent libraries take one; calling it gives the text of the result."""
+    """A tool in the form that most agent libraries accept; a call returns the result as text."""
 
     name: str
     description: str
     schema: dict[str, JsonValue]
-    _call: Callable[[str, Mapping[str, JsonValue]], Awaitable[str]] = field(repr=False)
+    _call: ToolCaller = field(repr=False)
 
     async def __call__(self, arguments: Mapping[str, JsonValue]) -> str:
-        """The result as text; what the tool refuses comes as text, too, and is recorded."""
+        """Call the tool and return its result, or its error, as text; both are recorded."""
         return await self._call(self.name, arguments)
 
 
 @dataclass(frozen=True)
 class AgentTask:
-    """What an agent is given: the prompt, its files, a folder, and tools."""
+    """The task of an agent: the prompt, its files, a folder, and tools.
+
+    >>> async def answer(task: AgentTask) -> str:
+    ...     return await task.tool("Calculator")({"expression": "6 * 7"})
+    """
 
     id: str
     prompt: str
@@ -84,20 +99,24 @@ class AgentTask:
     _loop: asyncio.AbstractEventLoop = field(repr=False)
 
     def tool(self, name: str) -> AgentTool:
-        """The tool of that name."""
+        """Return the tool of that name."""
         return next(tool for tool in self.tools if tool.name == name)
 
     def call(self, name: str, arguments: Mapping[str, JsonValue]) -> str:
-        """Call a tool from a thread, as agents without `async` do."""
+        """Call a tool from a thread, for agents that are not async."""
         return self._wait(self.tool(name)(arguments))
 
-    def ask(self, messages: Sequence[_Message]) -> str:
-        """Ask the run's model from a thread, as agents without `async` do."""
+    def ask(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """Ask the run's model from a thread, for agents that are not async."""
+        chat = [
+            ROLES.get(message["role"], ChatMessageUser)(content=message["content"])
+            for message in messages
+        ]
 
-        async def asked() -> str:
-            return (await get_model().generate([_message(one) for one in messages])).completion
+        async def generate() -> str:
+            return (await get_model().generate([*chat])).completion
 
-        return self._wait(asked())
+        return self._wait(generate())
 
     def _wait(self, work: Awaitable[str]) -> str:
         future: Future[str] = asyncio.run_coroutine_threadsafe(cast(Any, work), self._loop)
@@ -105,10 +124,10 @@ class AgentTask:
 
 
 def load_function(target: str) -> Callable[[AgentTask], Any]:
-    """The function that `pkg.mod:function` names."""
+    """Return the function that `pkg.mod:function` names."""
     module, colon, name = target.partition(":")
     if not (module and colon and name):
-        raise UsageError(f"--agent-bridge {target!r} is not of the form pkg.mod:function.")
+        raise UsageError(f"--agent-bridge {target!r} does not have the form pkg.mod:function.")
     try:
         function = getattr(import_module(module), name)
     except (ImportError, AttributeError, SystemExit) as exc:
@@ -118,58 +137,104 @@ def load_function(target: str) -> Callable[[AgentTask], Any]:
     return cast(Callable[[AgentTask], Any], function)
 
 
+@dataclass
+class _Enforced:
+    """Why an agent was stopped; empty if it was not."""
+
+    reason: str = ""
+
+
+@contextmanager
+def _enforce(limits: CellLimits) -> Iterator[_Enforced]:
+    """Stop the block when it exceeds its time or cost."""
+    enforced = _Enforced()
+    with (
+        apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
+        anyio.move_on_after(limits.seconds) as clock,
+    ):
+        yield enforced
+    if clock.cancelled_caught:
+        enforced.reason = f"The agent was stopped: {limits.describe('timeout')}."
+    elif bounds.limit_error is not None:
+        enforced.reason = f"The agent was stopped: {limits.describe('cost')}."
+
+
 async def work_in_process(harness: Harness, given: Assignment) -> HarnessOutcome:
-    """Let the agent work within its time and cost; an exception of its own is its failure."""
-    limits, function = harness.limits, load_function(harness.target)
-    async with blaming() as blame:
-        with (
-            apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
-            anyio.move_on_after(limits.seconds) as clock,
-        ):
-            outcome = await _tried(function, given)
-        if clock.cancelled_caught:
-            return HarnessOutcome("", f"The agent was stopped: {limits.words('timeout')}.")
-        if bounds.limit_error is not None:
-            return HarnessOutcome("", f"The agent was stopped: {limits.words('cost')}.")
-        return await blame.judge(outcome)
+    """Let the agent work within its time and cost; its exceptions are its own failure."""
+    function = load_function(harness.target)
+    with watch_faults(get_model().api) as fault:
+        with _enforce(harness.limits) as enforced:
+            outcome = await _try_agent(function, given)
+        if enforced.reason:
+            return HarnessOutcome("", enforced.reason)
+        return await assign_blame(outcome, fault)
 
 
-async def _tried(function: Callable[[AgentTask], Any], given: Assignment) -> HarnessOutcome:
-    """The guard for foreign code in this process: whatever it raises is its own failure.
+async def _try_agent(function: Callable[[AgentTask], Any], given: Assignment) -> HarnessOutcome:
+    """Run foreign code in this process; whatever it raises is its own failure.
 
-    What keeps its tools from working is not lost: `RecordedTools.broken` has it.
+    An exception that keeps its tools from working is not lost: `RecordedTools.broken` has it.
     """
+    folder = given.workspace.root
+
+    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
+        portable = {key: _make_relative(value, folder) for key, value in arguments.items()}
+        try:
+            return reply_text((await given.tools.call(given.workspace, name, portable)).parts)
+        except (ToolError, ToolUnavailable) as exc:
+            return str(exc)
+
+    task = _make_task(given.task, given.prompt, folder, given.tools.specs().values(), call)
     try:
         async with agent_bridge(web_search=False, code_execution=False):
-            return await _outcome(function, _task(given), given)
+            return await _run_agent(function, task, given)
     except BaseException as exc:
-        if is_from_outside(exc):
+        if _is_from_outside(exc):
             raise
-        return HarnessOutcome("", f"The agent failed: {_first_line(exc)}", _where(exc))
+        return HarnessOutcome("", _describe(exc), _format(exc))
 
 
-def is_from_outside(exc: BaseException) -> bool:
-    """Whether it ends the task from outside: a limit, or somebody who cancels it."""
-    current = asyncio.current_task()
-    cancelled = current is not None and current.cancelling() > 0
-    return isinstance(exc, LimitExceededError) or (
-        isinstance(exc, asyncio.CancelledError) and cancelled
+def _make_task(
+    task: AtomicTask | WorkflowTask,
+    prompt: str,
+    folder: Path,
+    tools: Iterable[ToolSpec],
+    call: ToolCaller,
+) -> AgentTask:
+    return AgentTask(
+        id=task.id,
+        prompt=prompt,
+        files=tuple(item.path for item in task.attachments),
+        folder=folder,
+        tools=tuple(
+            AgentTool(spec.name, spec.description, input_schema(spec), call) for spec in tools
+        ),
+        _loop=asyncio.get_running_loop(),
     )
 
 
-def _first_line(exc: BaseException) -> str:
-    return f"{type(exc).__name__}: {exc}"
+def _is_from_outside(exc: BaseException) -> bool:
+    """Whether the exception ends the task from outside: a limit, or a cancellation."""
+    current = asyncio.current_task()
+    canceled = current is not None and current.cancelling() > 0
+    return isinstance(exc, LimitExceededError) or (
+        isinstance(exc, asyncio.CancelledError) and canceled
+    )
 
 
-def _where(exc: BaseException) -> str:
+def _describe(exc: BaseException) -> str:
+    return f"The agent failed: {type(exc).__name__}: {exc}"
+
+
+def _format(exc: BaseException) -> str:
     return "".join(traceback.format_exception(exc))[-SHOWN:]
 
 
-async def _in_thread(work: Callable[[], Awaited]) -> Awaited:
-    """What foreign code gives that may take its time.
+async def _run_in_thread(work: Callable[[], Awaited]) -> Awaited:
+    """Run foreign code, which may take long, in its own thread.
 
-    The thread is its own: the event loop's pool has few, which our tools need, and one of them that
-    never ended would keep the process from ending.
+    The event loop's pool has few threads, which our tools need, and a thread of it that never ends
+    would keep the process from exiting.
     """
     context = copy_context()
     ended: Future[tuple[Awaited | None, BaseException | None]] = Future()
@@ -189,144 +254,134 @@ async def _in_thread(work: Callable[[], Awaited]) -> Awaited:
     return cast(Awaited, value)
 
 
-async def _outcome(
+async def _run_agent(
     function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
 ) -> HarnessOutcome:
-    made = await _in_thread(partial(function, task))
+    made = await _run_in_thread(partial(function, task))
     if isinstance(made, ChatAgent):
-        attached, folder = given.task.attachments, task.folder
-        resources = describe_resources((tool.name for tool in task.tools), attached, folder)
-        # The original pipeline asks the user's words alone; a Workflow task also says where
-        # results belong.
+        names = (tool.name for tool in task.tools)
+        resources = _describe_resources(names, given.task.attachments, task.folder)
+        # The original pipeline sends only the user's request; a Workflow task also says where to
+        # put results.
         query = given.task.request if isinstance(given.task, AtomicTask) else task.prompt
         work = partial(made.chat, query=query, memory=None, resources=resources)
-        steps, _ = await _in_thread(work)
-        return _upstream_outcome(make_portable(step, folder) for step in read_trace(steps))
+        steps, _ = await _run_in_thread(work)
+        trace = [_make_portable(step, task.folder) for step in read_trace(steps)]
+        # The last answer, and the steps before it, which may be calls of the agent's own tools.
+        answers = [step.content for step in trace if isinstance(step, AnswerStep)]
+        before = tuple(step for step in trace if not isinstance(step, AnswerStep))
+        return HarnessOutcome(answers[-1] if answers else "", steps=before)
     answer = await made if inspect.isawaitable(made) else made
-    bare = object.__repr__(answer)  # the address of an object, which is nobody's answer
+    bare = object.__repr__(answer)  # the address of an object is not an answer
     if isinstance(answer, StepAgent) or str(answer) == bare:
         raise TypeError(
-            "--mode end-to-end asks an agent for its answer: it must give a text, or an object "
-            "with `chat(query, memory, resources)`."
+            "--mode end-to-end needs an agent that returns a text, or an object with "
+            "`chat(query, memory, resources)`."
         )
     return HarnessOutcome("" if answer is None else str(answer))
-
-
-def _upstream_outcome(steps: Iterable[PredictedStep]) -> HarnessOutcome:
-    """The last answer, and the steps before it, which may be calls of the agent's own tools."""
-    trace = tuple(steps)
-    answers = [step.content for step in trace if isinstance(step, AnswerStep)]
-    before = tuple(step for step in trace if not isinstance(step, AnswerStep))
-    return HarnessOutcome(answers[-1] if answers else "", steps=before)
 
 
 async def work_in_steps(
     harness: Harness, entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path
 ) -> HarnessOutcome:
-    """A step of the agent for every assistant turn of the reference, by its `next_step`."""
-    asked = step_histories(entry)
+    """Ask the agent's `next_step` for one step per assistant turn of the reference."""
+
+    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
+        return f"{name} was not called: step mode calls no tool."
+
+    histories = step_histories(entry)
+    task = _make_task(entry, entry.request, folder, tools, call)
+    resources = _describe_resources((tool.name for tool in tools), entry.attachments, folder)
     steps: list[PredictedStep] = []
-    limits, function = harness.limits, load_function(harness.target)
-    async with blaming() as blame:
-        with (
-            apply_limits([cost_limit(limits.cost_usd)], catch_errors=True) as bounds,
-            anyio.move_on_after(limits.seconds) as clock,
-        ):
+    function = load_function(harness.target)
+    with watch_faults(get_model().api) as fault:
+        with _enforce(harness.limits) as enforced:
             async with agent_bridge(web_search=False, code_execution=False):
-                made = partial(_step_agent, function, _step_task(entry, tools, folder))
-                agent = await _guarded(made)
+                agent = await _guard(partial(_make_step_agent, function, task))
                 if isinstance(agent, MalformedStep):
-                    steps += [agent] * len(asked)
+                    steps += [agent] * len(histories)
                 else:
-                    await _ask_steps(agent, entry, tools, folder, steps)
-        outcome = await blame.judge(HarnessOutcome(""))
-    if missing := len(asked) - len(steps):
-        assert clock.cancelled_caught or bounds.limit_error is not None
-        words = limits.words("timeout" if clock.cancelled_caught else "cost")
-        steps += [MalformedStep(content="", reason=f"The agent was stopped: {words}.")] * missing
+                    for history in histories:
+                        ask = partial(_ask_step, agent, history, resources, folder)
+                        steps.append(_make_portable(await _guard(ask), folder))
+        outcome = await assign_blame(HarnessOutcome(""), fault)
+    if missing := len(histories) - len(steps):
+        assert enforced.reason
+        steps += [MalformedStep(content="", reason=enforced.reason)] * missing
     return replace(outcome, steps=tuple(steps))
 
 
-async def _ask_steps(
-    agent: StepAgent,
-    entry: AtomicTask,
-    tools: Sequence[ToolSpec],
-    folder: Path,
-    steps: list[PredictedStep],
-) -> None:
-    """Add the agent's step after every prefix of the reference."""
-    resources = describe_resources((tool.name for tool in tools), entry.attachments, folder)
-    for history in step_histories(entry):
-        told_so_far = write_history(history.turns, entry.attachments, folder)  # type: ignore[arg-type]
-        ask = partial(_read_step, agent, told_so_far, resources, last=history.last)
-        steps.append(make_portable(await _guarded(ask), folder))
-
-
-def _step_agent(function: Callable[[AgentTask], Any], task: AgentTask) -> StepAgent:
+def _make_step_agent(function: Callable[[AgentTask], Any], task: AgentTask) -> StepAgent:
     made = function(task)
     if not isinstance(made, StepAgent):
         raise TypeError(
-            "--mode step asks an agent for single steps: it must give an object with "
+            "--mode step needs an agent that gives single steps: an object with "
             "`next_step(history, resources, stop)`."
         )
     return made
 
 
-def _read_step(agent: StepAgent, history: Any, resources: Any, *, last: bool) -> PredictedStep:
-    return read_step(agent.next_step(history, resources, stop=last))
+def _ask_step(agent: StepAgent, history: History, resources: Any, folder: Path) -> PredictedStep:
+    """Return the agent's step after turns of the reference, which get no thoughts."""
+    paths = {item.path: str(folder / item.path) for item in history.attachments}
+    messages = [_upstream_message(turn, paths) for turn in history.turns]
+    return read_step(agent.next_step(messages, resources, stop=history.last))
 
 
-async def _guarded(ask: Callable[[], Awaited]) -> Awaited | MalformedStep:
-    """What foreign code gives; what it raises is its own failure."""
+async def _guard(ask: Callable[[], Awaited]) -> Awaited | MalformedStep:
+    """Return what foreign code returns; an exception of it is its own failure."""
     try:
-        return await _in_thread(ask)
+        return await _run_in_thread(ask)
     except BaseException as exc:
-        if is_from_outside(exc):
+        if _is_from_outside(exc):
             raise
-        return MalformedStep(content=_where(exc), reason=f"The agent failed: {_first_line(exc)}")
+        return MalformedStep(content=_format(exc), reason=_describe(exc))
 
 
-def _step_task(entry: AtomicTask, tools: Sequence[ToolSpec], folder: Path) -> AgentTask:
-    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
-        return f"{name} was not called: step mode calls no tool."
-
-    return AgentTask(
-        id=entry.id,
-        prompt=entry.request,
-        files=tuple(item.path for item in entry.attachments),
-        folder=folder,
-        tools=tuple(
-            AgentTool(spec.name, spec.description, input_schema(spec), call) for spec in tools
+def _describe_resources(
+    tools: Iterable[str], files: Iterable[Attachment], folder: Path
+) -> list[dict[str, Any]]:
+    """Return tools, then files, as the original loader passes them to an agent."""
+    return [
+        *({"type": "tool", "name": name} for name in tools),
+        *(
+            {"type": "file", "filetype": item.type, "path": str(folder / item.path)}
+            for item in files
         ),
-        _loop=asyncio.get_running_loop(),
-    )
+    ]
 
 
-def _task(given: Assignment) -> AgentTask:
-    async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
-        folder = given.workspace.root
-        portable = {key: portable_value(value, folder) for key, value in arguments.items()}
-        try:
-            return told(await given.tools.call(given.workspace, name, portable))
-        except (ToolError, ToolUnavailable) as exc:
-            return str(exc)
-
-    return AgentTask(
-        id=given.task.id,
-        prompt=given.prompt,
-        files=tuple(item.path for item in given.task.attachments),
-        folder=given.workspace.root,
-        tools=tuple(
-            AgentTool(spec.name, spec.description, input_schema(spec), call)
-            for spec in given.tools.specs().values()
-        ),
-        _loop=asyncio.get_running_loop(),
-    )
+def _make_portable(step: PredictedStep, folder: Path) -> PredictedStep:
+    """Return a step with relative paths for the files in the task's folder."""
+    if not isinstance(step, CallStep) or not isinstance(step.arguments, dict):
+        return step
+    given = {name: _make_relative(value, folder) for name, value in step.arguments.items()}
+    return step.model_copy(update={"arguments": given})
 
 
-def _message(message: _Message) -> ChatMessage:
-    if message["role"] == "system":
-        return ChatMessageSystem(content=message["content"])
-    if message["role"] == "assistant":
-        return ChatMessageAssistant(content=message["content"])
-    return ChatMessageUser(content=message["content"])
+def _make_relative(value: JsonValue, folder: Path) -> JsonValue:
+    """Return a path below the folder as a relative one; other values stay as they are."""
+    if not isinstance(value, str):
+        return value
+    for root in (folder, folder.resolve()):
+        value = value.removeprefix(f"{root}/")
+    return value
+
+
+def _upstream_message(turn: HistoryTurn, paths: Mapping[str, str]) -> dict[str, Any]:
+    """Return a turn of the reference in the form of the dataset."""
+    if isinstance(turn, UserTurn):
+        return {"role": "user", "content": turn.content}
+    if isinstance(turn, CallTurn):
+        arguments = {
+            name: paths.get(value, value) if isinstance(value, str) else value
+            for name, value in turn.call.arguments.items()
+        }
+        function = {"name": turn.call.name, "arguments": arguments}
+        call = {"type": "function", "function": function}
+        return {"role": "assistant", "tool_calls": [call]}
+    if isinstance(turn, AnswerTurn):
+        return {"role": "assistant", "content": turn.content}
+    assert isinstance(turn, ReplyTurn), "a reference has no refused turns"
+    content = {"type": turn.type, "content": turn.content}
+    return {"role": "tool", "name": turn.tool, "content": content}

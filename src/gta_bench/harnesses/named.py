@@ -1,4 +1,4 @@
-"""Harnesses that Inspect knows how to drive (package inspect_swe), with our tools bridged."""
+"""Harnesses that Inspect can drive (package inspect_swe), with our tools bridged."""
 
 import re
 import shutil
@@ -12,28 +12,25 @@ from typing import Any
 from inspect_ai.agent import Agent, AgentState, BridgedToolsSpec
 from inspect_ai.model import ChatMessageUser
 from inspect_ai.tool import Tool, ToolDef
-from inspect_ai.tool import ToolError as ToldError
+from inspect_ai.tool import ToolError as InspectToolError
 from pydantic import JsonValue
 
-from gta_bench.agents.history import reply_text
+from gta_bench.agents.contract import reply_text
 from gta_bench.agents.toolcalling import tool_info
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.cell import Cell
-from gta_bench.harnesses.cell_plan import HOME, WORKSPACE, Plan
-from gta_bench.harnesses.choice import Harness
+from gta_bench.harnesses.choice import HOME, WORKSPACE, Harness, Plan
 from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.packages import require_packages
-from gta_bench.records.calls import ToolResult
-from gta_bench.records.dialogue import ReplyTurn
 from gta_bench.records.tools import ToolSpec
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A harness of inspect_swe: its function there, its program, and where that comes from.
+    """A harness of inspect_swe: its function there, its program, and its npm package.
 
-    One that is `copied` is not run where it is installed: inspect_swe brings the same version into
-    the cell by npm.
+    A `copied` harness does not run where it is installed: inspect_swe installs the same version in
+    the cell with npm.
     """
 
     function: str
@@ -44,13 +41,10 @@ class _Known:
 
 
 DRIVER = "inspect_swe"
-# A search that the model's provider makes would be a way around the network of the cell.
+# A web search by the model's provider would bypass the network of the cell.
 CATALOG = {
     "claude-code": _Known(
-        "claude_code",
-        "claude",
-        "@anthropic-ai/claude-code",
-        {"disallowed_tools": ["WebSearch"]},
+        "claude_code", "claude", "@anthropic-ai/claude-code", {"disallowed_tools": ["WebSearch"]}
     ),
     "codex": _Known(
         "codex_cli",
@@ -66,17 +60,17 @@ CATALOG = {
 }
 
 
-def find(name: str) -> _Known:
-    """The harness of that name, or the names that there are."""
+def find_harness(name: str) -> _Known:
+    """Return the harness of that name."""
     if name not in CATALOG:
         known = ", ".join(CATALOG)
         raise UsageError(f'Unknown harness {name!r}. Known: {known}; or any --harness "COMMAND".')
     return CATALOG[name]
 
 
-def installed(name: str) -> Path:
-    """The program of a harness on this machine."""
-    known = find(name)
+def find_program(name: str) -> Path:
+    """Return the path of a harness's program on this machine."""
+    known = find_harness(name)
     program = shutil.which(known.program)
     if program is None:
         raise EnvironmentProblem(
@@ -86,69 +80,51 @@ def installed(name: str) -> Path:
 
 
 def installed_version(name: str) -> str:
-    """What the program says of itself."""
-    program = installed(name)
+    """Return the version that the program reports."""
+    program = find_program(name)
     ran = subprocess.run(
         [str(program), "--version"], capture_output=True, text=True, timeout=60, check=False
     )
     found = re.search(r"\d+(\.\d+)+\S*", ran.stdout)
     if ran.returncode != 0 or found is None:
-        raise EnvironmentProblem(f"{program} does not say its version; is it installed whole?")
+        raise EnvironmentProblem(f"`{program} --version` prints no version; reinstall it.")
     return found.group()
 
 
 def driver_version() -> str:
-    """The version of what knows how to drive them."""
+    """Return the version of inspect_swe, which drives the harnesses."""
     require_packages("--harness-name", DRIVER, extra="harness")
     return version(DRIVER)
 
 
-def plan(harness: Harness, given: Assignment) -> Plan:
-    """The cell of a named harness: its program and all that is installed with it."""
-    program = installed(harness.target)
-    return harness.cell(given.workspace, readable=installation(program), search=[program.parent])
+def plan_named(harness: Harness, given: Assignment) -> Plan:
+    """Plan the cell of a named harness, with its program and everything installed with it."""
+    program, workspace = find_program(harness.target), given.workspace
+    installed = find_installation(program)
+    return harness.plan_cell(workspace, readable=installed, search=[program.parent])
 
 
-async def play(harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
-    """Let it work on the task's prompt; its last message is the answer."""
-    agent = _agent(harness.target, given)
+async def run_named(harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
+    """Let the harness work on the task's prompt; its last message is the answer."""
+    import inspect_swe
+
+    # Some harnesses call tools from code that the model wrote, so no single call is proposed.
+    bridged = [_make_tool(spec, given) for spec in given.tools.specs().values()]
+    tools = BridgedToolsSpec(name="gta", tools=bridged, require_proposal=False)
+    known = find_harness(harness.target)
+    make = getattr(inspect_swe, known.function)
+    which = installed_version(harness.target) if known.copied else "sandbox"
+    agent: Agent = make(version=which, cwd=WORKSPACE, bridged_tools=[tools], **known.options)
     state = await agent(AgentState(messages=[ChatMessageUser(content=given.prompt)]))
     return HarnessOutcome(state.output.completion)
 
 
-def bridged_tools(given: Assignment) -> list[Tool]:
-    """The unit's tools as Inspect's."""
-    return [_tool(spec, given) for spec in given.tools.specs().values()]
-
-
-def told(result: ToolResult) -> str:
-    """A tool's result as text, in the form that our own agents are told it."""
-    return reply_text(
-        tuple(
-            ReplyTurn(tool=result.tool, type=part.type, content=part.content)
-            for part in result.parts
-        )
-    )
-
-
-def _agent(name: str, given: Assignment) -> Agent:
-    import inspect_swe
-
-    # Some harnesses call tools from code that the model wrote, so no single call is proposed.
-    tools = BridgedToolsSpec(name="gta", tools=bridged_tools(given), require_proposal=False)
-    known = find(name)
-    make = getattr(inspect_swe, known.function)
-    which = installed_version(name) if known.copied else "sandbox"
-    agent: Agent = make(version=which, cwd=WORKSPACE, bridged_tools=[tools], **known.options)
-    return agent
-
-
-def _tool(spec: ToolSpec, given: Assignment) -> Tool:
+def _make_tool(spec: ToolSpec, given: Assignment) -> Tool:
     async def execute(**arguments: JsonValue) -> str:
         try:
-            return told(await given.tools.call(given.workspace, spec.name, arguments))
+            return reply_text((await given.tools.call(given.workspace, spec.name, arguments)).parts)
         except (ToolError, ToolUnavailable) as exc:
-            raise ToldError(str(exc)) from exc
+            raise InspectToolError(str(exc)) from exc
 
     info = tool_info(spec)
     return ToolDef(
@@ -156,8 +132,8 @@ def _tool(spec: ToolSpec, given: Assignment) -> Tool:
     ).as_tool()
 
 
-def installation(program: Path) -> list[Path]:
-    """The folders that a program was installed into, by npm or by hand."""
+def find_installation(program: Path) -> list[Path]:
+    """Return the folders that a program was installed into, with npm or by hand."""
     found = []
     for path in dict.fromkeys((program, program.resolve())):
         modules = [folder for folder in path.parents if folder.name == "node_modules"]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gta_bench.agents.calling import TOOL_ERROR, TaskWork, call_tool
-from gta_bench.agents.contract import DecidedStep
-from gta_bench.agents.history import History, RefusedTurn
+from gta_bench.agents.contract import DecidedStep, History, RefusedTurn
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset

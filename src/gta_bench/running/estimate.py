@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
-from gta_bench.agents.contract import Decide, Setup
-from gta_bench.agents.history import History, dataset_files, step_histories
+from gta_bench.agents.contract import Decide, History, Setup, dataset_files, step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
@@ -28,8 +27,8 @@ from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import ModelSettings
-from gta_bench.tasks.atomic_step import offered_tools
-from gta_bench.tasks.show import step_text
+from gta_bench.tasks.scorers import step_text
+from gta_bench.tasks.units import offered_tools
 from gta_bench.tools.offering import own_tools
 
 # From so many finished units on, what they took says more than any guess.

@@ -31,7 +31,7 @@ from gta_bench.errors import (
     fault_words,
     raised_chain,
 )
-from gta_bench.harnesses.faults import REQUEST
+from gta_bench.harnesses.contract import REQUEST
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import AtomicUnit, WorkflowUnit

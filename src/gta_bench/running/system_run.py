@@ -16,7 +16,7 @@ from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.generation import generate_config
 from gta_bench.agents.models import NO_MODEL, ChosenModel, open_model
-from gta_bench.agents.prefix import prefix_for
+from gta_bench.agents.provider import prefix_for
 from gta_bench.confine.network import require_way
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
@@ -98,7 +98,7 @@ def describe_system(resources: Resources, agent: str, images: Images) -> System:
 
 
 def _files_digest(harness: Harness) -> str | None:
-    from gta_bench.harnesses.files import files_digest
+    from gta_bench.harnesses.exposure import files_digest
 
     return files_digest(harness)
 
@@ -210,11 +210,11 @@ def _evaluate(
 def _forget_dataset(spec: RunSpec) -> None:
     """Read the dataset again: its files may have changed since the last run in this process."""
     if spec.dataset == "workflow":
-        from gta_bench.tasks.workflow import loaded_workflow
+        from gta_bench.tasks.units import loaded_workflow
 
         loaded_workflow.cache_clear()
     else:
-        from gta_bench.tasks.atomic_step import loaded_dataset
+        from gta_bench.tasks.units import loaded_dataset
 
         loaded_dataset.cache_clear()
 
@@ -257,7 +257,7 @@ def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
         "similarity": spec.similarity,
     }
     if spec.mode == "step":
-        from gta_bench.tasks.atomic_step import atomic_step
+        from gta_bench.tasks.atomic import atomic_step
 
         return atomic_step(**named)
     from gta_bench.tasks.atomic import atomic

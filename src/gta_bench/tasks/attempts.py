@@ -1,11 +1,11 @@
-"""Every attempt of a unit is counted, and a foreign system has only so many of them.
+"""Attempts of a unit: all are counted, and a foreign system has only a limited number of them.
 
-A unit without a result is run again by the next command. A system that could end so whenever it
-does not like its work would draw until it likes what it drew. So what it may have caused is
-bounded: after `budget.max_attempts` the unit is scored by what the last one left.
+The next command runs a unit without a result again. A system that could end without a result
+whenever it does not like its work could retry until it likes the outcome. So failures that it may
+have caused are limited: after `budget.max_attempts` the unit is scored by what the last one left.
 
-A system that had answers of its model may have caused whatever came later, also that its account is
-used up. What came before is nobody's doing but ours, and does not count.
+Once a system has had replies of its model, it may have caused any later failure, even that its
+account has run out of credit. Failures before that are ours, and do not count.
 """
 
 import asyncio
@@ -27,28 +27,34 @@ from gta_bench.records.units import Usage
 from gta_bench.runs.attempts import append_attempts, read_attempts
 from gta_bench.runs.logs import sample_usage
 from gta_bench.runs.samples import UnitStore
+from gta_bench.runs.store import StorePath
 from gta_bench.tasks.context import current_context, current_settings
 
-# Where a sample notes that what ended it was nothing that its system could cause.
+# The key under which a sample notes that its system cannot have caused its failure.
 OURS = "gta_ours"
-Collect = Callable[[TaskState], None]
+
+
+def _find_run() -> StorePath | None:
+    context = current_context()
+    return None if context is None else context.run
 
 
 async def note_begin(state: TaskState) -> None:
-    """Keep that an attempt begins, before anything of the system runs."""
-    context = current_context()
-    if context is not None and context.run is not None:
-        await asyncio.to_thread(append_attempts, context.run, [_line(state)])
+    """Record that an attempt begins, before any code of the system runs."""
+    if (run := _find_run()) is not None:
+        await asyncio.to_thread(append_attempts, run, [_make_line(state)])
 
 
 async def note_end(sample: EvalSample) -> None:
-    """Keep how an attempt ended; one that did not begin has no line, and gets none."""
-    context = current_context()
-    if context is None or context.run is None or sample.uuid is None:
+    """Record how an attempt ended; one that did not begin gets no line."""
+    run = _find_run()
+    if run is None or sample.uuid is None:
         return
     if sample.error is not None and sample.error.message.endswith(NOT_BEGUN):
         return
-    end = _end(sample)
+    end = _find_end(sample)
+    events = (event for event in sample.events if isinstance(event, ModelEvent))
+    calls = [event for event in events if event.role is None]
     line = AttemptLine(
         task=str(sample.id),
         epoch=sample.epoch,
@@ -56,38 +62,39 @@ async def note_end(sample: EvalSample) -> None:
         when=datetime.now(UTC),
         end=end,
         cause="" if sample.error is None else short_cause(sample.error.message),
-        usage=Usage() if end == "finished" else _usage(sample),
+        usage=Usage() if end == "finished" else sample_usage(sample, calls),
     )
-    await asyncio.to_thread(append_attempts, context.run, [line])
+    await asyncio.to_thread(append_attempts, run, [line])
 
 
-def capped(
-    dataset: Dataset,
-    solve: Solver,
-    *,
-    collect: Collect | None = None,
+def limit_attempts(
+    dataset: Dataset, solve: Solver, *, collect: Callable[[TaskState], None] | None = None
 ) -> Solver:
-    """The solver of a foreign system, after whose last attempt the unit has a result.
+    """Wrap the solver of a foreign system so that the last attempt always gives a result.
 
-    `collect` keeps the files that a system left.
+    `collect` stores the files that the system wrote.
     """
 
     @wraps(solve)
     async def work(state: TaskState, generate: Generate) -> TaskState:
-        before = await asyncio.to_thread(_attempts, state)
+        before = await asyncio.to_thread(_read_before, state)
         most = current_settings().budget.max_attempts
         if before.counted >= most:
             return _fail(dataset, state, before.counted, before.cause)
         try:
             return await solve(state, generate)
         except asyncio.CancelledError:
-            _note_stopped(state)
+            # At once, because an interrupted process may not wait for the end of the sample.
+            if (run := _find_run()) is not None:
+                append_attempts(run, [_make_line(state, "stopped")])
             raise
         except Exception as exc:
             ours = isinstance(exc, EnvironmentProblem) and not _has_worked(state)
             state.store.set(OURS, ours)
             if ours or before.counted + 1 < most:
-                _forget_work(state)
+                # The work of an attempt without a result does not belong to the unit.
+                unit = UnitStore(store=state.store)
+                unit.steps, unit.calls, unit.deliverables, unit.strays = None, (), (), ()
                 raise
             if collect is not None:
                 await asyncio.to_thread(collect, state)
@@ -96,7 +103,7 @@ def capped(
     return work
 
 
-def _line(state: TaskState, end: End | None = None) -> AttemptLine:
+def _make_line(state: TaskState, end: End | None = None) -> AttemptLine:
     return AttemptLine(
         task=str(state.sample_id),
         epoch=state.epoch,
@@ -106,40 +113,25 @@ def _line(state: TaskState, end: End | None = None) -> AttemptLine:
     )
 
 
-def _note_stopped(state: TaskState) -> None:
-    """At once: whoever interrupts may not wait for the sample's own end."""
-    context = current_context()
-    if context is not None and context.run is not None:
-        append_attempts(context.run, [_line(state, "stopped")])
-
-
-def _attempts(state: TaskState) -> Attempts:
-    """The attempts before this one, which is in the file already."""
-    context = current_context()
-    if context is None or context.run is None:
-        return Attempts()
-    task = str(state.sample_id)
-    found = (read_attempts(context.run, task) or {}).get((task, state.epoch))
+def _read_before(state: TaskState) -> Attempts:
+    """Return the attempts before this one, which is already in the file."""
+    run, task = _find_run(), str(state.sample_id)
+    known = {} if run is None else read_attempts(run, task) or {}
+    found = known.get((task, state.epoch))
     if found is None:
         return Attempts()
     return found._replace(number=found.number - 1, counted=found.counted - 1)
 
 
 def _has_worked(state: TaskState) -> bool:
-    """Whether the system had an answer of its model, or of a tool."""
+    """Whether the system had a reply of its model or of a tool."""
     asked = (event for event in transcript().events if isinstance(event, ModelEvent))
     answered = any(event.error is None and not event.pending for event in asked)
     return answered or bool(UnitStore(store=state.store).calls)
 
 
-def _forget_work(state: TaskState) -> None:
-    """What an attempt without a result made is not the unit's."""
-    unit = UnitStore(store=state.store)
-    unit.steps, unit.calls, unit.deliverables, unit.strays = None, (), (), ()
-
-
 def _fail(dataset: Dataset, state: TaskState, attempts: int, cause: str) -> TaskState:
-    """The unit with what its last attempt left, or as one that delivered nothing."""
+    """Give the unit the work of its last attempt, or mark it as not delivered."""
     unit = UnitStore(store=state.store)
     unit.digests = task_digests(dataset, str(state.sample_id))
     unit.delivered = bool(unit.steps or unit.deliverables)
@@ -149,15 +141,9 @@ def _fail(dataset: Dataset, state: TaskState, attempts: int, cause: str) -> Task
     return state
 
 
-def _end(sample: EvalSample) -> End:
+def _find_end(sample: EvalSample) -> End:
     if sample.error is None:
         return "finished"
     if was_stopped(sample.error.message):
         return "stopped"
     return "ours" if sample.store.get(OURS) else "failed"
-
-
-def _usage(sample: EvalSample) -> Usage:
-    """What an attempt without a result took."""
-    events = (event for event in sample.events if isinstance(event, ModelEvent))
-    return sample_usage(sample, [event for event in events if event.role is None])

@@ -1,6 +1,6 @@
-"""What holds for an evaluation in this process, beside the arguments of its task.
+"""The context of an evaluation in this process, in addition to the arguments of its task.
 
-Paths and settings among a task's arguments would make a moved run another run.
+Paths and settings are not arguments of the task, because a moved run would then be another run.
 """
 
 import atexit
@@ -38,12 +38,12 @@ from gta_bench.tape.controls import Controls
 from gta_bench.tape.storage import Tape
 
 if TYPE_CHECKING:
-    # A replay needs no tool at all, and evidence imports those that render.
+    # A replay needs no tools, and evidence imports those that render files.
     from gta_bench.judging.run_evidence import EvidenceSource
 
 
 class Taping(NamedTuple):
-    """A tape that is open, and what is done with it."""
+    """An open tape, and whether it is recorded or replayed."""
 
     tape: Tape
     mode: TapeMode
@@ -51,7 +51,7 @@ class Taping(NamedTuple):
 
 
 class OpenTooling(NamedTuple):
-    """Whose tools they are (`local`, or a server's address), the tape before them, the controls."""
+    """The source of tools (`local`, or a server's address), the tape, and the controls."""
 
     server: str = LOCAL
     taping: Taping | None = None
@@ -59,15 +59,15 @@ class OpenTooling(NamedTuple):
 
 
 LOCAL_TOOLS = OpenTooling()
-# Where a sample notes why a judge gave no score to a leaf of its unit.
+# The key under which a sample notes why a judge gave no score to a leaf.
 UNSCORED = "gta_unscored"
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """The round before: its workspaces, what its units left, and the words that go back.
+    """The previous round: its workspaces, the data of its units, and the feedback by unit.
 
-    A unit without words has nothing to mend and is carried over as it is.
+    A unit without feedback (`words`) has nothing to fix and is carried over unchanged.
     """
 
     files: Path
@@ -76,10 +76,10 @@ class Earlier:
 
 
 class SampleOutcome(NamedTuple):
-    """How a sample ended: finished, failed, or neither where it did not begin or was interrupted.
+    """How a sample ended: finished, failed, or neither if it did not begin or was interrupted.
 
-    `cause` is why it failed, or why a judge gave no score; `stops` is how replies of a finished one
-    ended that did not end in the ordinary way.
+    `cause` is why it failed, or why a judge gave no score. `stops` says how replies of a finished
+    sample ended that did not end normally.
     """
 
     finished: bool = False
@@ -89,17 +89,17 @@ class SampleOutcome(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Is told about every sample of an evaluation."""
+    """Gets a call for every sample that begins or ends."""
 
     def began(self) -> None:
-        """A sample began."""
+        """Note that a sample began."""
 
     def ended(self, key: tuple[str, int], cost: Cost, how: SampleOutcome) -> None:
-        """A sample ended."""
+        """Note that a sample ended."""
 
 
 class Material(NamedTuple):
-    """The units of a run that a judge is asked about, and where their evidence comes from."""
+    """The units of a run for a judge, and the source of their evidence."""
 
     run: StorePath
     units: dict[str, WorkflowUnit]
@@ -108,15 +108,14 @@ class Material(NamedTuple):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Everything that an evaluation needs beside the arguments of its Inspect task.
+    """Everything that an evaluation needs in addition to the arguments of its Inspect task.
 
-    `spec` is what the run measures, `run` its folder, where attempts are noted.
-    `artefacts` keeps deliverables for good. `earlier` is the run
-    that this one is a later round of, with what goes back to the system. `harness` is
-    the foreign system that is measured, if one is. `spending` bounds what a judge may cost.
-    `limit_reached` names the limit of the run that is reached, so that no more units begin.
-    `watcher` is told about samples. The connections of `models` are closed when the evaluation
-    ends. `material` is what a judge is asked about. `closing` ends what was opened on the way.
+    `spec` is what the run measures, and `run` is its folder, where attempts are recorded.
+    `artefacts` stores deliverables permanently. `earlier` is the previous round of this run, with
+    the feedback to the system. `harness` is the measured foreign system, if any. `spending` limits
+    the cost of judging. `limit_reached` names a limit that the run has reached, so that no more
+    units begin. `watcher` gets the progress of samples. The connections of `models` are closed when
+    the evaluation ends. `material` is what a judge scores. `closing` closes what was opened later.
     """
 
     files: Path
@@ -135,15 +134,17 @@ class RunContext:
     closing: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
 
-# Inspect creates solvers and scorers by name and hooks once per process, so they cannot be given
-# the context. It runs them in tasks that inherit the context variables of whoever called `eval`.
+# Inspect creates solvers and scorers by name, and hooks once per process, so the context cannot be
+# an argument. It runs them in tasks that inherit the context variables of the caller of `eval`.
 _current: ContextVar[RunContext | None] = ContextVar("gta_run_context", default=None)
 
 
 @contextmanager
 def run_context(context: RunContext) -> Iterator[None]:
-    """What is evaluated inside the block uses that context."""
-    protect(_secrets(context))
+    """Use that context for evaluations inside the block."""
+    # A worker process learns here what it must not write.
+    harness = {} if context.harness is None else context.harness.secrets
+    protect(read_secrets(context.settings) | harness)
     redact_logs()
     token = _current.set(context)
     try:
@@ -153,21 +154,13 @@ def run_context(context: RunContext) -> Iterator[None]:
         _current.reset(token)
 
 
-def _secrets(context: RunContext) -> dict[str, str]:
-    """What this process must not write: a worker learns it here."""
-    found = read_secrets(context.settings)
-    if context.harness is not None:
-        found |= context.harness.secrets
-    return found
-
-
 def current_context() -> RunContext | None:
-    """The context of the run; None where Inspect runs the task itself."""
+    """Return the context of the run; None if Inspect runs the task itself."""
     return _current.get()
 
 
 def at_end(work: Callable[[], None]) -> None:
-    """Do it when the run ends; when the process does where Inspect runs the task itself."""
+    """Call `work` when the run ends, or at process exit if Inspect runs the task itself."""
     context = current_context()
     if context is None:
         atexit.register(work)
@@ -177,9 +170,9 @@ def at_end(work: Callable[[], None]) -> None:
 
 @contextmanager
 def workspaces(run: StorePath) -> Iterator[Path]:
-    """Where a run's units work: in its folder, and for a run in a store on this machine meanwhile.
+    """Yield the folder for a run's workspaces: in the run, or temporary for a run in a store.
 
-    What counts of a workspace is kept by content, in the run.
+    The run stores the important files of a workspace by content.
     """
     if isinstance(run, Path):
         yield run / FILES
@@ -192,20 +185,20 @@ def workspaces(run: StorePath) -> Iterator[Path]:
 
 
 def current_settings() -> Settings:
-    """The settings of the run, or those of this folder where Inspect runs the task itself."""
+    """Return the settings of the run, or of this folder if Inspect runs the task itself."""
     context = current_context()
     return read_settings().settings if context is None else context.settings
 
 
-def hidden_dataset(folder: str) -> str:
-    """Where a dataset lies, also for `inspect eval`; refused where a jail would show it."""
+def locate_dataset(folder: str) -> str:
+    """Return the path of a dataset; refuses one that a jail would show to the agent."""
     root = dataset_root(folder)
     check_exposure(None, current_settings(), root)
     return str(root)
 
 
 def current_published() -> PublishedTexts | None:
-    """The published words for the run's agent; None where it uses our own."""
+    """Return the published prompts if the run's agent uses them."""
     context = current_context()
     if context is None or context.spec is None or context.spec.wording != "published":
         return None
@@ -213,55 +206,49 @@ def current_published() -> PublishedTexts | None:
 
 
 def current_spending() -> Spending:
-    """What judging may still cost."""
+    """Return the remaining budget for judging."""
     context = current_context()
     kept = None if context is None else context.spending
     return kept or Spending(current_settings().budget)
 
 
 def current_tooling() -> OpenTooling:
-    """What stands between the run's units and their tools."""
+    """Return the tooling of the run; local tools if Inspect runs the task itself."""
     context = current_context()
     return LOCAL_TOOLS if context is None else context.tooling
 
 
 def current_loop_limits(max_turns: int) -> LoopLimits:
-    """The limits of the run; those of the task's arguments where Inspect runs the task itself."""
+    """Return the limits of the run, or of the task's arguments if Inspect runs the task itself."""
     context = current_context()
     spec = None if context is None else context.spec
     return LoopLimits(max_turns=max_turns) if spec is None or spec.loop is None else spec.loop
 
 
 def workspace_folder(task: str, epoch: int) -> Path:
-    """The folder of one unit's workspace; a temporary one where no run holds it."""
+    """Return the folder of one unit's workspace; a temporary one outside of a run."""
     context = current_context()
     base = Path(tempfile.mkdtemp(prefix="gta-files-")) if context is None else context.files
     return unit_folder(base, task, epoch)
 
 
 def unit_folder(base: Path, task: str, epoch: int) -> Path:
-    """The folder of one unit below that of all."""
+    """Return the folder of one unit in the folder of all units."""
     return base / task if epoch == 1 else base / f"{task}.{epoch}"
 
 
 def artefact_store() -> ArtefactStore:
-    """Where deliverables are kept; a temporary folder where no run holds it."""
+    """Return the store for deliverables; a temporary folder outside of a run."""
     context = current_context()
     kept = None if context is None else context.artefacts
     return ArtefactStore(kept or _temporary_artefacts())
 
 
-def earlier_round() -> Earlier | None:
-    """The round before, where this is a later one."""
-    context = current_context()
-    return None if context is None else context.earlier
-
-
 def current_harness() -> Harness:
-    """The foreign system that is measured."""
+    """Return the measured foreign system."""
     context = current_context()
     if context is None or context.harness is None:
-        raise UsageError("A harness is run by `gta run … --harness`, not by `inspect eval` alone.")
+        raise UsageError("`inspect eval` cannot run a harness; use `gta run … --harness`.")
     return context.harness
 
 

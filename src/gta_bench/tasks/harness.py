@@ -1,4 +1,7 @@
-"""`gta_bench/workflow_harness`, `gta_bench/atomic_harness`: a foreign system on a dataset."""
+"""`gta_bench/workflow_harness`, `gta_bench/atomic_harness`: a foreign system on a dataset.
+
+`gta_bench/atomic_step_harness` runs an agent in this process step by step.
+"""
 
 import asyncio
 
@@ -6,101 +9,108 @@ from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents.calling import TaskWork
+from gta_bench.agents.calling import TaskWork, clean_text
 from gta_bench.agents.models import NO_MODEL
-from gta_bench.agents.replies import clean_text
+from gta_bench.datasets.model import Dataset
 from gta_bench.errors import EnvironmentProblem, WorkFailed
-from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
-from gta_bench.harnesses.contract import Assignment, HarnessOutcome, RecordedTools
+from gta_bench.harnesses.contract import Assignment, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process, work_in_steps
-from gta_bench.harnesses.sandbox import CELL
-from gta_bench.harnesses.work import work_in_cell
+from gta_bench.harnesses.work import CELL, work_in_cell
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import AnswerStep, MalformedStep
+from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import UnitStore
-from gta_bench.tasks.atomic import open_workspace, shown_work
-from gta_bench.tasks.atomic_step import atomic_samples, loaded_dataset, unit_store
-from gta_bench.tasks.attempts import capped
+from gta_bench.tasks import units
+from gta_bench.tasks.attempts import limit_attempts
 from gta_bench.tasks.context import artefact_store, current_harness, workspace_folder
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers, atomic_steps
-from gta_bench.tasks.sealed import sealed
-from gta_bench.tasks.workflow import input_files, loaded_workflow, workflow_samples
+from gta_bench.tasks.workflow import store_inputs
 from gta_bench.tools.offering import own_tools
 
 
 @task
 def workflow_harness(data: str) -> Task:
     """GTA-Workflow with the run's harness."""
-    return Task(
-        dataset=workflow_samples(data),
-        solver=deliver_by_harness(data),
-        sandbox=CELL,
-        fail_on_error=True,
-        continue_on_fail=True,
-    )
+    samples = units.make_samples(units.loaded_workflow(data))
+    return units.make_task(dataset=samples, solver=deliver_by_harness(data), sandbox=CELL)
 
 
 @task
 def atomic_harness(data: str, similarity: str) -> Task:
     """GTA-Atomic end to end with the run's harness."""
-    return Task(
-        dataset=atomic_samples(data),
+    return units.make_task(
+        dataset=units.make_samples(units.loaded_dataset(data)),
         solver=answer_by_harness(data),
         scorer=atomic_answers(similarity),
         sandbox=CELL,
-        fail_on_error=True,
-        continue_on_fail=True,
+    )
+
+
+@task
+def atomic_step_harness(data: str, similarity: str) -> Task:
+    """GTA-Atomic step by step with the run's agent, which has `next_step`."""
+    return units.make_task(
+        dataset=units.make_samples(units.loaded_dataset(data)),
+        solver=decide_by_harness(data),
+        scorer=atomic_steps(similarity),
     )
 
 
 @solver
 def deliver_by_harness(data: str) -> Solver:
-    """Let the harness work; all that it left in `outputs` is kept."""
-    dataset, run_tools = loaded_workflow(data), RunTools()
+    """Let the harness work, and store the files that it left in `outputs`."""
+    dataset = units.loaded_workflow(data)
+    work = _make_worker(dataset)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        entry = dataset.tasks[str(state.sample_id)]
-        unit = unit_store(dataset, entry.id)
-        workspace = open_workspace(dataset, entry, state.epoch)
-        own = own_tools(dataset, entry)
-        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
-            work = TaskWork([UserTurn(content=entry.request)])
-            recorded = RecordedTools(tools.source, tools.offered, work)
-            # Before the harness works: it may take away what it was given.
-            unit.inputs = await asyncio.to_thread(input_files, entry, workspace, artefact_store())
-            await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
-        await asyncio.to_thread(_keep_files, state)
+        state = await work(state, generate)
+        await asyncio.to_thread(_store_files, state)
         return state
 
-    return sealed(dataset, capped(dataset, solve, collect=_keep_files))
+    return units.seal(dataset, limit_attempts(dataset, solve, collect=_store_files))
 
 
 @solver
 def answer_by_harness(data: str) -> Solver:
     """Let the harness work; its calls and its answer are the trace."""
-    dataset, run_tools = loaded_dataset(data), RunTools()
+    dataset = units.loaded_dataset(data)
+    return units.seal(dataset, limit_attempts(dataset, _make_worker(dataset)))
+
+
+def _make_worker(dataset: Dataset) -> Solver:
+    """Return a solver that lets the harness work on the sample's task."""
+    run_tools = RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
-        unit = unit_store(dataset, entry.id)
-        workspace = open_workspace(dataset, entry, state.epoch)
-        async with run_tools.for_unit(entry.id, state.epoch, entry.offered, workspace) as tools:
+        unit = units.open_unit(dataset, entry.id)
+        workspace = units.open_workspace(dataset, entry, state.epoch)
+        own = own_tools(dataset, entry)
+        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
             work = TaskWork([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
-            await _work(state, unit, Assignment(entry, workspace, recorded, _asks_model()))
+            if isinstance(entry, WorkflowTask):  # before the harness can remove its inputs
+                store = artefact_store()
+                unit.inputs = await asyncio.to_thread(store_inputs, entry, workspace, store)
+            asks_model = str(get_model()) != NO_MODEL.name
+            await _work(state, unit, Assignment(entry, workspace, recorded, asks_model))
         return state
 
-    return sealed(dataset, capped(dataset, solve))
+    return solve
 
 
 async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
-    """The harness's work, kept in the form of any agent's."""
+    """Run the harness and record its work in the same form as an agent's."""
     harness, work = current_harness(), given.tools.work
-    outcome = await _outcome(harness, given)
-    fault = _broken_tool(given) or outcome.fault
+    run = work_in_process if harness.kind == "bridged" else work_in_cell
+    outcome = await run(harness, given)
+    fault = given.tools.broken or outcome.fault
+    if isinstance(given.tools.broken, EnvironmentProblem):
+        # Never our fault alone, because a harness can damage its own folders.
+        fault = WorkFailed(str(fault), exit_code=given.tools.broken.exit_code)
     if not work.calls:
         work.steps += outcome.steps
     printed = clean_text(outcome.printed)
@@ -111,33 +121,15 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
         work.steps.append(AnswerStep(content=clean_text(outcome.answer)))
     unit.steps = work.trace
     unit.calls = tuple(work.calls)
-    state.messages = shown_work(given.task.request, work.trace)
+    state.messages = units.show_trace(given.task.request, work.trace)
     if printed:
         state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{printed}"))
     if fault is not None:
         raise fault
 
 
-def _broken_tool(given: Assignment) -> Exception | None:
-    """What kept a tool from answering; never ours alone, as a harness can spoil its own folders."""
-    broken = given.tools.broken
-    if isinstance(broken, EnvironmentProblem):
-        return WorkFailed(str(broken), exit_code=broken.exit_code)
-    return broken
-
-
-async def _outcome(harness: Harness, given: Assignment) -> HarnessOutcome:
-    if harness.kind == "bridged":
-        return await work_in_process(harness, given)
-    return await work_in_cell(harness, given)
-
-
-def _asks_model() -> bool:
-    return str(get_model()) != NO_MODEL.name
-
-
-def _keep_files(state: TaskState) -> None:
-    """Read when nothing of the harness runs any more, by the rules of finished results."""
+def _store_files(state: TaskState) -> None:
+    """Store the outputs when the harness has ended, by the rules of finished results."""
     unit = UnitStore(store=state.store)
     listing = list_files(workspace_folder(str(state.sample_id), state.epoch), OUTPUTS)
     kept = keep_files(artefact_store(), listing.files)
@@ -145,34 +137,21 @@ def _keep_files(state: TaskState) -> None:
     unit.strays = tuple(one.name for one in (*listing.left_out, *kept.left_out))
 
 
-@task
-def atomic_step_harness(data: str, similarity: str) -> Task:
-    """GTA-Atomic step by step with the run's agent, which has `next_step`."""
-    return Task(
-        dataset=atomic_samples(data),
-        solver=decide_by_harness(data),
-        scorer=atomic_steps(similarity),
-        fail_on_error=True,
-        continue_on_fail=True,
-    )
-
-
 @solver
 def decide_by_harness(data: str) -> Solver:
     """Ask the agent for one step after every prefix of the reference."""
-    dataset = loaded_dataset(data)
+    dataset = units.loaded_dataset(data)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
-        unit = unit_store(dataset, entry.id)
-        folder = open_workspace(dataset, entry, state.epoch).root
-        # As published: the tools of the task, as toolmeta.json defines them.
-        tools = [dataset.tools.get(name, own) for name, own in entry.offered.items()]
+        unit = units.open_unit(dataset, entry.id)
+        folder = units.open_workspace(dataset, entry, state.epoch).root
+        tools = units.offered_tools(dataset, entry, "react-upstream")  # as published
         outcome = await work_in_steps(current_harness(), entry, tools, folder)
         unit.steps = outcome.steps
         if outcome.fault is not None:
             raise outcome.fault
-        state.messages = shown_work(entry.request, unit.steps)
+        state.messages = units.show_trace(entry.request, unit.steps)
         return state
 
-    return sealed(dataset, capped(dataset, solve))
+    return units.seal(dataset, limit_attempts(dataset, solve))

@@ -1,4 +1,4 @@
-"""`gta_bench/judge`: the leaves of a stored Workflow run before a judge."""
+"""`gta_bench/judge`: a judge scores the leaves of a stored Workflow run."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -21,48 +21,40 @@ from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
-from gta_bench.tasks.context import (
-    UNSCORED,
-    current_context,
-    current_settings,
-    current_spending,
-)
+from gta_bench.tasks.context import UNSCORED, current_context, current_settings, current_spending
 
 ROLE = "judge"
 _ROWS = "gta_verdicts"
-# Faults of the provider or of this machine: their words say what to do.
-_TOLD: frozenset[Cause] = frozenset(
+# Faults of the provider or of this machine, whose details say what to do.
+_EXPLAINED: frozenset[Cause] = frozenset(
     {"timeout", "rate_limited", "http_error", "model_error", "evidence_failed"}
 )
 
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
-    """The judge that a model is under these options, or under another name."""
+    """Return the judge for a model and options; by default, they determine its name."""
     asked = asked_settings(model.config, model.model_args)
-    name = name or judge_name(str(model), options, asked)
-    return Judge(model, name, options, repeats)
+    return Judge(model, name or judge_name(str(model), options, asked), options, repeats)
 
 
 def judgeable_units(
     run: StorePath, tasks: Collection[str] | None = None
 ) -> dict[str, WorkflowUnit]:
-    """The units of a stored run that a judge can be asked about, by their samples' ids.
+    """Return the units of a stored run that a judge can score, by the ids of their samples.
 
-    What failed on our side and what was never delivered is not among them. `tasks` are the only
-    ones that are read.
+    Units that failed through our fault and units that were not delivered are left out. With
+    `tasks`, only those are read.
     """
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
-        raise RunError(f"{run} is a run of GTA-Atomic, which needs no judge.")
+        raise RunError(f"{run} is a run of GTA-Atomic, which is scored without a judge.")
     wanted = [task for task in manifest.spec.tasks if tasks is None or task in tasks]
     found = read_units(log_folder(run), wanted, manifest.spec.epochs, WorkflowUnit)
     return {
-        _sample_id(unit): unit for unit in found.units if unit.failure is None and unit.delivered
+        unit.task.id if unit.epoch == 1 else f"{unit.task.id}.{unit.epoch}": unit
+        for unit in found.units
+        if unit.failure is None and unit.delivered
     }
-
-
-def _sample_id(unit: WorkflowUnit) -> str:
-    return unit.task.id if unit.epoch == 1 else f"{unit.task.id}.{unit.epoch}"
 
 
 @task(name="judge")
@@ -81,8 +73,8 @@ def judge_task(
 ) -> Task:
     """Judge the leaves of a stored GTA-Workflow run that have no score of this judge yet.
 
-    `run` is the run's folder; the judge is the model of the role `judge`, and its verdicts are kept
-    under `name`, or the one that model and options make.
+    `run` is the run's folder. The judge is the model of the role `judge`, and its verdicts are
+    stored under `name` (default: a name made from model and options).
     """
     options = JudgeOptions(
         visibility=visibility,
@@ -94,8 +86,13 @@ def judge_task(
         control=control,
         without=tuple(without),
     )
-    folder = store_path(run)
-    units, source = _material(folder)
+    folder, context = store_path(run), current_context()
+    given = None if context is None else context.material
+    source: EvidenceSource
+    if given is not None and given.run == folder:
+        units, source = given.units, given.evidence
+    else:
+        units, source = judgeable_units(folder), RunEvidence(folder, current_settings())
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
@@ -104,15 +101,6 @@ def judge_task(
         fail_on_error=True,
         continue_on_fail=True,
     )
-
-
-def _material(run: StorePath) -> tuple[dict[str, WorkflowUnit], EvidenceSource]:
-    """The units and evidence that the context gives, else all that the run has."""
-    context = current_context()
-    given = None if context is None else context.material
-    if given is not None and given.run == run:
-        return given.units, given.evidence
-    return judgeable_units(run), RunEvidence(run, current_settings())
 
 
 @solver
@@ -124,7 +112,7 @@ def judge_leaves(
     repeats: int,
     name: str,
 ) -> Solver:
-    """Make a unit's evidence and ask the judge for every score that is missing."""
+    """Render a unit's evidence and ask the judge for every missing score."""
     folder = store_path(run)
     known = read_verdicts(folder)
     spending = current_spending()
@@ -132,19 +120,21 @@ def judge_leaves(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         unit = units[str(state.sample_id)]
         judge = open_judge(get_model(role=ROLE), options, repeats=repeats, name=name)
-        rows = await judged(folder, unit, judge, source, known, spending)
+        rows = await judge_and_store(folder, unit, judge, source, known, spending)
         state.store.set(_ROWS, [row.model_dump(mode="json") for row in rows])
         state.store.set(UNSCORED, _unscored_cause(rows))
         state.messages = [
             ChatMessageUser(content=unit.task.request),
-            ChatMessageAssistant(content="\n".join(map(_line, rows)) or "Nothing was open."),
+            ChatMessageAssistant(
+                content="\n".join(map(_format_row, rows)) or "No score was missing."
+            ),
         ]
         return state
 
     return solve
 
 
-async def judged(
+async def judge_and_store(
     run: StorePath,
     unit: WorkflowUnit,
     judge: Judge,
@@ -152,7 +142,7 @@ async def judged(
     known: Known,
     spending: Spending,
 ) -> Sequence[VerdictRow]:
-    """The new verdicts on a unit, each kept in the run as soon as it is there."""
+    """Return the new verdicts on a unit; each is stored in the run at once."""
 
     async def keep(rows: Sequence[VerdictRow]) -> None:
         spending.add(rows)
@@ -178,29 +168,29 @@ async def judged(
 
 @scorer(metrics=[])
 def share_scored() -> Scorer:
-    """The share of the asked leaves that got a score; the scores themselves are the run's rows."""
+    """Return the share of the requested leaves that got a score; the run has the scores."""
 
     async def score(state: TaskState, target: Target) -> Score:
         rows = [VerdictRow.model_validate(row) for row in state.store.get(_ROWS)]
         scored = sum(isinstance(row.verdict, Scored) for row in rows)
         return Score(
-            value=scored / len(rows) if rows else 1.0, explanation="\n".join(map(_line, rows))
+            value=scored / len(rows) if rows else 1.0, explanation="\n".join(map(_format_row, rows))
         )
 
     return score
 
 
 def _unscored_cause(rows: Sequence[VerdictRow]) -> str | None:
-    """Why the first leaf without a score has none; the words of a broken reply are its own."""
+    """Return why the first leaf without a score has none; quotes only faults of the provider."""
     found = (row.verdict for row in rows if isinstance(row.verdict, Unscored))
     first = next(found, None)
     if first is None:
         return None
-    detail = f": {first.detail}" if first.cause in _TOLD else ""
+    detail = f": {first.detail}" if first.cause in _EXPLAINED else ""
     return short_cause(f"no score, {first.cause}{detail}")
 
 
-def _line(row: VerdictRow) -> str:
+def _format_row(row: VerdictRow) -> str:
     verdict = row.verdict
     if isinstance(verdict, Scored):
         return f"{row.key.leaf}: {verdict.value:g}. {verdict.reason}"

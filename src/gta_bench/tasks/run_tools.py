@@ -1,4 +1,4 @@
-"""The tools of a run as its units meet them: whose they are, behind a tape, under controls."""
+"""The tools of a run: local or of a server, behind a tape, and under controls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -31,11 +31,11 @@ from gta_bench.tools.toolbox import Toolbox
 def open_tooling(
     spec: RunSpec, folder: StorePath | None, references: Iterable[AtomicTask] = ()
 ) -> Iterator[OpenTooling]:
-    """What samples get their tools through; the tape in `folder` is closed at the end.
+    """Open the tools for the samples of a run; the tape in `folder` is closed at the end.
 
-    `references` are the dialogues whose replies corruption may put in the place of others.
+    `references` are dialogues with replies that corruption may substitute for others.
     """
-    # A system with tools of its own calls none of ours, and none is opened before one is called.
+    # A system with its own tools calls none of ours, and tools are opened at the first call.
     server = LOCAL if spec.tools == OWN_TOOLS else spec.tools
     asyncio.run(check_tools(server))
     controls = None
@@ -56,21 +56,21 @@ def open_tooling(
 
 
 def note_recording(folder: StorePath | None, out: StorePath, manifest: RunManifest) -> None:
-    """A tape that was recorded is another one now: the manifest has its new digest."""
+    """Write the new digest of a recorded tape to the manifest."""
     tape = manifest.spec.tape
     if folder is not None and tape is not None and tape.mode == "record":
         write_manifest(out, manifest.with_spec(tape=recorded_use(folder)))
 
 
 class UnitTools(NamedTuple):
-    """What one unit works with: a source, and the tools that it is told of."""
+    """The tools of one unit: their source, and those that the system is offered."""
 
     source: ToolSource
     offered: list[ToolSpec]
 
 
 class RunTools:
-    """Where every sample of a run gets its tools from."""
+    """The tools of a run, for each of its samples."""
 
     def __init__(self) -> None:
         self._opening = asyncio.Lock()
@@ -80,7 +80,7 @@ class RunTools:
     async def for_unit(
         self, task: str, epoch: int, own: Mapping[str, ToolSpec | None], workspace: Workspace
     ) -> AsyncIterator[UnitTools]:
-        """The tools of one task; `own` are those it lists, with the dataset's definitions."""
+        """Yield the tools of one task; `own` has its list, with the dataset's definitions."""
         tooling = current_tooling()
         taping = tooling.taping
         async with self._live(workspace, needed=taping is None or taping.mode != "replay") as live:
@@ -102,15 +102,20 @@ class RunTools:
     async def _live(
         self, workspace: Workspace, *, needed: bool
     ) -> AsyncIterator[ToolSource | None]:
-        """The tools themselves; a server's are connected for each unit.
+        """Yield the tools without tape and controls; each unit connects to a server on its own.
 
-        Connections belong to an event loop, and an evaluation may have several in turn.
+        Connections belong to an event loop, and an evaluation may use several, one after another.
         """
         server = parse_tools(current_tooling().server)
         if not needed:
             yield None
         elif server is None:
-            yield await self._toolbox()
+            async with self._opening:
+                if self._local is None:
+                    equipment = await open_equipment(current_settings())
+                    at_end(partial(close_equipment, equipment))
+                    self._local = Toolbox(equipment)
+            yield self._local
         else:
             source = await connect_tools(server)
             try:
@@ -121,22 +126,14 @@ class RunTools:
                 finally:
                     await source.aclose()
 
-    async def _toolbox(self) -> ToolSource:
-        async with self._opening:
-            if self._local is None:
-                equipment = await open_equipment(current_settings())
-                at_end(partial(close_equipment, equipment))
-                self._local = Toolbox(equipment)
-            return self._local
-
 
 async def connect_tools(server: ServerAddress, patience: Patience | None = None) -> RemoteSource:
-    """A server's tools, with the token of this environment."""
+    """Connect to a server's tools, with the token of this environment."""
     return await connect(server, read_key(TOKEN_VARIABLE), patience)
 
 
 async def check_tools(tools: str) -> None:
-    """Fail now, in one line, if the tools of a run cannot be reached at all."""
+    """Raise an error at once if the tools of a run cannot be reached."""
     server = parse_tools(tools)
     if server is not None:
         source = await connect_tools(server, Patience(attempts=2, connect_seconds=3, seconds=3))

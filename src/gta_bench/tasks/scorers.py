@@ -1,66 +1,69 @@
-"""The scorers of GTA-Atomic: both scorings, counted per task and pooled over all."""
+"""The scorers of GTA-Atomic: both scorings, counted per task and pooled over all tasks.
 
+Their explanations show what was expected, what the system did, and why it counts.
+"""
+
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
+from gta_bench.metrics import table
+from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.run_scores import SCORING_VERSION, pool_compat, pool_strict, score_unit
-from gta_bench.metrics.table import (
-    ANS_ACC_I,
-    END_TO_END,
-    INST_ACC,
-    STEP,
-    STRICT_END_TO_END,
-    STRICT_STEP,
-)
-from gta_bench.metrics.table import Metric as TableMetric
-from gta_bench.records.atomic import AtomicTask
+from gta_bench.metrics.strict.arguments import same_arguments
+from gta_bench.metrics.strict.outcome import outcome
+from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import StrictEndToEndCounts, StrictStepCounts, UnitScore
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    ReplyStep,
+    Trace,
+)
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.samples import read_task, read_unit_data, read_upstream
-from gta_bench.similarity.catalog import Similarity, load_similarity
-from gta_bench.tasks.show import explanation, trace_text
+from gta_bench.similarity.catalog import load_similarity
 
 UNIT = "unit"
+LONGEST = 300
 
 
 @metric
 def pooled_steps() -> Metric:
-    """Percentages over all steps of all tasks, strict and compat."""
+    """Return percentages over all steps of all tasks, strict and compat."""
 
     def pool(scores: list[SampleScore]) -> Value:
-        return _pooled("step", STRICT_STEP, STEP, scores)
+        return _pool("step", table.STRICT_STEP, table.STEP, scores)
 
     return pool
 
 
 @metric
 def pooled_answers() -> Metric:
-    """Percentages over all tasks, strict and compat."""
+    """Return percentages over all tasks, strict and compat."""
 
     def pool(scores: list[SampleScore]) -> Value:
-        return _pooled("end-to-end", STRICT_END_TO_END, END_TO_END, scores)
+        return _pool("end-to-end", table.STRICT_END_TO_END, table.END_TO_END, scores)
 
     return pool
 
 
 @scorer(metrics=[pooled_steps()])
 def atomic_steps(similarity: str) -> Scorer:
-    """Compare every predicted turn with the reference; the value is the share of right steps."""
+    """Compare every predicted turn with the reference; the value is the share of correct steps."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        unit, loaded = _unit(state), load_similarity(similarity)
-        counts = score_unit(unit, "step", similarity=loaded.measure)
-        assert isinstance(counts.strict, StrictStepCounts)
-        hits, turns = INST_ACC.part(counts.strict)
-        return Score(
-            value=round(hits / turns, 4),
-            explanation=explanation(unit.task, unit.trace, counts.strict.answer_sum),
-            metadata=_metadata(counts, loaded),
-        )
+        unit, counts, metadata = _count(state, "step", similarity)
+        assert isinstance(counts, StrictStepCounts)
+        hits, turns = table.INST_ACC.part(counts)
+        explanation = explain_steps(unit.task, unit.trace, counts.answer_sum)
+        return Score(value=round(hits / turns, 4), explanation=explanation, metadata=metadata)
 
     return score
 
@@ -70,56 +73,125 @@ def atomic_answers(similarity: str) -> Scorer:
     """Compare the answer, or the calls that make an image, with the reference."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        unit, loaded = _unit(state), load_similarity(similarity)
-        counts = score_unit(unit, "end-to-end", similarity=loaded.measure)
-        assert isinstance(counts.strict, StrictEndToEndCounts)
+        unit, counts, metadata = _count(state, "end-to-end", similarity)
+        assert isinstance(counts, StrictEndToEndCounts)
+        value = round(table.ANS_ACC_I.numerator(counts), 4)
         return Score(
-            value=round(ANS_ACC_I.numerator(counts.strict), 4),
-            explanation=trace_text(unit.task, unit.trace),
-            metadata=_metadata(counts, loaded),
+            value=value, explanation=compare_trace(unit.task, unit.trace), metadata=metadata
         )
 
     return score
 
 
-def _unit(state: TaskState) -> AtomicUnit:
-    data = read_unit_data(state.store.items())
-    return AtomicUnit(
+def _count(
+    state: TaskState, mode: Mode, similarity: str
+) -> tuple[AtomicUnit, StrictStepCounts | StrictEndToEndCounts, dict[str, Any]]:
+    """Return the sample's unit, its strict counts, and the metadata of its score."""
+    data, loaded = read_unit_data(state.store.items()), load_similarity(similarity)
+    unit = AtomicUnit(
         task=read_task(state.metadata, AtomicTask),
         trace=data.steps,
         upstream=read_upstream(state.metadata),
         calls=data.calls,
     )
+    counts = score_unit(unit, mode, similarity=loaded.measure)
+    metadata = {
+        UNIT: counts.model_dump(mode="json"),
+        "similarity": loaded.name,
+        "scoring_version": SCORING_VERSION,
+    }
+    return unit, counts.strict, metadata
 
 
-def _pooled(
+def _pool(
     mode: Mode,
-    strict: Mapping[str, TableMetric[Any]],
-    compat: Mapping[str, TableMetric[Any]],
+    strict: Mapping[str, table.Metric[Any]],
+    compat: Mapping[str, table.Metric[Any]],
     scores: list[SampleScore],
 ) -> Value:
-    """The shares of both scorings; counts of calls and errors stand in the report."""
+    """Return the percentages of both scorings; the report has the counts of calls and errors."""
     units = [UnitScore.model_validate((one.score.metadata or {})[UNIT]) for one in scores]
     sound = pool_strict(mode, (unit.strict for unit in units))
     upstream = pool_compat(mode, (unit.compat for unit in units if unit.compat is not None))
+    # Metrics of Inspect are numbers, so a missing value is NaN.
     return {
-        **{f"strict_{name}": _number(getattr(sound, name)) for name in _shares(strict)},
-        **{f"compat_{name}": _number(getattr(upstream, name)) for name in _shares(compat)},
+        f"{prefix}_{name}": float("nan") if (rate := getattr(pooled, name)) is None else rate
+        for prefix, pooled, metrics in (("strict", sound, strict), ("compat", upstream, compat))
+        for name, row in metrics.items()
+        if row.scale == "percent"
     }
 
 
-def _shares(metrics: Mapping[str, TableMetric[Any]]) -> list[str]:
-    return [name for name, row in metrics.items() if row.scale == "percent"]
+def step_text(step: PredictedStep | None) -> str:
+    """Return one step as one line."""
+    match step:
+        case CallStep():
+            failed = "" if step.error is None else f" [{step.error.type}: {step.error.message}]"
+            given = step.arguments
+            if isinstance(given, dict):
+                pairs = given.items()
+                given = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in pairs)
+            return f"{step.name}({given}){failed}"
+        case AnswerStep():
+            return f"answer: {step.content}"
+        case MalformedStep():
+            return f"malformed ({step.reason}): {step.content}"
+        case ReplyStep():
+            parts = (f"{part.type}: {part.content}" for part in step.parts)
+            return f"reply {'; '.join(parts) or 'none'}"
+        case None:
+            return "nothing"
+        case _:
+            return step.step
 
 
-def _metadata(counts: UnitScore, similarity: Similarity) -> dict[str, Any]:
-    return {
-        UNIT: counts.model_dump(mode="json"),
-        "similarity": similarity.name,
-        "scoring_version": SCORING_VERSION,
-    }
+def explain_step(predicted: PredictedStep | None, expected: CallStep | AnswerStep) -> str:
+    """Say why a predicted step counts under the strict scoring, or why not."""
+    kind = "nothing" if predicted is None else outcome(predicted)
+    if kind != expected.step:
+        return f"no hit: {kind.replace('_', ' ')} instead of {expected.step}"
+    if isinstance(predicted, CallStep) and isinstance(expected, CallStep):
+        if predicted.name != expected.name:
+            return "correct type, wrong tool"
+        if not same_arguments(predicted.arguments, expected.arguments):
+            return "correct type and tool, wrong arguments"
+        return "correct type, tool and arguments"
+    return "correct type"
 
 
-def _number(value: float | None) -> float:
-    """Inspect's metrics are numbers; what cannot be measured is not a number."""
-    return float("nan") if value is None else value
+def explain_steps(task: AtomicTask, trace: Trace | None, answer_score: float) -> str:
+    """Return all turns of a task as a Markdown table, with the score of the last answer."""
+    expected_steps, steps = reference_steps(task), trace or ()
+    answers = [n for n, expected in enumerate(expected_steps) if expected.step == "answer"]
+    rows = ["| # | expected | actual | counts (strict) |", "|---|---|---|---|"]
+    for index, expected in enumerate(expected_steps):
+        came = steps[index] if index < len(steps) else None
+        said = explain_step(came, expected)
+        if task.answer is not None and [index] == answers[-1:]:
+            said = f"{said}; the answer scores {answer_score:.2f} of 1"
+        cells = (str(index + 1), step_text(expected), step_text(came), said)
+        rows.append(f"| {' | '.join(_shorten(cell) for cell in cells)} |")
+    return "\n".join(rows)
+
+
+def compare_trace(task: AtomicTask, trace: Trace | None) -> str:
+    """Return the steps of a system, then those of the reference, as Markdown."""
+    came = [step_text(step) for step in trace or () if step.step != "thought"]
+    wanted = [step_text(step) for step in reference_steps(task)]
+    lines = ["**Actual**", "", *(f"1. {_shorten(text)}" for text in came), ""]
+    lines += ["**Reference**", "", *(f"1. {_shorten(text)}" for text in wanted), ""]
+    return "\n".join([*lines, f"**Accepted**: {_shorten(_list_accepted(task))}"])
+
+
+def _list_accepted(task: AtomicTask) -> str:
+    if task.answer is None:
+        return "the reference's calls that make an image"
+    if isinstance(task.answer, WhitelistAnswer):
+        return " and ".join(" or ".join(group) for group in task.answer.whitelist)
+    return " / ".join(task.answer.references)
+
+
+def _shorten(text: str) -> str:
+    """Return the text as one short line, with Markdown characters escaped."""
+    line = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

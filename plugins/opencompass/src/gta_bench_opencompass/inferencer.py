@@ -14,11 +14,9 @@ from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInference
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils.prompt import PromptList
 
-from gta_bench.agents.bounds import reference_step
-from gta_bench.agents.contract import Decision
-from gta_bench.agents.dialogue import Dialogue
-from gta_bench.agents.history import History, dataset_files, step_histories
-from gta_bench.agents.loop import work_on
+from gta_bench.agents.catalog import reference_step
+from gta_bench.agents.contract import Decision, History, dataset_files, step_histories
+from gta_bench.agents.loop import Dialogue, work_on
 from gta_bench.agents.react import upstream_chat
 from gta_bench.agents.react_parser import parse_upstream, upstream_thought
 from gta_bench.confine.workspace import Workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import verifiers.v1 as vf
 
-from gta_bench.agents.history import files_text
+from gta_bench.agents.contract import files_text
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.metrics.strict.reward import step_reward
 from gta_bench.records.atomic import AtomicTask

@@ -1,4 +1,4 @@
-"""What agents tell models: prompt files, filled by a strict template."""
+"""Prompts of agents: files, filled by a strict template."""
 
 from gta_bench.prompting import Prompts
 

@@ -1,4 +1,4 @@
-"""What harnesses are told besides the request: prompt files, filled by a strict template."""
+"""Prompts for harnesses in addition to the request: files, filled by a strict template."""
 
 from gta_bench.prompting import Prompts
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from gta_bench.agents.arguments import TOO_DEEP, checked_call, recordable
+from gta_bench.agents.calling import TOO_DEEP, checked_call, make_recordable, remove_thinking
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.steps import CallStep
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
@@ -133,14 +133,19 @@ def test_arguments_that_are_no_object_are_recorded_as_they_came() -> None:
 
 def test_values_that_json_does_not_know_are_recorded_as_text() -> None:
     given = {"a": float("nan"), "b": float("-inf"), "c": date(2024, 5, 1), 4: ("x", "\ud800")}
-    assert recordable(given) == {"a": "nan", "b": "-inf", "c": "2024-05-01", "4": ["x", "\ufffd"]}
+    assert make_recordable(given) == {
+        "a": "nan",
+        "b": "-inf",
+        "c": "2024-05-01",
+        "4": ["x", "\ufffd"],
+    }
 
 
 def test_nesting_without_end_is_cut() -> None:
     value: JsonValue = "core"
     for _ in range(400):
         value = [value]
-    text = json.dumps(recordable(value))
+    text = json.dumps(make_recordable(value))
     assert TOO_DEEP in text
     assert "core" not in text
 
@@ -175,3 +180,21 @@ def test_the_references_own_calls_pass_with_each_tasks_own_tools(atomic: AtomicD
         != CallStep(name=turn.call.name, arguments=dict(turn.call.arguments))
     ]
     assert failed == ["34", "35"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("It is 7.", "It is 7."),
+        ("<think>8?</think>It is 7.", "It is 7."),
+        (" \n<think>8?</think>It is 7.", "It is 7."),
+        ("<think>8?", ""),
+        ("<think>8?</think><think>9?", ""),
+        # DeepSeek-R1, QwQ and Qwen3-Thinking: the opening tag is the end of the prompt.
+        ("It may be 8.</think>It is 7.", "It is 7."),
+        ("It may be 8.\n</think>", ""),
+        ("Write `<think>` and `</think>` around it.", "Write `<think>` and `</think>` around it."),
+    ],
+)
+def test_reasoning_is_no_part_of_the_answer(text: str, answer: str) -> None:
+    assert remove_thinking(text) == answer

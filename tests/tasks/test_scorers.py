@@ -9,7 +9,7 @@ from gta_bench.records.steps import (
     StepError,
     ThoughtStep,
 )
-from gta_bench.tasks.show import explanation, step_text, verdict
+from gta_bench.tasks.scorers import explain_step, explain_steps, step_text
 from tests.metrics.atomic_variants import make_task
 
 CALL = CallStep(name="OCR", arguments={"image": "inputs/a.jpg", "k": 3})
@@ -30,44 +30,44 @@ EMPTY = MalformedStep(content="", reason="the reply is empty")
         (None, "nothing"),
     ],
 )
-def test_a_step_is_told_on_one_line(step: PredictedStep | None, said: str) -> None:
+def test_a_step_is_one_line(step: PredictedStep | None, said: str) -> None:
     assert step_text(step) == said
 
 
 @pytest.mark.parametrize(
     ("came", "expected", "said"),
     [
-        (CALL, CALL, "type, tool and arguments right"),
-        (CallStep(name="OCR", arguments={}), CALL, "type and tool right, other arguments"),
-        (CallStep(name="Plot", arguments={}), CALL, "type right, other tool"),
+        (CALL, CALL, "correct type, tool and arguments"),
+        (CallStep(name="OCR", arguments={}), CALL, "correct type and tool, wrong arguments"),
+        (CallStep(name="Plot", arguments={}), CALL, "correct type, wrong tool"),
         (FAILED, CALL, "no hit: failed call instead of call"),
         (ANSWER, CALL, "no hit: answer instead of call"),
         (EMPTY, ANSWER, "no hit: malformed instead of answer"),
         (None, ANSWER, "no hit: nothing instead of answer"),
-        (ANSWER, AnswerStep(content="other"), "type right"),
+        (ANSWER, AnswerStep(content="other"), "correct type"),
     ],
 )
 def test_a_verdict_says_why_a_step_counts(
     came: PredictedStep | None, expected: CallStep | AnswerStep, said: str
 ) -> None:
-    assert verdict(came, expected) == said
+    assert explain_step(came, expected) == said
 
 
 def test_an_explanation_is_a_table_with_a_row_for_every_turn() -> None:
     task = make_task(CALL, ANSWER)
-    rows = explanation(task, (AnswerStep(content="a | b\n<b>c</b>"),), 0.0).splitlines()
+    rows = explain_steps(task, (AnswerStep(content="a | b\n<b>c</b>"),), 0.0).splitlines()
     assert len(rows) == 4
     assert "answer: a \\| b &lt;b>c&lt;/b>" in rows[2]
     assert rows[3].endswith("| nothing | no hit: nothing instead of answer |")
 
 
 def test_long_texts_are_cut_in_the_table() -> None:
-    rows = explanation(make_task(ANSWER), (AnswerStep(content="x" * 5000),), 0.0).splitlines()
+    rows = explain_steps(make_task(ANSWER), (AnswerStep(content="x" * 5000),), 0.0).splitlines()
     assert len(rows[2]) < 400
 
 
-def test_the_last_answer_is_told_with_its_worth() -> None:
+def test_the_last_answer_has_its_score() -> None:
     task = make_task(CALL, ANSWER, answer=WhitelistAnswer(whitelist=(("7",),)))
-    rows = explanation(task, (CALL, ANSWER), 1.0).splitlines()
-    assert rows[3].endswith("| type right; the answer is worth 1.00 of 1 |")
+    rows = explain_steps(task, (CALL, ANSWER), 1.0).splitlines()
+    assert rows[3].endswith("| correct type; the answer scores 1.00 of 1 |")
     assert "worth" not in rows[2]

@@ -1,4 +1,4 @@
-from gta_bench.agents.history import (
+from gta_bench.agents.contract import (
     History,
     RefusedTurn,
     dataset_files,
