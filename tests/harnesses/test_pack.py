@@ -14,7 +14,7 @@ from gta_bench.errors import DatasetError
 from gta_bench.harnesses.collecting import keep_files
 from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.harnesses.finished import read_pack
-from gta_bench.records.pack import Pack, PackMeta, PackTask
+from gta_bench.records.finished import Pack, PackMeta, PackTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.runs.artefacts import ArtefactStore
 from tests.builders import workflow_task, write_workflow

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from gta_bench.confine import bubblewrap, network, walls
-from gta_bench.confine.bubblewrap import Bind, Walls
+from gta_bench.confine.bubblewrap import NOBODY, Bind, Walls
 from gta_bench.confine.inside.protocol import Orders
 from gta_bench.confine.limits import MIB
-from gta_bench.confine.python import Python
-from gta_bench.confine.users import NOBODY
+from gta_bench.confine.walls import Python
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Limits, Network

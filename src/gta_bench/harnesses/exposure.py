@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 import gta_bench
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS
-from gta_bench.confine.python import Python
+from gta_bench.confine.walls import Python
 from gta_bench.datasets.files import sha256
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import CERTIFICATES, Harness, find_command_files, parse_command

@@ -22,14 +22,13 @@ from gta_bench.confine.files import CHUNK
 from gta_bench.confine.names import is_plain, shown
 from gta_bench.content.text import read_text
 from gta_bench.datasets.files import parse, read_json
-from gta_bench.datasets.upstream_workflow import call_records, read_workflow_trace
+from gta_bench.datasets.upstream import call_records, read_workflow_trace
 from gta_bench.errors import DatasetError, ToolError
 from gta_bench.harnesses import collecting
 from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.finding import Finding
-from gta_bench.records.finished import ResultMeta
-from gta_bench.records.pack import PACK_VERSION, Pack, PackMeta, PackTask
+from gta_bench.records.finished import PACK_VERSION, Pack, PackMeta, PackTask, ResultMeta
 from gta_bench.records.steps import AnswerStep, StepError, Trace
 from gta_bench.records.workflow import WorkflowTask
 

@@ -39,9 +39,15 @@ from gta_bench.harnesses.contract import Assignment, HarnessOutcome, assign_blam
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, UserTurn
 from gta_bench.records.files import Attachment
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    read_step,
+    read_trace,
+)
 from gta_bench.records.tools import ToolSpec
-from gta_bench.records.upstream import read_step, read_trace
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.serving.schemas import input_schema
 
