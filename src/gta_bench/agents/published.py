@@ -47,7 +47,7 @@ class PublishedTexts:
 
     def digests(self) -> dict[str, str]:
         """Return the sha256 of every text, for the manifest of a run."""
-        return {f"published/{name}": digest(text) for name, text in vars(self).items()}
+        return {f"published/{name}": text_digest(text) for name, text in vars(self).items()}
 
 
 def find_published(folder: Path) -> PublishedTexts | None:
