@@ -39,9 +39,9 @@ def test_a_text_is_a_folder_or_an_address(tmp_path: Path) -> None:
     assert store_path("runs/x") == Path("runs/x")
     assert store_path(f"file://{tmp_path}") == tmp_path
     assert str(store_path("memory://b/x/")) == "memory://b/x"
-    with pytest.raises(UsageError, match=r"nowhere://x is no folder .* Protocol not known"):
+    with pytest.raises(UsageError, match=r"nowhere://x is neither a folder .* Protocol not known"):
         store_path("nowhere://x")
-    with pytest.raises(EnvironmentProblem, match="needs a package that is not here"):
+    with pytest.raises(EnvironmentProblem, match="needs a package that is not installed"):
         store_path("gs://bucket/x")
 
 
@@ -154,9 +154,9 @@ def test_a_tape_of_a_store_is_recorded_continued_and_replayed(
         (
             TimeoutError("Slow"),
             False,
-            r"cannot be reached: Slow\. .* is safe; give the same command",
+            r"Cannot reach .*: Slow\. .* is safe; run the same command",
         ),
-        (FileNotFoundError("No bucket."), True, r"cannot be written: No bucket\. Look whether"),
+        (FileNotFoundError("No bucket."), True, r"Cannot write to .*: No bucket\. Check that"),
         (StoreError("first"), False, "^first$"),
     ],
 )

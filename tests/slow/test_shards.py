@@ -357,7 +357,7 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
         "code=0",
     ], done.stderr
     assert "units are finished and safe in" in done.stderr
-    assert "whose disk is full: make room; the same command goes on" in done.stderr
+    assert "its disk is full: free some space" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -38,7 +38,7 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.running.shards import Listener
 from gta_bench.running.system_run import Resources, execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.attempts import ATTEMPTS, append_lines
+from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import (
     files_folder,
     find_run,
@@ -49,7 +49,7 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.logs import kept_units, read_units
 from gta_bench.runs.merge import write_begun
-from gta_bench.runs.store import StorePath
+from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
 
 if TYPE_CHECKING:
@@ -403,5 +403,5 @@ def _adopt(trial: Path, out: StorePath) -> None:
         # What a harness left that is no file cannot be copied, and counts for nothing.
         with suppress(shutil.Error):
             shutil.copytree(files_folder(trial), files_folder(out), symlinks=True)
-    append_lines(out, (trial / ATTEMPTS).read_bytes())
+    append_lines(out / ATTEMPTS, (trial / ATTEMPTS).read_bytes())
     write_begun(kept, log_folder(out) / name)

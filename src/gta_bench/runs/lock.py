@@ -28,17 +28,6 @@ def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
         os.close(handle)
 
 
-@contextmanager
-def locked_file(file: Path) -> Iterator[int]:
-    """The file, open for this writer alone; a lock ends with its process."""
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def is_locked(folder: StorePath) -> bool:
     """Whether a process works on the folder now."""
     if not (_place(folder) / LOCK).is_file():

@@ -19,7 +19,7 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.directory import read_manifest, write_manifest, write_record
 from gta_bench.runs.lock import locked
 from gta_bench.runs.store import StorePath, write_whole
-from gta_bench.runs.verdicts import VERDICTS, read_verdicts
+from gta_bench.runs.verdicts import VERDICTS, dump_rows, read_verdicts
 
 REQUIREMENTS: Final = "requirements.json"
 REPLACED: Final = "verdicts.replaced.jsonl"
@@ -69,9 +69,9 @@ def adopt_requirements(
         replaced = [row for row, now in carried if now is None]
         if replaced:
             with (run / REPLACED).open("ab") as file:
-                file.write(_lines(replaced))
+                file.write(dump_rows(replaced))
         if rows:
-            write_whole(run / VERDICTS, _lines(kept))
+            write_whole(run / VERDICTS, dump_rows(kept))
         trees = {name: tasks[name].checkpoints for name in before}
         write_record(run / REQUIREMENTS, EditedTrees(dataset_digest=dataset_digest, trees=trees))
         manifest = read_manifest(run)
@@ -120,7 +120,3 @@ def _carry(
         return None
     leaf = row.key.leaf if row.key.leaf in alike else alike[0]
     return row.model_copy(update={"key": row.key.model_copy(update={"leaf": leaf})})
-
-
-def _lines(rows: Iterable[VerdictRow]) -> bytes:
-    return b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
