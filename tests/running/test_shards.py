@@ -287,7 +287,7 @@ def test_a_system_that_refuses_a_file_is_told_with_what_is_safe(bench: Bench) ->
             work(items[0])
             raise OSError(28, "No space left on device", str(bench.out))
 
-    with pytest.raises(WorkFailed, match="Make room on the disk") as caught:
+    with pytest.raises(WorkFailed, match="Free some disk space") as caught:
         bench.run(Full())
     assert "2 of 6 units are finished and safe" in str(caught.value)
     assert caught.value.exit_code == 3

@@ -19,7 +19,7 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.running.backends.ray_tasks import RayTasks, stay_on_loopback
+from gta_bench.running.backends.backend import RayTasks, stay_on_loopback
 from gta_bench.runs.directory import log_folder, read_scores
 from gta_bench.runs.logs import kept_units, log_files
 from gta_bench.runs.progress import progress_folder, read_command, read_progress

@@ -29,8 +29,7 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
-from gta_bench.running.backends.backend import Backend
-from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.backends.backend import Backend, open_backend
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
