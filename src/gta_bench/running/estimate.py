@@ -21,11 +21,10 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.run import RunManifest, RunMode, RunSpec
 from gta_bench.records.tools import ToolSpec
-from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.running.system_run import Resources, read_dataset
-from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.directory import MANIFEST, read_manifest
+from gta_bench.runs.logs import read_run_units, unit_keys
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import ModelSettings
 from gta_bench.tasks.atomic_step import offered_tools
@@ -175,7 +174,7 @@ def estimate_run(
     """
     if resources.model == NO_MODEL:
         return []
-    spec, units = manifest.spec, all_units(manifest.spec)
+    spec, units = manifest.spec, unit_keys(manifest.spec.tasks, manifest.spec.epochs)
     took = _finished_usage(manifest, out)
     finished = {key: took[key] for key in units if key in took}
     if len(finished) == len(units):
@@ -185,11 +184,6 @@ def estimate_run(
     follows = spec.mode == "step"
     known = KnownUse(who, resources.model.settings, guesses, finished, _basis(spec), follows)
     return known.estimate(units, rounds)
-
-
-def all_units(spec: RunSpec) -> list[UnitKey]:
-    """Every task in every epoch."""
-    return [(task, epoch) for epoch in range(1, spec.epochs + 1) for task in spec.tasks]
 
 
 def is_continued(manifest: RunManifest, out: StorePath) -> bool:
@@ -247,19 +241,13 @@ class KnownUse(NamedTuple):
 def _finished_usage(manifest: RunManifest, out: StorePath) -> dict[UnitKey, ModelUse]:
     if not is_continued(manifest, out):
         return {}
-    spec = read_manifest(out).spec
-    units: Sequence[AtomicUnit | WorkflowUnit]
-    if spec.mode == "workflow":
-        units = read_units(log_folder(out), spec.tasks, spec.epochs, WorkflowUnit).units
-    else:
-        units = read_units(log_folder(out), spec.tasks, spec.epochs, AtomicUnit).units
     return {
-        (unit.task.id, unit.epoch): _amount(unit.usage) for unit in units if unit.failure is None
+        (unit.task.id, unit.epoch): ModelUse(
+            unit.usage.model_calls, unit.usage.input_tokens, unit.usage.output_tokens
+        )
+        for unit in read_run_units(out, read_manifest(out).spec)
+        if unit.failure is None
     }
-
-
-def _amount(usage: Usage) -> ModelUse:
-    return ModelUse(usage.model_calls, usage.input_tokens, usage.output_tokens)
 
 
 def _basis(spec: RunSpec) -> str:

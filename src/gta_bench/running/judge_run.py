@@ -28,8 +28,15 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
 from gta_bench.running.evaluation import check_interrupt, part_counter
-from gta_bench.running.limits import RunLimits
-from gta_bench.running.shards import Listener, RunPart, places_for, shared, tell_progress, told_with
+from gta_bench.running.shards import (
+    Listener,
+    RunLimits,
+    RunPart,
+    places_for,
+    shared,
+    tell_progress,
+    told_with,
+)
 from gta_bench.runs.progress import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge

@@ -13,10 +13,9 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from io import BytesIO
 from pathlib import Path
-from struct import pack
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from zlib import compress, crc32
 
 from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, Model
 
@@ -47,7 +46,7 @@ from gta_bench.runs.directory import (
     read_manifest,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import kept_units, read_units
+from gta_bench.runs.logs import kept_units, read_run_units, unit_keys
 from gta_bench.runs.merge import write_begun
 from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
@@ -158,11 +157,11 @@ def _system_error(number: int, place: Path) -> OSError:
 
 
 def _is_finished(out: StorePath, manifest: RunManifest) -> bool:
-    """Whether all units that the command wants are there; the run may have others."""
+    """Whether all units that the command asks for are finished; the run may have others."""
     if find_run(out, manifest) is None:
         return False
     kept, spec = kept_units(log_folder(out)), manifest.spec
-    wanted = ((task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1))
+    wanted = unit_keys(spec.tasks, spec.epochs)
     return all(key in kept and kept[key].finished for key in wanted)
 
 
@@ -305,17 +304,12 @@ def _words(raised: BaseException) -> str:
 
 
 def _picture() -> str:
-    """A grey square, large enough for every model that sees."""
-    side = 64
-    rows = (b"\0" + b"\x80" * side) * side
+    """Return a gray square as a data URL, large enough for every model that takes images."""
+    from PIL import Image
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data))
-
-    header = pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
-    data += chunk(b"IDAT", compress(rows)) + chunk(b"IEND", b"")
-    return f"data:image/png;base64,{b64encode(data).decode()}"
+    stream = BytesIO()
+    Image.new("L", (64, 64), 128).save(stream, "PNG")
+    return f"data:image/png;base64,{b64encode(stream.getvalue()).decode()}"
 
 
 def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
@@ -354,12 +348,7 @@ def _first_task(
 def _check_work(run: Path, manifest: RunManifest) -> None:
     """Raise where nothing shows that the harness ever began."""
     spec = manifest.spec
-    logs = log_folder(run)
-    units: Sequence[AtomicUnit | WorkflowUnit]
-    if spec.dataset == "workflow":
-        units = read_units(logs, spec.tasks, spec.epochs, WorkflowUnit).units
-    else:
-        units = read_units(logs, spec.tasks, spec.epochs, AtomicUnit).units
+    units = read_run_units(run, spec)
     harness, task = spec.system.harness, spec.tasks[0]
     if all(unit.failure is not None for unit in units):
         said = units[0].failure if units else "it left no log"

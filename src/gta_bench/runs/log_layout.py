@@ -1,9 +1,9 @@
-"""How Inspect lays out a log: the one module that reads and writes its archives by hand.
+"""The layout of Inspect's logs, and everything else that is not part of its public API.
 
-A log is a zip archive with a JSON file for each sample. Inspect's own reader makes a record of
+A log is a zip archive with a JSON file for each sample. Inspect's own reader creates a record of
 every message and event, which takes several times as long as all that we do with a sample, and its
-writer holds all samples in memory (docs/decisions/0017-reader.md has the figures). That layout is
-no public contract: tests/runs/test_log_layout.py compares everything below with the installed
+writer keeps all samples in memory (docs/decisions/0017-reader.md has the figures). The layout is
+not a public contract: tests/runs/test_log_layout.py compares everything below with the installed
 Inspect.
 """
 
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Required
 from zipfile import BadZipFile, ZipFile
 
 from inspect_ai._util import json as inspect_json
+from inspect_ai._util.error import PrerequisiteError as PrerequisiteError  # eval_set raises it
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.log._recorders import eval as inspect_recorder

@@ -23,10 +23,11 @@ from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.files import Deliverable
 from gta_bench.records.progress import short_cause
-from gta_bench.records.run import STATEMENT
-from gta_bench.records.units import UnitT, Usage, WorkflowUnit
+from gta_bench.records.run import STATEMENT, RunSpec
+from gta_bench.records.units import AtomicUnit, UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.attempts import append_attempts, read_attempt_lines, read_attempts
+from gta_bench.runs.directory import LOGS
 from gta_bench.runs.log_layout import ModelCall, StoredSample, stored_samples, stored_summaries
 from gta_bench.runs.requirements import read_trees
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
@@ -56,7 +57,7 @@ def read_units(
         known = _Tasks(WorkflowTask, read_trees(folder.parent))
     else:
         known = _Tasks(AtomicTask, {})
-    wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
+    wanted = dict.fromkeys(unit_keys(tasks, epochs))
     tried = read_attempts(folder.parent) or {}
     found = dict(_newest(folder, lambda sample: _unit(sample, kind, known, tried), wanted))
     return ReadUnits(
@@ -65,13 +66,25 @@ def read_units(
     )
 
 
+def unit_keys(tasks: Iterable[str], epochs: int) -> list[UnitKey]:
+    """Return every task in every epoch, task by task."""
+    return [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
+
+
+def read_run_units(run: StorePath, spec: RunSpec) -> Sequence[AtomicUnit] | Sequence[WorkflowUnit]:
+    """Read the units of `spec` that were run, of either dataset."""
+    if spec.dataset == "workflow":
+        return read_units(run / LOGS, spec.tasks, spec.epochs, WorkflowUnit).units
+    return read_units(run / LOGS, spec.tasks, spec.epochs, AtomicUnit).units
+
+
 def read_finished(folder: StorePath) -> dict[UnitKey, UnitData]:
-    """What every finished unit left behind, by task and epoch."""
-    return {key: data for key, data in _newest(folder, _finished_data) if data is not None}
+    """Read what every finished unit stored, by task and epoch."""
 
+    def read(sample: StoredSample) -> UnitData | None:
+        return read_unit_data(sample.store.items()) if sample.error is None else None
 
-def _finished_data(sample: StoredSample) -> UnitData | None:
-    return read_unit_data(sample.store.items()) if sample.error is None else None
+    return {key: data for key, data in _newest(folder, read) if data is not None}
 
 
 class Kept(NamedTuple):
