@@ -27,7 +27,7 @@ from gta_bench.records.pack import Pack, PackMeta, PackTask
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.verification import Verification
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.results_columns import ABOUT, TABLES
+from gta_bench.runs.results_table import ABOUT, TABLES
 from gta_bench.settings import TABLES as SETTINGS
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool

@@ -3,7 +3,7 @@
 from gta_bench.decisions.comparison import MeasuredPair, correct, differences
 from gta_bench.decisions.comparison_tables import comparison_remarks, conclusion
 from gta_bench.records.comparison import Comparison
-from gta_bench.reports.pairing import Part, pair_tasks
+from gta_bench.reports.estimates import Part, pair_tasks
 
 
 def compared(

@@ -12,7 +12,7 @@ from gta_bench.reports.certainty import (
     repeated,
     repeats_json,
 )
-from gta_bench.reports.pairing import Part
+from gta_bench.reports.estimates import Part
 
 
 def run(

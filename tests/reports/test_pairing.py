@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gta_bench.reports.pairing import Part, pair_tasks, side_of
+from gta_bench.reports.estimates import Part, pair_tasks, side_of
 
 
 def test_a_task_that_was_run_more_often_does_not_count_more() -> None:

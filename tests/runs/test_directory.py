@@ -10,7 +10,7 @@ from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.run import Growth, Limits, LoopLimits, RunManifest, System
 from gta_bench.runs.directory import open_run, read_manifest, read_scores, write_scores
-from gta_bench.runs.lock import locked
+from gta_bench.runs.store import locked
 from tests.builders import manifest as build_manifest
 
 

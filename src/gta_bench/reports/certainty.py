@@ -11,8 +11,7 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
-from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
-from gta_bench.reports.pairing import Parts
+from gta_bench.reports.estimates import Estimate, Parts, atomic_parts, estimates, workflow_parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary

@@ -18,12 +18,12 @@ from gta_bench.running.estimate import (
     KnownUse,
     ModelUse,
     UsageRange,
-    all_units,
     count_tokens,
     is_continued,
 )
 from gta_bench.running.judge_run import Judging, cascade_name, name_judge
 from gta_bench.running.system_run import Resources
+from gta_bench.runs.logs import unit_keys
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.tasks.judging import judgeable_units
@@ -48,7 +48,9 @@ def estimate_judging(
     """What each judge takes for the units that it has not judged yet, run or not."""
     tasks = load_workflow(resources.data).tasks
     verdicts = read_verdicts(out) if is_continued(manifest, out) else {}
-    return _estimate(all_units(manifest.spec), tasks, verdicts, judging, rounds)
+    return _estimate(
+        unit_keys(manifest.spec.tasks, manifest.spec.epochs), tasks, verdicts, judging, rounds
+    )
 
 
 def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:

@@ -15,11 +15,10 @@ from gta_bench.errors import NOT_BEGUN, RunError, WorkFailed
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import STATEMENT
 from gta_bench.running.shards import PATIENCE, Listener, RunLimits, RunPart
-from gta_bench.runs.lock import locked
+from gta_bench.runs.directory import explain_unreadable
 from gta_bench.runs.log_layout import PrerequisiteError
 from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
-from gta_bench.runs.store import reaching
-from gta_bench.runs.unreadable import explain_unreadable
+from gta_bench.runs.store import locked, reaching
 from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
 

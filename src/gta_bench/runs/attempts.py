@@ -10,8 +10,8 @@ from pydantic_core import to_json
 
 from gta_bench.errors import RunError
 from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, count_attempts
+from gta_bench.runs.directory import is_broken_json
 from gta_bench.runs.store import StorePath, append_lines, parts_of, whole_file
-from gta_bench.runs.unreadable import is_broken_json
 
 ATTEMPTS = "attempts.jsonl"
 

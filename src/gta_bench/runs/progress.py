@@ -1,4 +1,4 @@
-"""How far a run is, in small files that every shard rewrites and anybody may read."""
+"""The progress of a run, in small files that every shard rewrites and anyone may read."""
 
 from contextlib import suppress
 
@@ -20,23 +20,23 @@ COMMAND = "command.json"
 
 
 def progress_folder(run: StorePath) -> StorePath:
-    """Where the newest command on a run says how far it is."""
+    """Return the folder with the progress of the newest command on a run."""
     return run / PROGRESS
 
 
 def begin_progress(folder: StorePath, command: Command) -> None:
-    """A new command begins; of what earlier ones said only how replies ended is kept."""
+    """Begin a new command; of earlier ones, only the counts of how replies ended are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     before = read_progress(folder)
     stops = {} if before is None else before.stops
     write_record(folder / COMMAND, command.model_copy(update={"stops": stops}))
     for file in folder.glob("shard-*.json"):
-        with suppress(FileNotFoundError):  # another command begins just now
+        with suppress(FileNotFoundError):  # another command is beginning, too
             file.unlink()
 
 
 def spent_before(folder: StorePath) -> Cost:
-    """What the run had cost when the last command on it ended, failed attempts and all."""
+    """Return what the run had cost when its last command ended, with all failed attempts."""
     command = read_command(folder)
     if command is None or command.judge is not None:
         return Cost()
@@ -44,12 +44,12 @@ def spent_before(folder: StorePath) -> Cost:
 
 
 def write_progress(folder: StorePath, progress: ShardProgress) -> None:
-    """A shard says how far it is."""
+    """Write the progress of a shard."""
     write_record(folder / f"shard-{progress.shard}.json", progress)
 
 
 def read_shard_progress(folder: StorePath, shard: str, command: Command) -> ShardProgress:
-    """Where a shard goes on: what an attempt that died did for this command still counts."""
+    """Read where a shard continues; what a killed attempt did for this command still counts."""
     try:
         found = ShardProgress.model_validate_json((folder / f"shard-{shard}.json").read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -60,7 +60,7 @@ def read_shard_progress(folder: StorePath, shard: str, command: Command) -> Shar
 
 
 def read_progress(folder: StorePath) -> RunProgress | None:
-    """The sum over all shards; None where no command ever said anything."""
+    """Read the sum over all shards; None if no command has begun."""
     command = read_command(folder)
     if command is None:
         return None
@@ -68,15 +68,15 @@ def read_progress(folder: StorePath) -> RunProgress | None:
 
 
 def read_command(folder: StorePath) -> Command | None:
-    """What the newest command set out to do."""
+    """Read what the newest command set out to do."""
     file = folder / COMMAND
     return Command.model_validate_json(file.read_bytes()) if file.is_file() else None
 
 
 def read_shards(folder: StorePath) -> list[ShardProgress]:
-    """What every shard said last."""
+    """Read the latest progress of every shard."""
     found = []
     for file in sorted_by_name(folder.glob("shard-*.json")):
-        with suppress(FileNotFoundError):  # a new command begins just now
+        with suppress(FileNotFoundError):  # a new command is beginning
             found.append(ShardProgress.model_validate_json(file.read_bytes()))
     return found

@@ -1,24 +1,26 @@
-"""Edited requirements of a judged run: existing work is judged by another tree of checkpoints.
+"""Edited requirements of a judged run: existing work is judged by a different checkpoint tree.
 
-`requirements.json` of a run has the trees that hold instead of those in its logs. A verdict belongs
-to the words of its leaf: leaves that say the same keep theirs, also under another id, and verdicts
-of other words are kept apart in `verdicts.replaced.jsonl`.
+A run's `requirements.json` has the trees that replace those in its logs. A verdict belongs to the
+text of its leaf: leaves with the same text keep theirs, even under another id, and other verdicts
+are moved to `verdicts.replaced.jsonl`.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic import ValidationError
-
-from gta_bench.errors import RunError, UsageError, few
+from gta_bench.errors import UsageError, few
 from gta_bench.records.base import Record
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
-from gta_bench.runs.directory import read_manifest, write_manifest, write_record
-from gta_bench.runs.lock import locked
-from gta_bench.runs.store import StorePath, write_whole
+from gta_bench.runs.directory import (
+    read_manifest,
+    read_record,
+    write_manifest,
+    write_record,
+)
+from gta_bench.runs.store import StorePath, locked, write_whole
 from gta_bench.runs.verdicts import VERDICTS, dump_rows, read_verdicts
 
 REQUIREMENTS: Final = "requirements.json"
@@ -33,7 +35,7 @@ class EditedTrees(Record):
 
 
 class Adopted(NamedTuple):
-    """How many leaves are to be judged again, of how many, and how many verdicts were kept."""
+    """How many leaves must be judged again, of how many, and how many verdicts were kept."""
 
     changed: int
     leaves: int
@@ -41,14 +43,11 @@ class Adopted(NamedTuple):
 
 
 def read_trees(run: StorePath) -> Mapping[str, tuple[Checkpoint, ...]]:
-    """The trees that hold instead of those in the logs; none where nothing was edited."""
+    """Read the trees that replace those in the logs; empty if nothing was edited."""
     file = run / REQUIREMENTS
     if not file.is_file():
         return {}
-    try:
-        return EditedTrees.model_validate_json(file.read_bytes()).trees
-    except ValidationError as exc:
-        raise RunError(f"{file} cannot be read; give `gta score --data` again.") from exc
+    return read_record(file, EditedTrees, "Run `gta score` with --data again.").trees
 
 
 def adopt_requirements(
@@ -59,9 +58,23 @@ def adopt_requirements(
 ) -> Adopted:
     """Judge the run by the requirements of these tasks from now on."""
     if not isinstance(run, Path):
-        raise UsageError("--data needs a run in a folder of this machine: copy it here first.")
+        raise UsageError("--data needs a run in a local folder: copy the run here first.")
     before = {unit.task.id: unit.task for unit in units}
-    _check_same_work(before, tasks)
+    # Work can be judged again only as an answer to what was asked.
+    missing = [name for name in before if name not in tasks]
+    other = [
+        name
+        for name, one in before.items()
+        if name in tasks
+        and (one.request, one.attachments) != (tasks[name].request, tasks[name].attachments)
+    ]
+    if missing or other:
+        problems = [f"has no task {few(missing)}"] if missing else []
+        problems += [f"has another request in task {few(other)}"] if other else []
+        raise UsageError(
+            f"The dataset of --data {' and '.join(problems)}. Only requirements and weights may be "
+            "edited; for anything else, run the tasks again with another --out."
+        )
     with locked(run):
         rows = list(read_verdicts(run).values())
         carried = [(row, _carry(row, before, tasks)) for row in rows]
@@ -88,34 +101,18 @@ def adopt_requirements(
     return Adopted(changed, len(leaves), len(kept))
 
 
-def _check_same_work(before: Mapping[str, WorkflowTask], tasks: Mapping[str, WorkflowTask]) -> None:
-    """Work can be judged anew only as an answer to what was asked."""
-    missing = [name for name in before if name not in tasks]
-    other = [name for name in before if name in tasks and not _same(before[name], tasks[name])]
-    if missing or other:
-        said = [f"has no task {few(missing)}"] if missing else []
-        said += [f"asks something else in task {few(other)}"] if other else []
-        raise UsageError(
-            f"The dataset of --data {' and '.join(said)}. Only requirements and weights may be "
-            "edited; for anything else run the tasks again in another --out."
-        )
-
-
-def _same(one: WorkflowTask, two: WorkflowTask) -> bool:
-    return (one.request, one.attachments) == (two.request, two.attachments)
-
-
 def _carry(
     row: VerdictRow, before: Mapping[str, WorkflowTask], tasks: Mapping[str, WorkflowTask]
 ) -> VerdictRow | None:
-    """The verdict under the leaf that says the same now; None where none does."""
+    """Return the verdict under the leaf with the same text now; None if there is none."""
     task = row.key.task
     if task not in before:
         return row
-    said = next((leaf for leaf in before[task].leaves() if leaf.id == row.key.leaf), None)
-    if said is None:
+    old = {leaf.id: leaf.requirements for leaf in before[task].leaves()}
+    if row.key.leaf not in old:
         return None
-    alike = [leaf.id for leaf in tasks[task].leaves() if leaf.requirements == said.requirements]
+    same = old[row.key.leaf]
+    alike = [leaf.id for leaf in tasks[task].leaves() if leaf.requirements == same]
     if not alike:
         return None
     leaf = row.key.leaf if row.key.leaf in alike else alike[0]

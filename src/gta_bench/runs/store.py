@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO
 from uuid import uuid4
@@ -22,9 +23,10 @@ from uuid import uuid4
 from fsspec import AbstractFileSystem, filesystem  # type: ignore[import-untyped]
 from fsspec.core import split_protocol  # type: ignore[import-untyped]
 
-from gta_bench.errors import EnvironmentProblem, StoreError, UsageError
+from gta_bench.errors import EnvironmentProblem, RunError, StoreError, UsageError
 
 PARTS = ".parts"
+LOCK = ".lock"
 LEAST_ROOM = 4 * 2**20  # bytes; no log can be continued with less
 AT_ONCE = 1000  # parts that are fetched concurrently
 BLOCK = 65536  # bytes that are searched for the end of a line at once
@@ -224,6 +226,47 @@ def remove_folder(folder: StorePath) -> None:
                 folder.fs.rm(folder.path, recursive=True)
         return
     shutil.rmtree(folder)
+
+
+@contextmanager
+def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
+    """Lock a folder for this process; the lock ends with the process, however that ends.
+
+    Raises RunError if another process still has the lock after `patience` seconds.
+    """
+    local = _lock_folder(folder)
+    local.mkdir(parents=True, exist_ok=True)
+    with (local / LOCK).open("a") as handle:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as exc:
+                if time.monotonic() >= end:
+                    raise RunError(
+                        f"Another command is working on {folder}; `gta status` shows its progress."
+                    ) from exc
+                time.sleep(0.2)
+        yield
+
+
+def is_locked(folder: StorePath) -> bool:
+    """Whether a process is working on the folder now."""
+    if not (_lock_folder(folder) / LOCK).is_file():
+        return False
+    try:
+        with locked(folder):
+            return False
+    except RunError:
+        return True
+
+
+def _lock_folder(folder: StorePath) -> Path:
+    """Return the folder with the lock; a store is locked among this machine's processes only."""
+    if isinstance(folder, Path):
+        return folder
+    return Path(tempfile.gettempdir()) / f"gta-lock-{sha256(str(folder).encode()).hexdigest()[:16]}"
 
 
 def append_lines(file: StorePath, data: bytes) -> None:

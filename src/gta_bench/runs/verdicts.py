@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gta_bench.errors import RunError, counted
+from gta_bench.errors import RunError
 from gta_bench.records.judges import JudgeEntry, JudgeRegistry
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.directory import write_record
+from gta_bench.runs.directory import explain_versions, is_broken_json, read_record, write_record
 from gta_bench.runs.store import (
     StorePath,
     append_lines,
@@ -25,7 +25,6 @@ from gta_bench.runs.store import (
     parts_of,
     whole_file,
 )
-from gta_bench.runs.unreadable import explain_versions, is_broken_json
 
 JUDGES = "judges.json"
 VERDICTS = "verdicts.jsonl"
@@ -33,14 +32,9 @@ VERDICTS = "verdicts.jsonl"
 
 def read_judges(run: StorePath) -> JudgeRegistry:
     """Read the judges of a run; empty if none was asked, or before there was a registry."""
-    file = run / JUDGES
-    if not file.is_file():
+    if not (run / JUDGES).is_file():
         return JudgeRegistry()
-    try:
-        return JudgeRegistry.model_validate_json(file.read_bytes())
-    except ValidationError as exc:
-        fields = counted(exc.error_count(), "field")
-        raise RunError(f"{file}: {fields} cannot be read. Restore it from a copy.") from exc
+    return read_record(run / JUDGES, JudgeRegistry)
 
 
 def record_judge(run: StorePath, entry: JudgeEntry) -> None:
