@@ -1,7 +1,7 @@
-"""What stands beside a run's number, because the number alone would be taken for more than it is.
+"""Badges: short notes next to a run's score, so that it is not mistaken for more than it is.
 
-A badge is a few words: fewer tasks than the dataset has, a scripted model or judge, and which
-similarity compared free text.
+Badges mark subsets of the dataset, scripted models and judges, and the similarity that compared
+free text.
 """
 
 from collections.abc import Mapping
@@ -15,60 +15,46 @@ from gta_bench.records.scores import RunScores
 RELEASED_TASKS: Final[Mapping[DatasetName, int]] = {"atomic": 229, "workflow": 132}
 # Providers that answer from a script, as in the demo and in tests.
 SCRIPTED: Final = ("mockllm", "scripted")
-# Agents of ours that ask no model.
+# Our agents that ask no model.
 SCRIPTED_AGENTS: Final = ("gold", "silent")
-# The agent that speaks the published protocol.
+# The agent with the published protocol.
 UPSTREAM_AGENT: Final = "react-upstream"
 
 
 def run_badges(manifest: RunManifest) -> tuple[str, ...]:
-    """What a run's number is not: one of the whole dataset, or one of a real model."""
-    edited = () if manifest.edited_from is None else ("edited requirements",)
-    return (
-        *_task_badges(manifest),
-        *edited,
-        *_model_badges(manifest),
-        *_wording_badges(manifest),
-    )
-
-
-def score_badges(scores: RunScores) -> tuple[str, ...]:
-    """How many tasks have a prediction where some have none, and which model compared free text."""
-    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
-    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
-
-
-def judge_badges(judge: str) -> tuple[str, ...]:
-    """What a judge's number is not: one of a real model."""
-    return ("scripted judge",) if is_scripted(judge) else ()
-
-
-def _task_badges(manifest: RunManifest) -> list[str]:
-    chosen, released = len(manifest.spec.tasks), RELEASED_TASKS[manifest.spec.dataset]
+    """Return why a run's score is not one of the whole dataset, or of a real model."""
+    spec = manifest.spec
+    chosen, released = len(spec.tasks), RELEASED_TASKS[spec.dataset]
     every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
     badges = []
     if chosen < every:
         badges.append(f"subset: {chosen:,} of {counted(every, 'task')}")
     if every != released:
         badges.append(f"dataset of {counted(every, 'task')}, not the released {released}")
-    return badges
+    if manifest.edited_from is not None:
+        badges.append("edited requirements")
+    if spec.system.agent in SCRIPTED_AGENTS:
+        badges.append(f"scripted agent ({spec.system.agent})")
+    elif is_scripted(spec.system.model):
+        badges.append("scripted model")
+    if spec.system.agent == UPSTREAM_AGENT:
+        # The first manifests do not say whose prompts were used: they were ours.
+        own = "published prompts" if spec.wording == "published" else "prompts in our own words"
+        badges.append(own)
+    return tuple(badges)
 
 
-def _model_badges(manifest: RunManifest) -> list[str]:
-    system = manifest.spec.system
-    if system.agent in SCRIPTED_AGENTS:
-        return [f"scripted agent ({system.agent})"]
-    return ["scripted model"] if is_scripted(system.model) else []
+def score_badges(scores: RunScores) -> tuple[str, ...]:
+    """Return how many tasks have a prediction, if not all, and which model compared free text."""
+    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
 
 
-def _wording_badges(manifest: RunManifest) -> list[str]:
-    """Whose words the published protocol was spoken in; the first manifests do not say: ours."""
-    if manifest.spec.system.agent != UPSTREAM_AGENT:
-        return []
-    published = manifest.spec.wording == "published"
-    return ["published prompts" if published else "prompts in our own words"]
+def judge_badges(judge: str) -> tuple[str, ...]:
+    """Return whether a judge is not a real model."""
+    return ("scripted judge",) if is_scripted(judge) else ()
 
 
 def is_scripted(model: str) -> bool:
-    """Whether its answers come from a script."""
+    """Whether a model's answers come from a script."""
     return model.partition("/")[0] in SCRIPTED

@@ -1,4 +1,4 @@
-"""First causes of failures, counted: what would help most stands first."""
+"""Counts of the first causes of failures, the most frequent first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -11,15 +11,15 @@ from gta_bench.records.units import StopKind, Usage
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.tables import Table
 
-# From this share on it is not the model that refuses.
+# From this share on, it is not the model that refuses.
 FILTERED: Final = 0.9
-# Fewer requests say nothing of a share.
+# With fewer requests, a share means nothing.
 ENOUGH_CALLS: Final = 5
 HELP: Final[Mapping[StopKind, str]] = {
     "cut off": "cut off: the reply reached its token limit; raise --max-tokens.",
     "context": (
-        "context: the dialogue outgrew the model's window, and the work ended there; serve the "
-        "model with a longer one."
+        "context: the dialogue no longer fit into the model's context window, and the work ended "
+        "there; serve the model with a longer one."
     ),
     "call as text": (
         "call as text: the model wrote tool calls that its server did not read as calls. That "
@@ -31,32 +31,32 @@ HELP: Final[Mapping[StopKind, str]] = {
 
 
 def stop_counts(stops: Mapping[StopKind, int]) -> str:
-    """`cut off 3, refused 1`."""
+    """Format counts as `cut off 3, refused 1`."""
     return ", ".join(f"{kind} {count}" for kind, count in stops.items())
 
 
 def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
-    """A line where units were tried more than once."""
+    """Yield a line if units were tried more than once."""
     if scores.retried and scores.attempts is not None:
         units = counted(scores.retried, "unit")
         yield (
             f"attempts: {scores.attempts} for {counted(scores.n_units, 'unit')}; {units} had more "
-            "than one, and usage is that of all."
+            "than one, and usage includes all of them."
         )
 
 
 def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
-    """A line with all counts, and one for each kind that can be helped."""
+    """Yield a line with all counts, and one for each kind that can be fixed."""
     if not stops:
         return
     asked = usage.model_calls
     calls = counted(asked, "model call")
-    yield f"replies that did not end in the ordinary way: {stop_counts(stops)} (of {calls})."
+    yield f"replies that did not end normally: {stop_counts(stops)} (of {calls})."
     yield from (HELP[kind] for kind in stops if kind in HELP)
     if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:
         yield (
-            "refused: almost every request was refused or filtered. That is a filter before the "
-            "model or a blocked account, not a measurement of the model."
+            "refused: almost every request was refused or filtered. That is a filter in front of "
+            "the model or a blocked account, not a measurement of the model."
         )
 
 
@@ -65,12 +65,8 @@ LONGEST = 80
 
 
 def failure_table(runs: Sequence[tuple[str, Sequence[Failure]]]) -> Table:
-    """A row for each cause of each run, the most frequent first."""
-    return Table(COLUMNS, tuple(row for name, failed in runs for row in _rows(name, failed)))
-
-
-def _rows(name: str, failed: Sequence[Failure]) -> list[tuple[str, ...]]:
-    return [
+    """Return a row for each cause of each run, the most frequent first."""
+    rows = [
         (
             name,
             count.cause,
@@ -79,14 +75,16 @@ def _rows(name: str, failed: Sequence[Failure]) -> list[tuple[str, ...]]:
             str(count.tasks),
             example(next(one for one in failed if one.cause == count.cause)),
         )
+        for name, failed in runs
         for count in count_failures(failed)
     ]
+    return Table(COLUMNS, tuple(rows))
 
 
 def example(failure: Failure) -> str:
-    """One failure in a line: where, and what was seen."""
+    """Describe one failure in a line: where it happened, and what was seen."""
     where = f"task {failure.task}"
     if failure.place != "task":
         where += f", {failure.place}"
-    said = f"{where}: {failure.detail}" if failure.detail else where
-    return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
+    text = f"{where}: {failure.detail}" if failure.detail else where
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
