@@ -227,7 +227,7 @@ def differences(
 
 
 def _difference(one: MeasuredPair, pair: Paired) -> MetricDifference | None:
-    """Return None if no task can be measured in both runs, or only one task is an amount."""
+    """Test one metric; None if no task has it in both runs, or usage is known for one task only."""
     ratios = pair.ratios()
     if not all(np.sum(ratio.denominators) for ratio in ratios):
         return None

@@ -24,7 +24,7 @@ from gta_bench.statistics.pooled import Ratio, effective_tasks, interval_of
 
 
 class Part(NamedTuple):
-    """What one unit adds to a metric: `value` of `seen`; `missing` could not be measured."""
+    """What one unit adds to a metric: `value` out of `seen`; `missing` could not be measured."""
 
     value: float
     seen: float
@@ -37,8 +37,8 @@ Parts = Mapping[UnitKey, Part]
 class Estimate(NamedTuple):
     """A score on its own scale (percent, or 0 to 10 for the root score), with its interval.
 
-    `effective` is as how many tasks of equal weight its `n` tasks are worth. `bounds` say what it
-    would be if all that is missing failed or succeeded.
+    `effective` is how many tasks of equal weight its `n` tasks are worth. `bounds` are the score if
+    all that is missing failed or succeeded.
     """
 
     metric: str
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """What one judge gave to one unit, and how many leaves that unit has."""
+    """One judge's scores of one unit, and how many leaves that unit has."""
 
     counts: JudgedCounts
     leaves: int
@@ -75,7 +75,7 @@ class _Judged(NamedTuple):
 def estimates(
     parts: Mapping[str, Parts], tasks: Sequence[str], *, epochs: int
 ) -> dict[str, Estimate]:
-    """An estimate for every metric that something of these tasks could be measured for."""
+    """Estimate every metric that at least one of these tasks has."""
     found = {
         metric: _estimate(metric, own, side_of(own, tasks, epochs=epochs))
         for metric, own in parts.items()
@@ -84,7 +84,7 @@ def estimates(
 
 
 def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, Parts]:
-    """The parts of the named metrics of an Atomic run, strict."""
+    """Return the strict parts of the named metrics of an Atomic run."""
     rows = [table.metric(name) for name in names]
     return {
         row.name: {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
@@ -95,7 +95,7 @@ def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, 
 def workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
 ) -> dict[str, Parts]:
-    """The parts of every metric of one judge's tasks; Tool SR is that of the units."""
+    """Return the parts of every metric of one judge's tasks; Tool SR is computed from the units."""
     counted = judged_units(tasks, scores)
     return {
         **{name: judged_parts(row, counted) for name, row in table.JUDGED.items()},
@@ -107,7 +107,7 @@ def workflow_parts(
 
 
 def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[UnitKey, _Judged]:
-    """What a judge gave to each unit, by the thresholds of these scores."""
+    """Return a judge's counts of each unit, by the thresholds of these scores."""
     return {
         (task.task, task.epoch): _Judged(
             count_judged(
@@ -122,7 +122,7 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Uni
 
 
 def judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
-    """The parts of one metric: a unit without a root, or a leaf without a score, is missing."""
+    """Return the parts of one metric; units without a root and leaves without a score are missing."""
     found = {}
     for key, own in units.items():
         value, seen = row.part(own.counts)
@@ -140,7 +140,7 @@ def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
             sums[task] = (before[0] + part.value, before[1] + part.seen)
     if not sums:
         return None
-    # Sums of similarities may come out a hair above what they can be.
+    # Sums of similarities may be slightly too high because of rounding.
     values = [min(value, row.top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
     found = interval_of(Ratio(values, wholes), top=row.top)
@@ -150,14 +150,14 @@ def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
 
 
 class RunSums(NamedTuple):
-    """One run of a metric: sums over all epochs that were planned, and means of those scored."""
+    """A metric of one run: sums over all planned epochs, and means of the scored ones."""
 
     side: Side
     means: Ratio
 
 
 class Paired(NamedTuple):
-    """A metric of two runs: all tasks, and the places of those that both have a score for."""
+    """A metric of two runs: all tasks, and the indexes of those with a score in both."""
 
     tasks: tuple[str, ...]
     first: RunSums
@@ -165,7 +165,7 @@ class Paired(NamedTuple):
     common: tuple[int, ...]
 
     def ratios(self) -> tuple[Ratio, Ratio]:
-        """The common tasks; one that was run more often does not count more."""
+        """Return the common tasks; more epochs do not give a task more weight."""
         places = list(self.common)
         one, two = (
             Ratio(*(np.asarray(column)[places] for column in run.means))
@@ -182,7 +182,7 @@ class Paired(NamedTuple):
 def pair_tasks(
     first: Parts, second: Parts, tasks: Sequence[str], *, epochs: tuple[int, int]
 ) -> Paired:
-    """The two on these tasks, each as the mean of its epochs."""
+    """Pair two runs on these tasks, each task as the mean of its epochs."""
     sizes = _sizes((first, second))
     runs = [
         _run(parts, tasks, number, sizes)
@@ -195,12 +195,12 @@ def pair_tasks(
 
 
 def side_of(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
-    """One run on these tasks."""
+    """Return the sums of one run on these tasks."""
     return _run(parts, tasks, epochs, _sizes((parts,))).side
 
 
 def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
-    """How much there is to measure in one unit of each task that some run has."""
+    """Return how much there is to measure in a unit of each task that any run has."""
     found: dict[str, list[float]] = {}
     for parts in sides:
         for (task, _), part in parts.items():
@@ -209,7 +209,7 @@ def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
 
 
 def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> RunSums:
-    """Of a task that no run has, the size is the mean of the others."""
+    """Sum up one run; a task that no run has gets the mean size of the others."""
     usual = fmean(sizes.values()) if sizes else 1.0
     own: dict[str, list[Part]] = {}
     for (task, _), part in parts.items():
