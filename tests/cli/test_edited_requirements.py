@@ -10,8 +10,8 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 import gta_bench
 from gta_bench.cli import app
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.badges import run_badges
-from gta_bench.runs.requirements import REPLACED
+from gta_bench.reports.summary import run_badges
+from gta_bench.runs.verdicts import REPLACED
 from tests.builders import (
     atomic_task,
     checkpoint,

@@ -1,7 +1,7 @@
 """What a report says of replies that did not end in the ordinary way."""
 
 from gta_bench.records.units import Usage
-from gta_bench.reports.failures import stop_remarks
+from gta_bench.reports.summary import stop_remarks
 
 CALLS = Usage(model_calls=51)
 

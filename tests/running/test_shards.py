@@ -13,10 +13,9 @@ from gta_bench.records.progress import RunProgress
 from gta_bench.records.units import AtomicUnit
 from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, WorkFunction
 from gta_bench.running.system_run import execute
-from gta_bench.runs.directory import log_folder
+from gta_bench.runs.directory import log_folder, progress_folder, read_command, read_progress
 from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
 from gta_bench.runs.merge import PLAN, read_plan, shards_folder
-from gta_bench.runs.progress import progress_folder, read_command, read_progress
 from gta_bench.runs.store import locked
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic

@@ -7,7 +7,7 @@ from pathlib import Path
 from gta_bench.records.cost import Cost
 from gta_bench.records.progress import Command, ShardProgress
 from gta_bench.running.shards import RunLimits
-from gta_bench.runs.progress import begin_progress, read_progress, spent_before, write_progress
+from gta_bench.runs.directory import begin_progress, read_progress, spent_before, write_progress
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COMMAND = Command(started=NOW, units=10, finished=1, spent_usd=1.0)

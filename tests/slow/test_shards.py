@@ -20,9 +20,14 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.running.backends.backend import RayTasks, stay_on_loopback
-from gta_bench.runs.directory import log_folder, read_scores
+from gta_bench.runs.directory import (
+    log_folder,
+    progress_folder,
+    read_command,
+    read_progress,
+    read_scores,
+)
 from gta_bench.runs.logs import kept_units, log_files
-from gta_bench.runs.progress import progress_folder, read_command, read_progress
 from gta_bench.tape.reference import reference_tape
 from tests.chat_server import ChatServer, chat_server
 from tests.conftest import REPOSITORY

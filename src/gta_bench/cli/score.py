@@ -196,7 +196,7 @@ def _adopt_requirements(run: StorePath, folder: str | None) -> None:
     if folder is None:
         return
     from gta_bench.runs.logs import read_units
-    from gta_bench.runs.requirements import adopt_requirements
+    from gta_bench.runs.verdicts import adopt_requirements
 
     dataset, manifest = load_workflow(dataset_root(folder)), read_manifest(run)
     digest = dataset_digest(dataset)

@@ -11,8 +11,8 @@ from gta_bench.reports.tables import Table
 
 # How many flips of one direction a terminal shows.
 FLIPS_SHOWN: Final = 20
-# With fewer common tasks there is no conclusion: even six tasks that only one system passes could be
-# chance.
+# With fewer common tasks there is no conclusion: even six tasks that only one system passes could
+# be chance.
 FEW_TASKS: Final = 7
 
 

@@ -122,7 +122,7 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Uni
 
 
 def judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
-    """Return the parts of one metric; units without a root and leaves without a score are missing."""
+    """Return the parts of one metric; units without root and leaves without score are missing."""
     found = {}
     for key, own in units.items():
         value, seen = row.part(own.counts)

@@ -1,16 +1,17 @@
-"""Summaries of Atomic runs: one row for each run and scoring, and what each run took."""
+"""Summaries of Atomic runs, with badges, remarks and counts of failures for all runs."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 from gta_bench.errors import counted, was_stopped
+from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
-from gta_bench.records.run import Mode, RunManifest, System
+from gta_bench.records.failures import Failure
+from gta_bench.records.run import DatasetName, Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
-from gta_bench.records.units import Usage
-from gta_bench.reports.badges import run_badges, score_badges
-from gta_bench.reports.failures import attempt_remarks, stop_remarks
+from gta_bench.records.units import StopKind, Usage
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]
@@ -205,3 +206,131 @@ def usage_text(usage: Usage, manifest: RunManifest) -> str:
         f"{usage.seconds:.1f} s of tasks" if usage.seconds or not foreign else "time unknown",
     ]
     return f"{', '.join(lines)}."
+
+
+# Tasks of the datasets as released.
+RELEASED_TASKS: Final[Mapping[DatasetName, int]] = {"atomic": 229, "workflow": 132}
+# Providers that answer from a script, as in the demo and in tests.
+SCRIPTED: Final = ("mockllm", "scripted")
+# Our agents that ask no model.
+SCRIPTED_AGENTS: Final = ("gold", "silent")
+# The agent with the published protocol.
+UPSTREAM_AGENT: Final = "react-upstream"
+
+
+def run_badges(manifest: RunManifest) -> tuple[str, ...]:
+    """Return why a run's score is not one of the whole dataset, or of a real model."""
+    spec = manifest.spec
+    chosen, released = len(spec.tasks), RELEASED_TASKS[spec.dataset]
+    every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
+    badges = []
+    if chosen < every:
+        badges.append(f"subset: {chosen:,} of {counted(every, 'task')}")
+    if every != released:
+        badges.append(f"dataset of {counted(every, 'task')}, not the released {released}")
+    if manifest.edited_from is not None:
+        badges.append("edited requirements")
+    if spec.system.agent in SCRIPTED_AGENTS:
+        badges.append(f"scripted agent ({spec.system.agent})")
+    elif is_scripted(spec.system.model):
+        badges.append("scripted model")
+    if spec.system.agent == UPSTREAM_AGENT:
+        # The first manifests do not say whose prompts were used: they were ours.
+        own = "published prompts" if spec.wording == "published" else "prompts in our own words"
+        badges.append(own)
+    return tuple(badges)
+
+
+def score_badges(scores: RunScores) -> tuple[str, ...]:
+    """Return how many tasks have a prediction, if not all, and which model compared free text."""
+    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
+
+
+def judge_badges(judge: str) -> tuple[str, ...]:
+    """Return whether a judge is not a real model."""
+    return ("scripted judge",) if is_scripted(judge) else ()
+
+
+def is_scripted(model: str) -> bool:
+    """Whether a model's answers come from a script."""
+    return model.partition("/")[0] in SCRIPTED
+
+
+# From this share on, it is not the model that refuses.
+FILTERED: Final = 0.9
+# With fewer requests, a share means nothing.
+ENOUGH_CALLS: Final = 5
+HELP: Final[Mapping[StopKind, str]] = {
+    "cut off": "cut off: the reply reached its token limit; raise --max-tokens.",
+    "context": (
+        "context: the dialogue no longer fit into the model's context window, and the work ended "
+        "there; serve the model with a longer one."
+    ),
+    "call as text": (
+        "call as text: the model wrote tool calls that its server did not read as calls. That "
+        "measures the server's setup, not the model's choice of tools: use --agent react, or start "
+        "the server with its tool-call parser (vLLM: --enable-auto-tool-choice --tool-call-parser "
+        "NAME; llama.cpp: --jinja)."
+    ),
+}
+
+
+def stop_counts(stops: Mapping[StopKind, int]) -> str:
+    """Format counts as `cut off 3, refused 1`."""
+    return ", ".join(f"{kind} {count}" for kind, count in stops.items())
+
+
+def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
+    """Yield a line if units were tried more than once."""
+    if scores.retried and scores.attempts is not None:
+        units = counted(scores.retried, "unit")
+        yield (
+            f"attempts: {scores.attempts} for {counted(scores.n_units, 'unit')}; {units} had more "
+            "than one, and usage includes all of them."
+        )
+
+
+def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
+    """Yield a line with all counts, and one for each kind that can be fixed."""
+    if not stops:
+        return
+    asked = usage.model_calls
+    calls = counted(asked, "model call")
+    yield f"replies that did not end normally: {stop_counts(stops)} (of {calls})."
+    yield from (HELP[kind] for kind in stops if kind in HELP)
+    if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:
+        yield (
+            "refused: almost every request was refused or filtered. That is a filter in front of "
+            "the model or a blocked account, not a measurement of the model."
+        )
+
+
+COLUMNS = ("run", "first cause", "failures", "share", "tasks", "for example")
+LONGEST = 80
+
+
+def failure_table(runs: Sequence[tuple[str, Sequence[Failure]]]) -> Table:
+    """Return a row for each cause of each run, the most frequent first."""
+    rows = [
+        (
+            name,
+            count.cause,
+            str(count.failures),
+            f"{100 * count.failures / len(failed):.1f} %",
+            str(count.tasks),
+            example(next(one for one in failed if one.cause == count.cause)),
+        )
+        for name, failed in runs
+        for count in count_failures(failed)
+    ]
+    return Table(COLUMNS, tuple(rows))
+
+
+def example(failure: Failure) -> str:
+    """Describe one failure in a line: where it happened, and what was seen."""
+    where = f"task {failure.task}"
+    if failure.place != "task":
+        where += f", {failure.place}"
+    text = f"{where}: {failure.detail}" if failure.detail else where
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

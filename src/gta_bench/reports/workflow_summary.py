@@ -12,9 +12,16 @@ from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
-from gta_bench.reports.badges import judge_badges, run_badges
-from gta_bench.reports.failures import attempt_remarks, stop_remarks
-from gta_bench.reports.summary import completing, stated_remarks, system_name, usage_text
+from gta_bench.reports.summary import (
+    attempt_remarks,
+    completing,
+    judge_badges,
+    run_badges,
+    stated_remarks,
+    stop_remarks,
+    system_name,
+    usage_text,
+)
 from gta_bench.reports.tables import Table, dollars, shown
 
 # The columns with one judge's scores of a set of units.

@@ -21,7 +21,7 @@ from gta_bench.running.estimate import (
     count_tokens,
     is_continued,
 )
-from gta_bench.running.judge_run import Judging, cascade_name, name_judge
+from gta_bench.running.judge_run import Judging, judge_names, name_judge
 from gta_bench.running.system_run import Resources
 from gta_bench.runs.logs import unit_keys
 from gta_bench.runs.store import StorePath
@@ -73,7 +73,8 @@ def _estimate(
     for key, row in verdicts.items():
         rows.setdefault((key.judge, (key.task, key.epoch)), []).append(row)
     found = []
-    for name, model in zip(_names(judging), judging.models, strict=True):
+    names = [name_judge(model, judging.options) for model in judging.models]
+    for name, model in zip(judge_names(judging, names), judging.models, strict=True):
         judged = {key: rows.get((name, key), []) for key in units}
         finished = {
             key: _measured(own, guesses[key[0]])
@@ -87,14 +88,6 @@ def _estimate(
             ranges = [one._replace(low=ModelUse()) for one in ranges]
         found += ranges
     return found
-
-
-def _names(judging: Judging) -> list[str]:
-    names = [name_judge(model, judging.options) for model in judging.models]
-    if judging.cascade is None:
-        return names
-    first, second = names
-    return [first, cascade_name(first, second, judging.cascade)]
 
 
 def _guess(task: WorkflowTask, judging: Judging) -> Guess:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from inspect_ai import Task, eval_set, task_with
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
@@ -15,14 +15,28 @@ from gta_bench.errors import NOT_BEGUN, RunError, WorkFailed
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import STATEMENT
 from gta_bench.running.shards import PATIENCE, Listener, RunLimits, RunPart
-from gta_bench.runs.directory import explain_unreadable
+from gta_bench.runs.directory import (
+    explain_unreadable,
+    read_progress,
+    read_shard_progress,
+    write_progress,
+)
 from gta_bench.runs.log_layout import PrerequisiteError
-from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
 from gta_bench.runs.store import locked, reaching
 from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
 
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
+# Options of every evaluation: no display, and a log that is written after each sample.
+QUIET: Final[dict[str, Any]] = {
+    "display": "none",
+    "log_buffer": 1,
+    "log_realtime": False,
+    "log_images": False,
+    "ctl_server": False,
+    "score_display": False,
+    "log_level": "error",
+}
 
 
 def package_versions() -> dict[str, str]:
@@ -82,18 +96,12 @@ def evaluate(
                 model=model,
                 sample_id=list(part.tasks),
                 epochs=epochs,
-                display="none",
-                log_buffer=1,
-                log_realtime=False,
-                log_images=False,
                 retry_attempts=1,
                 fail_on_error=True,
                 continue_on_fail=True,
                 max_samples=context.settings.budget.max_connections,
-                ctl_server=False,
                 metadata=None if stated is None else {STATEMENT: dict(stated)},
-                score_display=False,
-                log_level="error",
+                **QUIET,
             )
         except PrerequisiteError as exc:
             raise RunError(

@@ -4,7 +4,7 @@ The first round is an ordinary run; round k is an ordinary run in `rounds/<k>` o
 rounds share one copy of files and evidence.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -17,9 +17,8 @@ from gta_bench.judging.evidence_store import EVIDENCE
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.run import Feedback, FeedbackLevel, RunManifest
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
-from gta_bench.records.workflow import WorkflowTask
-from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
+from gta_bench.records.verdicts import Scored
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.running.backends.backend import INLINE, Backend
 from gta_bench.running.shards import Listener
 from gta_bench.running.system_run import Resources, execute
@@ -111,61 +110,39 @@ def run_rounds(
 
 
 def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
-    """Collect what the next round needs from a finished one."""
-    manifest, verdicts = read_manifest(folder), read_verdicts(folder)
-    units = read_units(
-        log_folder(folder), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
-    ).units
+    """Collect what the next round needs from a finished one, with the feedback for each unit.
+
+    The level `pass-fail` names failed leaves only by number, `score` adds the score, and `reason`
+    adds the requirement and why the judge found it unmet.
+    """
+    spec = read_manifest(folder).spec
     table = judged.scores.table(judged.judge)
     if table is None:
         raise RunError(f"{folder} has no verdict of {judged.judge!r} to use as feedback.")
+    reasons: dict[tuple[str, int, str], list[str]] = {}
+    for verdict, row in sorted(read_verdicts(folder).items(), key=lambda item: item[0].repeat):
+        if verdict.judge == judged.judge and isinstance(row.verdict, Scored):
+            own = reasons.setdefault((verdict.task, verdict.epoch, verdict.leaf), [])
+            own.append(" ".join(row.verdict.reason.split()))
+    units = read_units(log_folder(folder), spec.tasks, spec.epochs, WorkflowUnit).units
     scores = {(one.task, one.epoch): one for one in table.tasks}
-    words = {}
+    texts = {}
     for unit in units:
         key = (unit.task.id, unit.epoch)
-        text = feedback_words(
-            unit.task, scores[key], verdicts, judged, level, repeats=table.repeats
-        )
-        if text is not None:
-            words[key] = text
-    return Earlier(files_folder(folder), read_finished(log_folder(folder)), words)
-
-
-def feedback_words(
-    task: WorkflowTask,
-    score: TaskScore,
-    verdicts: Mapping[VerdictKey, VerdictRow],
-    judged: Judged,
-    level: FeedbackLevel,
-    *,
-    repeats: int = 1,
-) -> str | None:
-    """Return the feedback for the system; None if no leaf failed. Leaves without score are ignored.
-
-    `pass-fail` names leaves only by number, `score` adds the score, and `reason` adds the
-    requirement and why the judge found it unmet.
-    """
-    lines = []
-    for number, (leaf, outcome) in enumerate(
-        zip(task.leaves(), score.leaves, strict=True), start=1
-    ):
-        if outcome.value is None or succeeds(outcome.value, judged.scores.leaf_threshold):
-            continue
-        line = f"- checkpoint {number}: failed"
-        if level != "pass-fail":
-            line += f", {outcome.value:g} of 10"
-        if level == "reason":
-            keys = [
-                VerdictKey(
-                    task=task.id, epoch=score.epoch, leaf=leaf.id, judge=judged.judge, repeat=one
-                )
-                for one in range(1, repeats + 1)
-            ]
-            found = (verdicts[key].verdict for key in keys if key in verdicts)
-            reasons = (one.reason for one in found if isinstance(one, Scored))
-            review = " / ".join(" ".join(reason.split()) for reason in reasons)
-            line += f". Required: {leaf.requirements} Review: {review}"
-        lines.append(line)
-    if not lines:
-        return None
-    return render("feedback.md", total=str(len(score.leaves)), failed="\n".join(lines))
+        lines = []
+        leaves = zip(unit.task.leaves(), scores[key].leaves, strict=True)
+        for number, (leaf, outcome) in enumerate(leaves, start=1):
+            # A leaf without a score did not fail.
+            if outcome.value is None or succeeds(outcome.value, judged.scores.leaf_threshold):
+                continue
+            line = f"- checkpoint {number}: failed"
+            if level != "pass-fail":
+                line += f", {outcome.value:g} of 10"
+            if level == "reason":
+                review = " / ".join(reasons.get((*key, leaf.id), ()))
+                line += f". Required: {leaf.requirements} Review: {review}"
+            lines.append(line)
+        if lines:
+            total = str(len(scores[key].leaves))
+            texts[key] = render("feedback.md", total=total, failed="\n".join(lines))
+    return Earlier(files_folder(folder), read_finished(log_folder(folder)), texts)

@@ -27,7 +27,7 @@ from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
-from gta_bench.running.evaluation import check_interrupt, part_counter
+from gta_bench.running.evaluation import QUIET, check_interrupt, part_counter
 from gta_bench.running.shards import (
     Listener,
     RunLimits,
@@ -37,7 +37,7 @@ from gta_bench.running.shards import (
     tell_progress,
     told_with,
 )
-from gta_bench.runs.progress import begin_progress, progress_folder
+from gta_bench.runs.directory import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, full_words, reaching
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
@@ -175,13 +175,18 @@ def judge_run(
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
-def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
-    """Return the judges in the order in which they are asked, a cascade under its own name."""
-    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+def judge_names(judging: Judging, names: Sequence[str]) -> list[str]:
+    """Return the names under which judges are recorded: the second of a cascade has its own."""
     if judging.cascade is None:
-        return judges
-    first, second = judges
-    return [first, replace(second, name=cascade_name(first.name, second.name, judging.cascade))]
+        return list(names)
+    return [names[0], cascade_name(names[0], names[1], judging.cascade)]
+
+
+def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
+    """Return the judges in the order in which they are asked."""
+    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+    names = judge_names(judging, [judge.name for judge in judges])
+    return [replace(judge, name=name) for judge, name in zip(judges, names, strict=True)]
 
 
 def _ask(
@@ -341,14 +346,8 @@ def _judge(
             model_roles={ROLE: judge.model},
             sample_id=list(part.tasks),
             log_dir=str(part.logs),
-            display="none",
-            log_buffer=1,
-            log_realtime=False,
-            log_images=False,
             max_samples=len(units) if judge.options.batch else settings.budget.max_connections,
-            ctl_server=False,
-            score_display=False,
-            log_level="error",
+            **QUIET,
         )
     check_interrupt(logs)
     # A failing judge leaves verdicts without a score, so an error here is one of the run's folder.

@@ -37,7 +37,6 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.running.shards import Listener
 from gta_bench.running.system_run import Resources, execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import (
     files_folder,
     find_run,
@@ -46,7 +45,7 @@ from gta_bench.runs.directory import (
     read_manifest,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import kept_units, read_run_units, unit_keys
+from gta_bench.runs.logs import ATTEMPTS, kept_units, read_run_units, unit_keys
 from gta_bench.runs.merge import write_begun
 from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools

@@ -17,7 +17,13 @@ from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest, RunSpec
 from gta_bench.running.backends.backend import Backend, WorkFunction, told_of_system
-from gta_bench.runs.directory import log_folder
+from gta_bench.runs.directory import (
+    begin_progress,
+    log_folder,
+    progress_folder,
+    read_progress,
+    spent_before,
+)
 from gta_bench.runs.logs import (
     Kept,
     finished_units,
@@ -35,7 +41,6 @@ from gta_bench.runs.merge import (
     write_begun,
     write_plan,
 )
-from gta_bench.runs.progress import begin_progress, progress_folder, read_progress, spent_before
 from gta_bench.runs.store import StorePath, full_words, locked
 from gta_bench.settings import Settings
 

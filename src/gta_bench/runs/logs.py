@@ -14,11 +14,13 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from inspect_ai.model import ModelUsage
+from pydantic import ValidationError
+from pydantic_core import to_json
 
-from gta_bench.errors import was_stopped
+from gta_bench.errors import RunError, was_stopped
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, newest_lines
+from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, count_attempts, newest_lines
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.files import Deliverable
@@ -26,12 +28,11 @@ from gta_bench.records.progress import short_cause
 from gta_bench.records.run import STATEMENT, RunSpec
 from gta_bench.records.units import AtomicUnit, UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
-from gta_bench.runs.attempts import append_attempts, read_attempt_lines, read_attempts
-from gta_bench.runs.directory import LOGS, explain_unreadable
+from gta_bench.runs.directory import LOGS, explain_unreadable, is_broken_json
 from gta_bench.runs.log_layout import StoredSample, stored_samples, stored_summaries
-from gta_bench.runs.requirements import read_trees
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.store import StorePath, append_lines, parts_of, reaching, whole_file
+from gta_bench.runs.verdicts import read_trees
 
 # Samples that are in memory at once while a log is read. Inspect reads the log's directory again
 # for each batch, so a long log is read in at most so many batches.
@@ -375,3 +376,44 @@ def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> 
 def models_cost(used: Iterable[ModelUsage]) -> Cost:
     """Sum the cost of the models that a sample used."""
     return sum_costs(paid_cost(usage.total_cost) for usage in used)
+
+
+ATTEMPTS = "attempts.jsonl"
+
+
+def append_attempts(run: StorePath, lines: Iterable[AttemptLine]) -> None:
+    """Append lines durably; several processes may do so at once."""
+    dumped = (line.model_dump_json(exclude_defaults=True).encode() for line in lines)
+    append_lines(run / ATTEMPTS, b"".join(line + b"\n" for line in dumped))
+
+
+def read_attempts(run: StorePath, task: str | None = None) -> dict[UnitKey, Attempts] | None:
+    """Count the attempts at every unit, or at one task's; None if they were not recorded."""
+    lines = read_attempt_lines(run, task)
+    return None if lines is None else count_attempts(lines)
+
+
+def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptLine] | None:
+    """Read the lines of all attempts, or of one task's; None if they were not recorded.
+
+    Runs of earlier versions and imported runs have no record of them. A line that a kill cut off is
+    skipped; any other unreadable line is an error.
+    """
+    file = run / ATTEMPTS
+    if not (file.is_file() or parts_of(file).is_dir()):
+        return None
+    with whole_file(file) as whole:
+        raw = whole.read_bytes().split(b"\n")
+    lines = []
+    named = b"" if task is None else to_json(task)
+    for number, line in enumerate(raw, 1):
+        try:
+            if line and named in line:
+                lines.append(AttemptLine.model_validate_json(line))
+        except ValidationError as exc:
+            if not is_broken_json(exc):
+                raise RunError(
+                    f"{file}, line {number}: not a valid attempt. Remove the line, or restore the "
+                    "file from a copy."
+                ) from exc
+    return lines
