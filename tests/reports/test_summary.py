@@ -60,7 +60,7 @@ def test_what_a_foreign_system_did_not_state_is_unknown_and_not_nothing(
 
 def test_calls_that_nobody_saw_are_marked_where_they_count() -> None:
     imported = {"system": harness("imported", "gpt"), "imported_from": "out"}
-    said = "imported: its tool calls are as stated and seen by nobody here"
+    said = "imported: its tool calls are as stated, not observed"
     assert stated_remarks(manifest(mode="workflow", **imported)) == [
         f"{said} (Tool SR, P/O/L/C-SR)."
     ]

@@ -71,7 +71,7 @@ def test_more_tasks_or_epochs_extend_the_run_and_fewer_leave_it_as_it_is(tmp_pat
 
 def test_a_run_that_another_command_works_on_is_not_extended(tmp_path: Path) -> None:
     held = open_run(tmp_path, manifest())
-    with locked(tmp_path), pytest.raises(RunError, match="Another command works on"):
+    with locked(tmp_path), pytest.raises(RunError, match="Another command is working on"):
         open_run(tmp_path, manifest(tasks=("0", "1", "2")))
     assert read_manifest(tmp_path) == held
 

@@ -189,7 +189,7 @@ def test_a_sample_that_is_no_sample_is_told_with_its_log(root: Path, tmp_path: P
     copy_logs(root / "logs", tmp_path)
     (log,) = tmp_path.iterdir()
     log.write_text(log.read_text().replace('"model_usage"', '"model_usage": 7, "other"'))
-    with pytest.raises(RunError, match="not in the form that is read here"):
+    with pytest.raises(RunError, match="has an unknown form"):
         read_units(tmp_path, ["0", "1"], 2, AtomicUnit)
 
 

@@ -319,7 +319,7 @@ def test_four_shards_share_the_connections_and_the_money_of_the_run(
     _, said = stopped.communicate(timeout=600)
     bench.server.delay = 0.0
     assert stopped.returncode == 1, said
-    assert "The run has spent the $40 of budget.cost_usd" in said
+    assert "The run has spent its budget of $40 (budget.cost_usd)" in said
     assert 4 < bench.server.most_at_once <= 8
     most = max(len(task.steps) for task in load_atomic(bench.data).tasks.values())
     assert 40 <= bench.server.asked <= 40 + 8 * most

@@ -180,4 +180,4 @@ def test_a_bucket_that_is_not_there_and_rounds_in_a_store_are_told(
     unread = gta("report", f"s3://{BUCKET}/nothing")
     assert "is not a run" in str(unread.exception)
     rounds = work(store_path(f"s3://{BUCKET}/r"), "--judge", "judge", "--feedback-rounds", "1")
-    assert "name a folder of this machine" in str(gta(*rounds).exception)
+    assert "use a local folder" in str(gta(*rounds).exception)
