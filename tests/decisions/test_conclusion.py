@@ -1,6 +1,6 @@
 """The first sentence of a comparison: what somebody who is no statistician would take from it."""
 
-from gta_bench.decisions.comparison import MeasuredPair, correct, differences
+from gta_bench.decisions.comparison import MeasuredPair, correct_tests, find_differences
 from gta_bench.decisions.comparison_tables import comparison_remarks, conclusion
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.estimates import Part, pair_tasks
@@ -25,9 +25,9 @@ def compared(
         measured.append(MeasuredPair(f"Root SR, j{number}", "primary", first, second))
         tasks = [str(task) for task in range(len(sides[0]))]
         pairs.append(pair_tasks(first, second, tasks, epochs=(1, 1)))
-    found = differences(measured, pairs)
+    found = find_differences(measured, pairs)
     equal = found[0].model_copy(update={"p_value": 1.0, "envelope": None})
-    metrics = correct([found, *[(equal,)] * others])[0]
+    metrics = correct_tests([found, *[(equal,)] * others])[0]
     return Comparison(
         first="a",
         second="b",
@@ -60,7 +60,10 @@ def test_a_lead_that_missing_tasks_cannot_turn_is_given_with_what_they_leave_ope
 def test_missing_tasks_that_decide_are_counted() -> None:
     said = conclusion(compared(("+" * 7 + "-" * 20, "-" * 25 + "??")))
     assert said.startswith("Nothing can be concluded: A looks ahead in Root SR, j0 (28.0 against")
-    assert "2 tasks lack a score or a part of it. The lead of A stays whatever their scores are" in said
+    assert (
+        "2 tasks lack a score or a part of it. The lead of A stays whatever their scores are"
+        in said
+    )
     assert "but it could be chance" in said
     gone = conclusion(compared(("+" * 10 + "-" * 20, "-" * 18 + "?" * 12)))
     assert "The lead of A is gone if" in gone and "of the 12 such tasks go against it" in gone

@@ -14,13 +14,13 @@ from gta_bench.runs.store import (
     PARTS,
     RemotePath,
     append,
+    explain_store_errors,
     parts_of,
-    reaching,
     store_path,
     whole_file,
     write_whole,
 )
-from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts, whole_verdicts
+from gta_bench.runs.verdicts import VERDICTS, append_verdicts, open_whole_verdicts, read_verdicts
 from gta_bench.tape.storage import TAPE, Tape, tape_digest
 from tests.runs.test_verdicts import row
 from tests.tape.builders import line
@@ -111,7 +111,7 @@ def test_verdicts_of_a_store_are_those_of_a_folder(place: RemotePath, tmp_path: 
             append_verdicts(run, [one])
         append_verdicts(run, [])
     assert read_verdicts(place) == read_verdicts(tmp_path)
-    with whole_verdicts(place) as file:
+    with open_whole_verdicts(place) as file:
         assert file.read_bytes() == (tmp_path / VERDICTS).read_bytes()
 
 
@@ -163,11 +163,11 @@ def test_a_tape_of_a_store_is_recorded_continued_and_replayed(
 def test_a_store_that_fails_is_told_in_one_line(
     place: RemotePath, failure: Exception, writing: bool, said: str
 ) -> None:
-    with pytest.raises(StoreError, match=said), reaching(place, writing=writing):
+    with pytest.raises(StoreError, match=said), explain_store_errors(place, writing=writing):
         raise failure
 
 
 @pytest.mark.parametrize("failure", [TimeoutError(), FileNotFoundError()])
 def test_failures_of_a_folder_stay_what_they_are(tmp_path: Path, failure: OSError) -> None:
-    with pytest.raises(type(failure)), reaching(tmp_path, writing=True):
+    with pytest.raises(type(failure)), explain_store_errors(tmp_path, writing=True):
         raise failure

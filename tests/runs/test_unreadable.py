@@ -75,7 +75,10 @@ def test_a_record_of_another_version_names_both_versions_and_nothing_is_to_be_re
     assert log in said
     assert "not damaged: do not remove it" in said
     assert "written by gta-bench 99.0, inspect_ai 98.1" in said
-    assert f"installed are gta-bench {version('gta-bench')}, inspect_ai {version('inspect_ai')}" in said
+    assert (
+        f"installed are gta-bench {version('gta-bench')}, inspect_ai {version('inspect_ai')}"
+        in said
+    )
 
 
 def test_the_same_holds_for_summaries_and_for_what_finished_units_left(run: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compares two runs task by task: differences with intervals and tests, usage, flips, self-test."""
+"""Compares two runs task by task: differences with intervals, usage, flips, self-test."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
@@ -39,8 +39,8 @@ from gta_bench.reports.estimates import (
     Part,
     Parts,
     RunSums,
-    judged_parts,
-    judged_units,
+    count_judged_units,
+    make_judged_parts,
     pair_tasks,
 )
 from gta_bench.reports.gains import GAINED
@@ -78,7 +78,7 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
                 f"{first.name} and {other.name} cannot be compared: {'; '.join(reasons)}."
             )
     compared = [_compare(first, other) for other in others]
-    corrected = correct([one.metrics for one in compared])
+    corrected = correct_tests([one.metrics for one in compared])
     return tuple(
         one.model_copy(update={"metrics": own})
         for one, own in zip(compared, corrected, strict=True)
@@ -123,8 +123,8 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         one_sided=tuple(sorted(given[0] ^ given[1], key=_natural)),
         changed=tuple(sorted(changed, key=_natural)),
         cautions=tuple(cautions(first, second)),
-        metrics=differences(scores, pairs),
-        took=differences(
+        metrics=find_differences(scores, pairs),
+        took=find_differences(
             took, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in took]
         ),
         per_dollar=(
@@ -167,9 +167,9 @@ def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]
         for name in common_judges(first, second):
             # Both sides by the thresholds of the first.
             tables = [scores.table(name) for scores in (one, two)]
-            counts = [judged_units(own.tasks, one) for own in tables if own is not None]
+            counts = [count_judged_units(own.tasks, one) for own in tables if own is not None]
             for row in table.JUDGED.values():
-                left, right = (judged_parts(row, side) for side in counts)
+                left, right = (make_judged_parts(row, side) for side in counts)
                 pairs.append(_row(row, "workflow", left, right, name))
         yield from sorted(pairs, key=lambda pair: pair.role != "primary")
         yield _row(table.TOOL_SR, "workflow", _tool_parts(first), _tool_parts(second))
@@ -218,7 +218,7 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterat
             yield MeasuredPair(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
 
 
-def differences(
+def find_differences(
     measured: Iterable[MeasuredPair], pairs: Iterable[Paired]
 ) -> tuple[MetricDifference, ...]:
     """Test every metric that both runs have, without correction."""
@@ -305,7 +305,7 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
         )
 
 
-def correct(
+def correct_tests(
     tables: Sequence[Sequence[MetricDifference]],
 ) -> list[tuple[MetricDifference, ...]]:
     """Apply Holm's correction over all pairs: to the primary metrics, and to the secondary ones."""
@@ -396,7 +396,7 @@ def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) 
     of known size is planted, to see how often it is found.
     """
     measured, pairs = pair_metrics(first, second)
-    if not differences(measured[:1], pairs[:1]):
+    if not find_differences(measured[:1], pairs[:1]):
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
@@ -431,7 +431,7 @@ def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) 
 
 
 def _tested(measured: list[MeasuredPair], pairs: list[Paired]) -> tuple[MetricDifference, ...]:
-    return correct([differences(measured, pairs)])[0]
+    return correct_tests([find_differences(measured, pairs)])[0]
 
 
 def _swap(pair: Paired, mask: _Mask) -> Paired:

@@ -78,14 +78,14 @@ def task_table(effect: ControlEffect) -> Table:
                 f"{task.plain:.2f}",
                 f"{task.controlled:.2f}",
                 _done(task),
-                verdict(task),
+                name_effect(task),
             )
             for task in effect.tasks
         ),
     )
 
 
-def verdict(task: TaskEffect) -> str:
+def name_effect(task: TaskEffect) -> str:
     """Return the control's effect on one unit, in a word."""
     return {
         (True, True): "kept",
@@ -107,7 +107,7 @@ def effect_remarks(one: Compared) -> list[str]:
     lines += [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
     alone = one.run.manifest.spec.controls == ("no-tools",)
     for word, meaning in (("kept", "solved without tools"),) if alone else LISTED:
-        ids = list(dict.fromkeys(task.task for task in effect.tasks if verdict(task) == word))
+        ids = list(dict.fromkeys(task.task for task in effect.tasks if name_effect(task) == word))
         if ids:
             lines.append(f"{meaning}: tasks {', '.join(ids)}.")
     return lines

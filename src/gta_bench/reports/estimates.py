@@ -77,7 +77,7 @@ def estimates(
 ) -> dict[str, Estimate]:
     """Estimate every metric that at least one of these tasks has."""
     found = {
-        metric: _estimate(metric, own, side_of(own, tasks, epochs=epochs))
+        metric: _estimate(metric, own, sum_side(own, tasks, epochs=epochs))
         for metric, own in parts.items()
     }
     return {metric: one for metric, one in found.items() if one is not None}
@@ -96,9 +96,9 @@ def workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
 ) -> dict[str, Parts]:
     """Return the parts of every metric of one judge's tasks; Tool SR is computed from the units."""
-    counted = judged_units(tasks, scores)
+    counted = count_judged_units(tasks, scores)
     return {
-        **{name: judged_parts(row, counted) for name, row in table.JUDGED.items()},
+        **{name: make_judged_parts(row, counted) for name, row in table.JUDGED.items()},
         table.TOOL_SR.name: {
             (unit.task.id, unit.epoch): Part(*table.TOOL_SR.part(tool_uses(unit.calls)))
             for unit in units
@@ -106,7 +106,9 @@ def workflow_parts(
     }
 
 
-def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[UnitKey, _Judged]:
+def count_judged_units(
+    tasks: Iterable[TaskScore], scores: WorkflowScores
+) -> dict[UnitKey, _Judged]:
     """Return a judge's counts of each unit, by the thresholds of these scores."""
     return {
         (task.task, task.epoch): _Judged(
@@ -121,7 +123,7 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Uni
     }
 
 
-def judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
+def make_judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
     """Return the parts of one metric; units without root and leaves without score are missing."""
     found = {}
     for key, own in units.items():
@@ -194,7 +196,7 @@ def pair_tasks(
     return Paired(tuple(tasks), runs[0], runs[1], tuple(map(int, common)))
 
 
-def side_of(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
+def sum_side(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
     """Return the sums of one run on these tasks."""
     return _run(parts, tasks, epochs, _sizes((parts,))).side
 

@@ -117,7 +117,7 @@ def system_name(manifest: RunManifest) -> str:
     return f"{system.model} · {system.agent}{seen}"
 
 
-def completing(cause: str) -> str:
+def completion_hint(cause: str) -> str:
     """Say how to complete units without a result."""
     if cause == NOT_RUN or was_stopped(cause):
         return "complete it with `gta run` for all its tasks and epochs, within its limits"
@@ -133,7 +133,7 @@ def remarks(run: RunSummary) -> list[str]:
         cause = scores.unscored[0].cause
         lines.append(
             f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
-            f"rankable ({cause}); {completing(cause)}."
+            f"rankable ({cause}); {completion_hint(cause)}."
         )
     lines += attempt_remarks(scores)
     lines += stop_remarks(scores.stops, scores.usage)
@@ -152,14 +152,14 @@ def remarks(run: RunSummary) -> list[str]:
             f"under controls ({', '.join(run.manifest.spec.controls)}; seed "
             f"{run.manifest.spec.control_seed}): not a measurement of the unmodified system."
         )
-    lines += stated_remarks(run.manifest)
+    lines += imported_remarks(run.manifest)
     lines += run.manifest.notes
     if run.manifest.spec.system.images == "attached":
         lines.append("the model saw the images; published runs show paths only: not comparable.")
     return lines
 
 
-def stated_remarks(manifest: RunManifest) -> list[str]:
+def imported_remarks(manifest: RunManifest) -> list[str]:
     """Warn about tool calls that a system only states; in step mode none are made."""
     if manifest.imported_from is None or manifest.spec.mode == "step":
         return []

@@ -14,10 +14,10 @@ from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.summary import (
     attempt_remarks,
-    completing,
+    completion_hint,
+    imported_remarks,
     judge_badges,
     run_badges,
-    stated_remarks,
     stop_remarks,
     system_name,
     usage_text,
@@ -98,7 +98,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
     )
     own = [run.floors.of(judge.judge) for judge in scores.judges]
     lines += [floor_remark(floors) for floors in own if floors]
-    lines += stated_remarks(run.manifest)
+    lines += imported_remarks(run.manifest)
     lines += run.manifest.notes
     return lines
 
@@ -115,7 +115,7 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
         cause = scores.unscored[0].cause
         yield (
             f"no result: {len(scores.unscored)} of {counted(scores.n_units, 'unit')}, so the "
-            f"run is not rankable ({cause}); {completing(cause)}."
+            f"run is not rankable ({cause}); {completion_hint(cause)}."
         )
     if not scores.judges:
         yield f"no judge has scored it: run `gta score {run.name} --judge MODEL`."

@@ -22,7 +22,7 @@ from gta_bench.runs.directory import (
     write_progress,
 )
 from gta_bench.runs.log_layout import PrerequisiteError
-from gta_bench.runs.store import locked, reaching
+from gta_bench.runs.store import explain_store_errors, locked
 from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
 
@@ -87,7 +87,7 @@ def evaluate(
                 models=(model,),
             )
         ),
-        reaching(part.logs, writing=True),
+        explain_store_errors(part.logs, writing=True),
     ):
         try:
             _, logs = eval_set(

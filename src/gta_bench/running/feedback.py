@@ -88,7 +88,7 @@ def run_rounds(
         if number > rounds or not complete:
             return
         assert isinstance(out, Path) and isinstance(folder, Path)
-        earlier = look_back(folder, judged, level)
+        earlier = collect_feedback(folder, judged, level)
         back = Feedback(round=number + 1, level=level, judge=judged.judge)
         planned = planned.with_spec(feedback=back)
         after = round_folder(out, number + 1)
@@ -109,7 +109,7 @@ def run_rounds(
         append_verdicts(after, carried)
 
 
-def look_back(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
+def collect_feedback(folder: Path, judged: Judged, level: FeedbackLevel) -> Earlier:
     """Collect what the next round needs from a finished one, with the feedback for each unit.
 
     The level `pass-fail` names failed leaves only by number, `score` adds the score, and `reason`

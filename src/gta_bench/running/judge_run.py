@@ -32,13 +32,13 @@ from gta_bench.running.shards import (
     Listener,
     RunLimits,
     RunPart,
-    places_for,
-    shared,
-    tell_progress,
-    told_with,
+    count_parallel,
+    divide_connections,
+    explain_failure,
+    report_progress,
 )
 from gta_bench.runs.directory import begin_progress, progress_folder
-from gta_bench.runs.store import StorePath, full_words, reaching
+from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
 from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
@@ -152,7 +152,7 @@ def judge_run(
         # Render missing evidence in parts, so that it is found below.
         parts = _dealt(units, backend)
         render = partial(_render_part, run, judging.settings)
-        with told_with(partial(_safe, run)):
+        with explain_failure(partial(_safe, run)):
             backend.run(render, parts, at_once=min(backend.places, len(parts)), tick=int)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
@@ -217,7 +217,7 @@ def _ask(
         RunPart(str(number), names, logs, progress, command, RunLimits())
         for number, names in enumerate(_dealt(units, backend))
     ]
-    at_once = places_for(len(parts), judging.settings, backend)
+    at_once = count_parallel(len(parts), judging.settings, backend)
     work: WorkFunction
     if backend is INLINE:
         work = partial(
@@ -225,11 +225,11 @@ def _ask(
         )
     else:
         rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
-        share = replace(judging, settings=shared(rest, at_once))
+        share = replace(judging, settings=divide_connections(rest, at_once))
         work = partial(_judge_part, run, share, chosen, judge.name)
-    tick = partial(tell_progress, progress, listener)
+    tick = partial(report_progress, progress, listener)
     known = read_verdicts(run)
-    with told_with(partial(_safe, run)):
+    with explain_failure(partial(_safe, run)):
         backend.run(work, parts, at_once=at_once, tick=tick)
     if backend is not INLINE:
         found = read_verdicts(run).items()
@@ -238,8 +238,8 @@ def _ask(
 
 def _safe(run: StorePath) -> str:
     return (
-        f"All verdicts so far are safe in {run}{full_words(run)}; run the same command again to "
-        "get the rest."
+        f"All verdicts so far are safe in {run}{disk_full_hint(run)}; run the same command again "
+        "to get the rest."
     )
 
 
@@ -333,7 +333,7 @@ def _judge(
                 material=Material(run, units, evidence),
             )
         ),
-        reaching(run, writing=True),
+        explain_store_errors(run, writing=True),
     ):
         logs = inspect_eval(
             judge_task(

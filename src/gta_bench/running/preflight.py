@@ -46,7 +46,7 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.logs import ATTEMPTS, kept_units, read_run_units, unit_keys
-from gta_bench.runs.merge import write_begun
+from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
 
@@ -115,7 +115,7 @@ def check_start(
     left = [one for one in runs if not _is_finished(*one[:2])]
     asked: list[Asked] = []
     for out, manifest, resources in left:
-        check_place(out)
+        check_writable(out)
         if model is None:
             opened = open_model(resources.model, resources.settings.budget)
             asked.append(Asked("Model", resources.model, opened))
@@ -134,7 +134,7 @@ def check_judges(judging: "Judging", run: StorePath, say: Say) -> None:
     asyncio.run(_ask_all(_open_judges(judging, [run]), say))
 
 
-def check_place(out: StorePath) -> None:
+def check_writable(out: StorePath) -> None:
     """Raise the OSError that writing a run there would raise."""
     if not isinstance(out, Path):
         return
@@ -384,4 +384,4 @@ def _adopt(trial: Path, out: StorePath) -> None:
         with suppress(shutil.Error):
             shutil.copytree(files_folder(trial), files_folder(out), symlinks=True)
     append_lines(out / ATTEMPTS, (trial / ATTEMPTS).read_bytes())
-    write_begun(kept, log_folder(out) / name)
+    write_partial_log(kept, log_folder(out) / name)

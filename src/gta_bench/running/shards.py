@@ -16,13 +16,13 @@ from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest, RunSpec
-from gta_bench.running.backends.backend import Backend, WorkFunction, told_of_system
+from gta_bench.running.backends.backend import Backend, WorkFunction, explain_os_error
 from gta_bench.runs.directory import (
     begin_progress,
     log_folder,
     progress_folder,
     read_progress,
-    spent_before,
+    read_spent,
 )
 from gta_bench.runs.logs import (
     Kept,
@@ -38,10 +38,10 @@ from gta_bench.runs.merge import (
     merged_log,
     read_plan,
     shards_folder,
-    write_begun,
+    write_partial_log,
     write_plan,
 )
-from gta_bench.runs.store import StorePath, full_words, locked
+from gta_bench.runs.store import StorePath, disk_full_hint, locked
 from gta_bench.settings import Settings
 
 Listener = Callable[[RunProgress], None]
@@ -103,7 +103,7 @@ def run_units(
         whole = _is_whole(out, spec, kept)
         plan = _plan(out, spec, kept, backend, whole=whole)
         folder = progress_folder(out)
-        command = _command(manifest, kept, backend, spent_before(folder))
+        command = _command(manifest, kept, backend, read_spent(folder))
         begin_progress(folder, command)
         hours = settings.budget.hours
         deadline = None if hours is None else command.started + timedelta(hours=hours)
@@ -120,11 +120,13 @@ def run_units(
         if plan is None and whole:
             own = [("", spec.tasks, log_folder(out))]
         parts = [RunPart(*part, folder, command, limits) for part in own]
-        at_once = places_for(len(parts), settings, backend)
-        tick = partial(tell_progress, folder, listener)
+        at_once = count_parallel(len(parts), settings, backend)
+        tick = partial(report_progress, folder, listener)
         tick()
-        with told_with(partial(_safe, out, manifest)):
-            backend.run(work(shared(settings, at_once)), parts, at_once=at_once, tick=tick)
+        with explain_failure(partial(_safe, out, manifest)):
+            backend.run(
+                work(divide_connections(settings, at_once)), parts, at_once=at_once, tick=tick
+            )
             if plan is not None:
                 _merge(out, manifest, plan)
         last = tick()
@@ -133,19 +135,19 @@ def run_units(
 
 
 @contextmanager
-def told_with(safe: Callable[[], str]) -> Iterator[None]:
+def explain_failure(safe: Callable[[], str]) -> Iterator[None]:
     """Add what is safe and how to continue to any failure that ends the block."""
     try:
         yield
     except KeyboardInterrupt:
         raise WorkFailed(f"Interrupted. {safe()}", exit_code=INTERRUPTED) from None
     except OSError as exc:
-        raise WorkFailed(f"{told_of_system(exc)} {safe()}", exit_code=3) from exc
+        raise WorkFailed(f"{explain_os_error(exc)} {safe()}", exit_code=3) from exc
     except WorkFailed as exc:
         raise WorkFailed(f"{exc} {safe()}", exit_code=exc.exit_code) from exc
 
 
-def tell_progress(folder: StorePath, listener: Listener) -> RunProgress:
+def report_progress(folder: StorePath, listener: Listener) -> RunProgress:
     """Read the progress of all shards, pass it to the listener, and return it."""
     found = read_progress(folder)
     assert found is not None
@@ -153,12 +155,12 @@ def tell_progress(folder: StorePath, listener: Listener) -> RunProgress:
     return found
 
 
-def places_for(parts: int, settings: Settings, backend: Backend) -> int:
+def count_parallel(parts: int, settings: Settings, backend: Backend) -> int:
     """Return how many parts run at once; each needs a connection of its own."""
     return max(1, min(backend.places, parts, settings.budget.max_connections))
 
 
-def shared(settings: Settings, at_once: int) -> Settings:
+def divide_connections(settings: Settings, at_once: int) -> Settings:
     """Divide the connections in the settings among so many parts."""
     most = max(1, settings.budget.max_connections // at_once)
     budget = settings.budget.model_copy(update={"max_connections": most})
@@ -220,7 +222,7 @@ def _plan(
         units = unit_keys(shard.tasks, plan.epochs)
         finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
         if finished:
-            write_begun(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
+            write_partial_log(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
     write_plan(out, plan)
     return plan
 
@@ -251,7 +253,7 @@ def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
 def _safe(out: StorePath, manifest: RunManifest) -> str:
     """Say what is safe and how to continue."""
     try:
-        finished, full = finished_units(log_folder(out)), full_words(out)
+        finished, full = finished_units(log_folder(out)), disk_full_hint(out)
     except (GtaError, OSError):
         return "Finished units are in the run's logs; run the same command again to continue."
     return (

@@ -24,8 +24,8 @@ from gta_bench.records.workflow_scores import (
     JudgeScores,
     WorkflowScores,
 )
-from gta_bench.runs.results_table import connected, quoted
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.results_table import connect_database, quote_path
+from gta_bench.runs.store import StorePath, explain_store_errors
 
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
@@ -120,10 +120,10 @@ class ExportedRun(NamedTuple):
 
 def read_export(folder: StorePath) -> list[ExportedRun]:
     """Read all exported runs, in the order in which they were exported."""
-    with reaching(folder), connected(folder) as connection:
+    with explain_store_errors(folder), connect_database(folder) as connection:
         for table in ("runs", "samples", "verdicts"):
             if any((folder / table).glob("*.parquet")):
-                files = quoted(folder / table / "*.parquet")
+                files = quote_path(folder / table / "*.parquet")
                 connection.execute(f"CREATE VIEW {table} AS FROM {files}")
         judges = judge_scores(connection) if (folder / "verdicts").is_dir() else {}
         rows = connection.execute("SELECT run, dataset, manifest, scores FROM runs").fetchall()

@@ -274,7 +274,7 @@ def begin_progress(folder: StorePath, command: Command) -> None:
             file.unlink()
 
 
-def spent_before(folder: StorePath) -> Cost:
+def read_spent(folder: StorePath) -> Cost:
     """Return what the run had cost when its last command ended, with all failed attempts."""
     command = read_command(folder)
     if command is None or command.judge is not None:

@@ -22,7 +22,7 @@ from gta_bench.records.units import TaskT, Unit
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.log_layout import redact_logs
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, write_unit_data
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.store import StorePath, explain_store_errors
 
 # A name that Inspect can resolve when it reads the log.
 MODEL = "mockllm/imported"
@@ -62,7 +62,7 @@ def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit[T
     folder = log_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{now:%Y-%m-%dT%H-%M-%S}-00-00_{task.replace('_', '-')}_{log.eval.eval_id}.eval"
-    with reaching(folder, writing=True):
+    with explain_store_errors(folder, writing=True):
         write_eval_log(log, str(folder / name))
 
 

@@ -29,7 +29,7 @@ from gta_bench.errors import NOT_BEGUN, EnvironmentProblem
 from gta_bench.records.attempts import UnitKey
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import explain_unreadable
-from gta_bench.runs.store import StorePath, made_whole, opened, store_path
+from gta_bench.runs.store import StorePath, open_binary, store_path, write_atomically
 
 HEADER, REDUCTIONS, SUMMARIES = "header.json", "reductions.json", "summaries.json"
 START = "_journal/start.json"
@@ -136,7 +136,7 @@ def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
     """Yield these samples of the log, one in memory at a time."""
     if log.endswith(".json"):
         wanted = set(keys)
-        with opened(store_path(log)) as file:
+        with open_binary(store_path(log)) as file:
             whole = json.load(file)
         for raw in whole["samples"]:
             if (str(raw["id"]), raw["epoch"]) in wanted:
@@ -177,9 +177,9 @@ def redact_logs() -> None:
 
 
 @contextmanager
-def writing_log(target: StorePath) -> Iterator["LogWriter"]:
+def open_log_writer(target: StorePath) -> Iterator["LogWriter"]:
     """Write a log atomically."""
-    with made_whole(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as zipped:
+    with write_atomically(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as zipped:
         yield LogWriter(zipped)
 
 
@@ -223,7 +223,7 @@ class LogWriter:
 @contextmanager
 def _open_archive(log: str) -> Iterator[ZipFile]:
     """Open the archive of a log; all errors of corrupt bytes become BadZipFile."""
-    with opened(store_path(log)) as file:
+    with open_binary(store_path(log)) as file:
         try:
             zipped = ZipFile(file)
         except _WRONG_BYTES as exc:

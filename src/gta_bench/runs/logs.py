@@ -31,7 +31,7 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.directory import LOGS, explain_unreadable, is_broken_json
 from gta_bench.runs.log_layout import StoredSample, stored_samples, stored_summaries
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
-from gta_bench.runs.store import StorePath, append_lines, parts_of, reaching, whole_file
+from gta_bench.runs.store import StorePath, append_lines, explain_store_errors, parts_of, whole_file
 from gta_bench.runs.verdicts import read_trees
 
 # Samples that are in memory at once while a log is read. Inspect reads the log's directory again
@@ -105,7 +105,7 @@ def kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
     """Find the newest sample of every unit in the logs; a finished one beats a failed one."""
     found: dict[UnitKey, Kept] = {}
     for log in log_files(folder):
-        with explain_unreadable(log), reaching(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
             summaries = stored_summaries(log)
         for one in summaries:
             if one.key not in found or one.error is None or not found[one.key].finished:
@@ -128,7 +128,7 @@ def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
         if not (one.finished or one.stopped) and len(tried.get(key, ())) < one.attempts:
             lacking.setdefault(one.log, []).append(key)
     for log, keys in lacking.items():
-        with explain_unreadable(log), reaching(run):
+        with explain_unreadable(log), explain_store_errors(run):
             if STATEMENT not in (read_eval_log(log, header_only=True).eval.metadata or {}):
                 continue
             for sample in stored_samples(log, keys):
@@ -167,7 +167,7 @@ def log_files(folder: StorePath) -> list[str]:
     """List the logs of a run and of its shards, oldest first."""
     if not folder.is_dir():
         return []
-    with reaching(folder):
+    with explain_store_errors(folder):
         # Resolved, so that a log has one name even if it is reached through links or `..`.
         found = list_eval_logs(str(folder.resolve()))
     return sorted(
@@ -179,7 +179,7 @@ def log_files(folder: StorePath) -> list[str]:
 def data_of_logs(folder: StorePath) -> str | None:
     """Return the path of the dataset that the logs were made with; Inspect continues no other."""
     for log in log_files(folder)[:1]:
-        with explain_unreadable(log), reaching(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
             stored_summaries(log)  # reports a damaged log in our words
             found = read_eval_log(log, header_only=True).eval.task_args.get("data")
         return None if found is None else str(found)
@@ -233,7 +233,7 @@ def whole_samples(folder: StorePath) -> Iterator[EvalSample]:
     for log, keys in _newest_by_log(folder, None).items():
         batch = max(BATCH, -(-len(keys) // MOST_BATCHES))
         for start in range(0, len(keys), batch):
-            with explain_unreadable(log), reaching(folder):
+            with explain_unreadable(log), explain_store_errors(folder):
                 samples = read_eval_log_samples_by_id(
                     log, keys[start : start + batch], resolve_attachments=True
                 )
@@ -269,7 +269,7 @@ def _newest(
 ) -> Iterator[tuple[UnitKey, T]]:
     """Yield what `read` returns for the newest sample of each unit."""
     for log, keys in _newest_by_log(folder, wanted).items():
-        with explain_unreadable(log), reaching(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
             for sample in stored_samples(log, keys):
                 # A sample that failed before its solver began has no record of its task yet.
                 if sample.failure is None or TASK in sample.metadata:

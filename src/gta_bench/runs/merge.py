@@ -18,7 +18,7 @@ from gta_bench.errors import RunError
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.plan import ShardPlan, plan_digest
 from gta_bench.runs.directory import explain_unreadable, log_folder, read_record, write_record
-from gta_bench.runs.log_layout import StoredScores, stored_summaries, writing_log
+from gta_bench.runs.log_layout import StoredScores, open_log_writer, stored_summaries
 from gta_bench.runs.logs import log_files
 from gta_bench.runs.store import StorePath, remove_folder, store_path
 
@@ -73,7 +73,7 @@ def merge_shards(chosen: Mapping[UnitKey, str], target: StorePath, shards: Store
         remove_folder(shards)
 
 
-def write_begun(chosen: Mapping[UnitKey, str], target: StorePath) -> None:
+def write_partial_log(chosen: Mapping[UnitKey, str], target: StorePath) -> None:
     """Write a log with these samples that Inspect continues, like one that was interrupted."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _write(chosen, target, status="error")
@@ -92,7 +92,7 @@ def _write(chosen: Mapping[UnitKey, str], target: StorePath, *, status: EvalStat
     header = headers[0].model_copy(update=update)
     scored: list[EvalSample] = []
     used: dict[str, ModelUsage] = {}
-    with writing_log(target) as writer:
+    with open_log_writer(target) as writer:
         writer.start(header)
         for log, keys in by_log.items():
             for sample in writer.copy(log, keys):

@@ -33,8 +33,8 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.logs import read_units
-from gta_bench.runs.store import RemotePath, StorePath, reaching
-from gta_bench.runs.verdicts import VERDICTS, has_verdicts, whole_verdicts
+from gta_bench.runs.store import RemotePath, StorePath, explain_store_errors
+from gta_bench.runs.verdicts import VERDICTS, has_verdicts, open_whole_verdicts
 
 _Shape = Literal["parquet", "csv"]
 _Row = dict[str, Any]
@@ -188,7 +188,7 @@ LEFT JOIN leaves ON leaves.task = key.task AND leaves.leaf = key.leaf
 """
 
 
-def connected(path: StorePath) -> duckdb.DuckDBPyConnection:
+def connect_database(path: StorePath) -> duckdb.DuckDBPyConnection:
     """Connect to an in-memory database that can read and write tables at that path.
 
     What does not fit in memory goes to disk. A store is reached through fsspec, because DuckDB's
@@ -204,7 +204,7 @@ def connected(path: StorePath) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def quoted(path: StorePath) -> str:
+def quote_path(path: StorePath) -> str:
     """Quote a path or pattern for a query."""
     return "'{}'".format(str(path).replace("'", "''"))
 
@@ -302,7 +302,7 @@ class RunExport:
             self._write("failures", found)
 
     def _verdicts(self, run: StorePath, tasks: Mapping[str, WorkflowTask]) -> None:
-        with whole_verdicts(run) as file, connected(self.out) as connection:
+        with open_whole_verdicts(run) as file, connect_database(self.out) as connection:
             connection.execute(
                 "CREATE TABLE leaves (task VARCHAR, leaf VARCHAR, weight DOUBLE,"
                 " compat_weight DOUBLE, requirement_sha256 VARCHAR)"
@@ -363,7 +363,7 @@ class RunExport:
             query = (
                 "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
             )
-            with connected(self.out) as connection:
+            with connect_database(self.out) as connection:
                 self._copy(connection, table, query, {"file": file.name, "columns": columns})
 
     def _copy(
@@ -371,8 +371,8 @@ class RunExport:
     ) -> None:
         folder = self.out / table
         folder.mkdir(parents=True, exist_ok=True)
-        target = quoted(folder / self.file)
-        with reaching(self.out, writing=True):
+        target = quote_path(folder / self.file)
+        with explain_store_errors(self.out, writing=True):
             copied = connection.execute(f"COPY ({query}) TO {target} (FORMAT {self.form})", values)
             (count,) = copied.fetchone() or (0,)
         self.rows[table] += count

@@ -74,7 +74,7 @@ class RemotePath(PurePosixPath):
 
     def _kind(self) -> str | None:
         # fsspec's `isfile` and `isdir` return False if the store does not answer.
-        with reaching(self):
+        with explain_store_errors(self):
             try:
                 return str(self.fs.info(self.path)["type"])
             except FileNotFoundError:
@@ -85,14 +85,14 @@ class RemotePath(PurePosixPath):
 
     def iterdir(self) -> Iterator["RemotePath"]:
         """Yield the direct children; none if the folder does not exist."""
-        with reaching(self):
+        with explain_store_errors(self):
             found = self.fs.ls(self.path, detail=False) if self.is_dir() else []
         return (self / name.rstrip("/").rpartition("/")[2] for name in found)
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
         """Yield the files that match a pattern with as many parts as their relative path has."""
         depth = pattern.count("/") + 1
-        with reaching(self):
+        with explain_store_errors(self):
             found = self.fs.find(self.path, maxdepth=depth) if self.is_dir() else []
         for name in found:
             below = name.strip("/")[len(self.path) + 1 :]
@@ -101,14 +101,14 @@ class RemotePath(PurePosixPath):
 
     def read_bytes(self) -> bytes:
         """Return the content."""
-        with reaching(self):
+        with explain_store_errors(self):
             data = self.fs.cat_file(self.path)
         assert isinstance(data, bytes)
         return data
 
     def write_bytes(self, data: bytes) -> None:
         """Write or replace the file atomically."""
-        with reaching(self, writing=True):
+        with explain_store_errors(self, writing=True):
             self.fs.pipe_file(self.path, data)
 
     def write_text(self, text: str, encoding: str = "utf-8") -> None:
@@ -117,7 +117,7 @@ class RemotePath(PurePosixPath):
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete the file."""
-        with reaching(self):
+        with explain_store_errors(self):
             if not missing_ok or self.fs.exists(self.path):
                 self.fs.rm_file(self.path)
 
@@ -148,7 +148,7 @@ def store_path(text: str) -> StorePath:
 
 
 @contextmanager
-def reaching(path: StorePath, *, writing: bool = False) -> Iterator[None]:
+def explain_store_errors(path: StorePath, *, writing: bool = False) -> Iterator[None]:
     """Turn failures of a store inside the block into StoreError; those of a local path stay."""
     try:
         yield
@@ -169,7 +169,7 @@ def reaching(path: StorePath, *, writing: bool = False) -> Iterator[None]:
         ) from exc
 
 
-def full_words(path: StorePath) -> str:
+def disk_full_hint(path: StorePath) -> str:
     """Return a hint that goes after the name of a folder whose disk is full, else "".
 
     A write that fails for lack of space may surface as any error, such as a missing log.
@@ -184,18 +184,18 @@ def write_whole(file: StorePath, data: bytes) -> None:
     if isinstance(file, RemotePath):
         file.write_bytes(data)
         return
-    with made_whole(file) as part:
+    with write_atomically(file) as part:
         part.write_bytes(data)
 
 
 @contextmanager
-def made_whole(file: StorePath) -> Iterator[Path]:
+def write_atomically(file: StorePath) -> Iterator[Path]:
     """Yield a local file to write; it becomes `file` if the block succeeds, else it is deleted."""
     if isinstance(file, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gta-") as folder:
             part = Path(folder) / file.name
             yield part
-            with reaching(file, writing=True):
+            with explain_store_errors(file, writing=True):
                 file.fs.put_file(str(part), file.path)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -208,10 +208,10 @@ def made_whole(file: StorePath) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(file: StorePath) -> Iterator[IO[bytes]]:
+def open_binary(file: StorePath) -> Iterator[IO[bytes]]:
     """Open a file for reading, with random access."""
     if isinstance(file, RemotePath):
-        with reaching(file), file.fs.open(file.path, "rb") as stream:
+        with explain_store_errors(file), file.fs.open(file.path, "rb") as stream:
             yield stream
         return
     with file.open("rb") as stream:
@@ -221,7 +221,7 @@ def opened(file: StorePath) -> Iterator[IO[bytes]]:
 def remove_folder(folder: StorePath) -> None:
     """Delete a folder and everything in it."""
     if isinstance(folder, RemotePath):
-        with reaching(folder, writing=True):
+        with explain_store_errors(folder, writing=True):
             if folder.fs.exists(folder.path):
                 folder.fs.rm(folder.path, recursive=True)
         return
@@ -234,7 +234,7 @@ def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
 
     Raises RunError if another process still has the lock after `patience` seconds.
     """
-    local = _lock_folder(folder)
+    local = _find_lock(folder)
     local.mkdir(parents=True, exist_ok=True)
     with (local / LOCK).open("a") as handle:
         end = time.monotonic() + patience
@@ -253,7 +253,7 @@ def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
 
 def is_locked(folder: StorePath) -> bool:
     """Whether a process is working on the folder now."""
-    if not (_lock_folder(folder) / LOCK).is_file():
+    if not (_find_lock(folder) / LOCK).is_file():
         return False
     try:
         with locked(folder):
@@ -262,7 +262,7 @@ def is_locked(folder: StorePath) -> bool:
         return True
 
 
-def _lock_folder(folder: StorePath) -> Path:
+def _find_lock(folder: StorePath) -> Path:
     """Return the folder with the lock; a store is locked among this machine's processes only."""
     if isinstance(folder, Path):
         return folder
@@ -373,7 +373,7 @@ def _contents(files: Sequence[StorePath]) -> Iterator[bytes]:
         if not remote:
             yield from (file.read_bytes() for file in some)
             continue
-        with reaching(remote[0]):
+        with explain_store_errors(remote[0]):
             found = remote[0].fs.cat([file.path for file in remote])
         yield from (found[name] for name in sorted(found))
 

@@ -106,7 +106,7 @@ def has_verdicts(run: StorePath) -> bool:
 
 
 @contextmanager
-def whole_verdicts(run: StorePath) -> Iterator[Path]:
+def open_whole_verdicts(run: StorePath) -> Iterator[Path]:
     """Yield the file of a run's verdicts, or a copy without a half-written last line."""
     with whole_file(run / VERDICTS) as file:
         with file.open("rb") as stream:

@@ -62,18 +62,18 @@ class ItemFailure(NamedTuple):
         return WorkFailed(self.message, exit_code=self.exit_code)
 
 
-def guarded(work: WorkFunction, item: Any) -> ItemFailure | None:
+def run_guarded(work: WorkFunction, item: Any) -> ItemFailure | None:
     """Work on one item; return failures meant for the user, and let bugs raise."""
     try:
         work(item)
     except GtaError as exc:
         return ItemFailure(str(exc), exc.exit_code)
     except OSError as exc:
-        return ItemFailure(told_of_system(exc), 3)
+        return ItemFailure(explain_os_error(exc), 3)
     return None
 
 
-def told_of_system(exc: OSError) -> str:
+def explain_os_error(exc: OSError) -> str:
     """Describe an error of the operating system in one line."""
     where = f"{exc.filename}: " if exc.filename else ""
     full = " Free some disk space." if exc.errno in (errno.ENOSPC, errno.EDQUOT) else ""
@@ -222,7 +222,7 @@ def _interruptible(work: WorkFunction, item: Any) -> ItemFailure | None:
     """Let an interrupt end the work, but not the worker, which the pool ends itself."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return guarded(work, item)
+        return run_guarded(work, item)
     except KeyboardInterrupt:
         return ItemFailure("Interrupted.", INTERRUPTED)
     finally:
@@ -249,7 +249,7 @@ class RayTasks:
     def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
         """Work on all items, at most `at_once` at a time even if the cluster grows."""
         ray = self._ray
-        task = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=MAX_CALLS)(work_in)
+        task = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=MAX_CALLS)(run_in_folder)
         shared = ray.put(work)
         waiting = deque(items)
         running: list[Any] = []
@@ -280,11 +280,11 @@ class RayTasks:
         self._ray.shutdown()
 
 
-def work_in(folder: str, work: WorkFunction, item: Any) -> ItemFailure | None:
+def run_in_folder(folder: str, work: WorkFunction, item: Any) -> ItemFailure | None:
     """Work in the command's folder if this machine has it, so that relative paths still work."""
     if Path(folder).is_dir():
         os.chdir(folder)
-    return guarded(work, item)
+    return run_guarded(work, item)
 
 
 def connect(address: str) -> None:
