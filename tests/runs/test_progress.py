@@ -37,8 +37,8 @@ def test_a_limit_in_dollars_is_held_to_the_known_part_of_an_unknown_cost(tmp_pat
     found = read_progress(tmp_path)
     assert found is not None
     assert (found.cost_usd, found.known_usd) == (None, 5.5)
-    assert RunLimits(cost_usd=5).reached(found.known_usd) is not None
-    assert RunLimits(cost_usd=6).reached(found.known_usd) is None
+    assert RunLimits(cost_usd=5).find_reached(found.known_usd) is not None
+    assert RunLimits(cost_usd=6).find_reached(found.known_usd) is None
 
 
 def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:

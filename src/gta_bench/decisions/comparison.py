@@ -103,12 +103,12 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
     both = sorted(shared, key=_natural)
     first, second = _only(first, shared), _only(second, shared)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
-    tasks = {both[place] for pair in pairs for place in pair.common}
+    tasks = {both[index] for pair in pairs for index in pair.common}
     if not tasks:
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
-    decided = {both[place] for place in pairs[0].common} or tasks
+    decided = {both[index] for index in pairs[0].common} or tasks
     # Units of these tasks; if both runs have as many epochs, those that both have.
     left, right = ({key for key in run.units if key[0] in decided} for run in (first, second))
     keys = left & right if epochs[0] == epochs[1] else left | right
@@ -345,8 +345,8 @@ def _counted_flips(one: RunScores, two: RunScores) -> Iterator[Flip]:
             sums: dict[str, list[float]] = {}
             for unit in scores.units:
                 own = sums.setdefault(unit.task, [0.0, 0.0])
-                for place, part in enumerate(row.part(unit.strict)):
-                    own[place] += part
+                for index, part in enumerate(row.part(unit.strict)):
+                    own[index] += part
             sides.append({task: row.factor * a / b for task, (a, b) in sums.items() if b})
         for task, left in sides[0].items():
             right = sides[1].get(task)
@@ -383,10 +383,10 @@ def _means(
     found: Iterable[tuple[tuple[str, str | None], float | None]],
 ) -> Mapping[tuple[str, str | None], float]:
     values: dict[tuple[str, str | None], list[float]] = {}
-    for place, value in found:
+    for key, value in found:
         if value is not None:
-            values.setdefault(place, []).append(value)
-    return {place: sum(own) / len(own) for place, own in values.items()}
+            values.setdefault(key, []).append(value)
+    return {key: sum(own) / len(own) for key, own in values.items()}
 
 
 def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) -> SelfTest:

@@ -99,7 +99,7 @@ def _whatever(one: MetricDifference) -> str:
 
 
 def _doubt(one: MetricDifference, on: str) -> str:
-    """Describe a lead that only holds if nothing is missing and nothing else is compared."""
+    """Describe a lead that only counts if nothing is missing and nothing else is compared."""
     ahead, behind = _sides(one)
     if one.envelope is not None and one.envelope.p_value >= ALPHA:
         return (

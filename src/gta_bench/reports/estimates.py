@@ -168,9 +168,9 @@ class Paired(NamedTuple):
 
     def ratios(self) -> tuple[Ratio, Ratio]:
         """Return the common tasks; more epochs do not give a task more weight."""
-        places = list(self.common)
+        indexes = list(self.common)
         one, two = (
-            Ratio(*(np.asarray(column)[places] for column in run.means))
+            Ratio(*(np.asarray(column)[indexes] for column in run.means))
             for run in (self.first, self.second)
         )
         return one, two

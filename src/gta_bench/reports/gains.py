@@ -99,10 +99,10 @@ def missed(score: UnitScore, unit: AtomicUnit | None) -> str:
         return "no prediction"
     if isinstance(counts, StrictStepCounts):
         parts = {name: table.metric(name).part(counts) for name in HITS}
-        said = [f"{hits} of {whole} {HITS[name]}" for name, (hits, whole) in parts.items()]
+        texts = [f"{hits} of {whole} {HITS[name]}" for name, (hits, whole) in parts.items()]
         if counts.answer_total:
-            said.append(f"answer worth {counts.answer_sum:.2f}")
-        return ", ".join(said)
+            texts.append(f"answer worth {counts.answer_sum:.2f}")
+        return ", ".join(texts)
     if counts.answer_total:
         return f"answer worth {counts.answer_sum:.2f}; {_last(unit)}"
     return f"image worth {counts.image_sum:.2f}"

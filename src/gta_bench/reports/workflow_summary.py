@@ -105,8 +105,8 @@ def remarks(run: WorkflowSummary) -> list[str]:
 
 def floor_remark(floors: Sequence[Floor]) -> str:
     """Describe the scores that the judge gave to systems that do nothing."""
-    said = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
-    return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {said}."
+    scores = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
+    return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {scores}."
 
 
 def _missing(run: WorkflowSummary) -> Iterator[str]:

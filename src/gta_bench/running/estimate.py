@@ -43,7 +43,7 @@ class ModelUse(NamedTuple):
     input_tokens: float = 0.0
     output_tokens: float = 0.0
 
-    def scaled(self, factor: float) -> "ModelUse":
+    def scale(self, factor: float) -> "ModelUse":
         """Multiply by a factor."""
         return ModelUse(*(part * factor for part in self))
 
@@ -219,7 +219,7 @@ class KnownUse(NamedTuple):
         else:
             low = sum_amounts(self.guesses[task].low for task, _ in left)
             high = sum_amounts(self.guesses[task].high for task, _ in left)
-        high = high.scaled(1 + rounds)
+        high = high.scale(1 + rounds)
         return [UsageRange(self.who, len(left), low, high, basis, self.settings)]
 
     def _sizes(self, units: Sequence[UnitKey]) -> dict[UnitKey, ModelUse]:
@@ -228,8 +228,8 @@ class KnownUse(NamedTuple):
             return dict.fromkeys(units, ModelUse(1, 1, 1))
         guesses = {key: self.guesses[key[0]].low for key in units}
         if not self.follows:
-            mean = sum_amounts(guesses.values()).scaled(1 / len(units))
-            guesses = {key: sum_amounts([one, mean]).scaled(1 / 2) for key, one in guesses.items()}
+            mean = sum_amounts(guesses.values()).scale(1 / len(units))
+            guesses = {key: sum_amounts([one, mean]).scale(1 / 2) for key, one in guesses.items()}
         return {key: one._replace(output_tokens=one.calls) for key, one in guesses.items()}
 
 
@@ -285,7 +285,7 @@ def _guess(mode: RunMode, task: _Task, most: int) -> Guess:
     written = turns * (max(task.replies) + _THINKING)
     # A reference may have more turns than the run allows.
     fewer = min(1.0, turns / low.calls)
-    return Guess(low.scaled(fewer), ModelUse(turns, MORE * sent, MORE * written))
+    return Guess(low.scale(fewer), ModelUse(turns, MORE * sent, MORE * written))
 
 
 def _workflow_guess(task: _Task, most: int) -> Guess:

@@ -101,13 +101,13 @@ def _guess(task: WorkflowTask, judging: Judging) -> Guess:
     ]
     calls = judging.repeats * len(asked)
     ends = []
-    for less, evidence, words in (
+    for less, evidence, verdict in (
         (LESS, _EVIDENCE, _VERDICT),
         (MORE, _EVIDENCE_MOST, _VERDICT_MOST),
     ):
         sent = sum(min(less * one + evidence, options.context_tokens) for one in asked)
-        said = judging.repeats * len(leaves) * words
-        ends.append(ModelUse(calls + options.control, judging.repeats * sent, said))
+        written = judging.repeats * len(leaves) * verdict
+        ends.append(ModelUse(calls + options.control, judging.repeats * sent, written))
     return Guess(*ends)
 
 

@@ -74,7 +74,7 @@ def evaluate(
         if part.limits == RunLimits():
             return None
         found = None if part.limits.cost_usd is None else read_progress(part.progress)
-        return part.limits.reached(None if found is None else found.known_usd)
+        return part.limits.find_reached(None if found is None else found.known_usd)
 
     with (
         # Another attempt at the same shard may be ending on another machine.
@@ -139,6 +139,6 @@ def within_limits() -> Solver:
 
 
 def check_interrupt(logs: Sequence[EvalLog]) -> None:
-    """Raise KeyboardInterrupt if Inspect caught one: it returns no log, or a cancelled one."""
+    """Raise KeyboardInterrupt if Inspect caught one: it returns no log, or a canceled one."""
     if not logs or any(log.status == "cancelled" for log in logs):
         raise KeyboardInterrupt

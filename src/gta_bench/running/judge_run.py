@@ -244,7 +244,7 @@ def _safe(run: StorePath) -> str:
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
-    """Split the units into one list per place, keeping the epochs of a task together."""
+    """Split the units into one list per part, keeping the epochs of a task together."""
     tasks = list(dict.fromkeys(unit.task.id for unit in units.values()))
     count = 1 if backend is INLINE else shard_count(len(tasks), 1, backend.places)
     return [

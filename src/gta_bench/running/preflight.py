@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Together with a command's start, this reports a problem within ten seconds. A server that accepted
-# the request may be slow or still starting, so it gets a minute, and the user is told.
+# the request may be slow or still starting, so it gets a minute, with a notice to the user.
 SECONDS = 6.0
 LONGEST = 60.0
 PAUSE = 1.0
@@ -223,7 +223,7 @@ async def _tried(asked: Asked) -> str | None:
     refused = asked.pictures and status not in (None, *REFUSED, MISSING, BUSY)
     if refused and await _call(asked, picture=False) is None:
         return (
-            f"{asked} does not accept images ({_words(raised)}). Judge by text alone: "
+            f"{asked} does not accept images ({_reason(raised)}). Judge by text alone: "
             "`pictures = false` under [judge] in gta.toml, or `gta score --no-pictures`."
         )
     if status is not None and status >= 500:
@@ -247,24 +247,24 @@ async def _call(asked: Asked, *, picture: bool) -> Exception | None:
 
 def _explain(asked: Asked, raised: Exception) -> str | None:
     """Say what is wrong and what to do; None if waiting helps, as a run does."""
-    status, words = fault_status(raised), _words(raised)
+    status, reason = fault_status(raised), _reason(raised)
     address = asked.model.api.base_url
-    if status == BUSY and any(text in words.lower() for text in NO_CREDIT):
-        return f"{asked} has no credit left ({words}). Raise its limit, or use another key."
-    if status == BUSY or (status == 400 and "max_tokens" in words):
+    if status == BUSY and any(text in reason.lower() for text in NO_CREDIT):
+        return f"{asked} has no credit left ({reason}). Raise its limit, or use another key."
+    if status == BUSY or (status == 400 and "max_tokens" in reason):
         return None
     if status in REFUSED:
         return f"{asked} rejects the key (status {status}). Set a valid one: export {asked.key}=…"
-    if _is_unknown_model(status, words.lower()):
+    if _is_unknown_model(status, reason.lower()):
         known = f"; `curl {address}/models` lists the available ones" if address else ""
-        return f"{asked} does not know that model ({words}). Check its name{known}."
+        return f"{asked} does not know that model ({reason}). Check its name{known}."
     if status in (MISSING, 405):
         return (
             f"{asked}: the server has no such path (status {status}). Correct `base_url` under "
             "[models] in gta.toml; for most servers it ends in /v1."
         )
     if status is not None:
-        return f"{asked} rejects a short request: {words}. Fix this, or {SKIP}."
+        return f"{asked} rejects a short request: {reason}. Fix this, or {SKIP}."
     if any("wrong version number" in str(exc).lower() for exc in raised_chain(raised)):
         return (
             f"{asked} does not use https. Write http:// in `base_url` under [models] in gta.toml."
@@ -272,25 +272,25 @@ def _explain(asked: Asked, raised: Exception) -> str | None:
     chain = list(raised_chain(raised))
     if any(isinstance(exc, OSError) or "Connect" in type(exc).__name__ for exc in chain):
         refused = any(isinstance(exc, ConnectionRefusedError) for exc in chain)
-        reason = "connection refused" if refused else _words(chain[-1])
+        cause = "connection refused" if refused else _reason(chain[-1])
         return (
-            f"{asked} cannot be reached ({reason}). Start the server, or correct `base_url` under "
+            f"{asked} cannot be reached ({cause}). Start the server, or correct `base_url` under "
             "[models] in gta.toml."
         )
     return (
-        f"{asked} sent a reply that cannot be read ({words}). Correct `base_url` under [models] in "
-        f"gta.toml, or {SKIP}."
+        f"{asked} sent a reply that cannot be read ({reason}). Correct `base_url` under [models] "
+        f"in gta.toml, or {SKIP}."
     )
 
 
-def _is_unknown_model(status: int | None, words: str) -> bool:
+def _is_unknown_model(status: int | None, reason: str) -> bool:
     """Whether the model is unknown; servers use 404, 400 or 422, which have other meanings, too."""
     if status == MISSING:
-        return "model" in words
-    return status in (400, 422) and any(text in words for text in UNKNOWN_MODEL)
+        return "model" in reason
+    return status in (400, 422) and any(text in reason for text in UNKNOWN_MODEL)
 
 
-def _words(raised: BaseException) -> str:
+def _reason(raised: BaseException) -> str:
     return fault_words(raised).strip().rstrip(".")
 
 

@@ -55,7 +55,7 @@ class RunLimits(NamedTuple):
     deadline: datetime | None = None
     cost_usd: float | None = None
 
-    def reached(self, spent_usd: float | None) -> str | None:
+    def find_reached(self, spent_usd: float | None) -> str | None:
         """Describe the limit that is reached, if any; `spent_usd` is the known part."""
         if self.deadline is not None and datetime.now(UTC) >= self.deadline:
             return "The command has used up its time (budget.hours)"
@@ -65,7 +65,7 @@ class RunLimits(NamedTuple):
 
     def explain(self, progress: RunProgress) -> RunProgress:
         """Add the limit that stopped the run, if one did, and what the rest would cost."""
-        stopped = self.reached(progress.known_usd)
+        stopped = self.find_reached(progress.known_usd)
         needed = None
         spent, most = progress.known_usd or 0.0, self.cost_usd
         if most is not None and spent >= most:

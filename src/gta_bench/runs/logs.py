@@ -180,7 +180,7 @@ def data_of_logs(folder: StorePath) -> str | None:
     """Return the path of the dataset that the logs were made with; Inspect continues no other."""
     for log in log_files(folder)[:1]:
         with explain_unreadable(log), explain_store_errors(folder):
-            stored_summaries(log)  # reports a damaged log in our words
+            stored_summaries(log)  # raises our own error for a damaged log
             found = read_eval_log(log, header_only=True).eval.task_args.get("data")
         return None if found is None else str(found)
     return None

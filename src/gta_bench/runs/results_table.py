@@ -62,7 +62,7 @@ RUNS: Final = (
     Column("mode", "VARCHAR", "`step`, `end-to-end` or `workflow`."),
     Column("model", "VARCHAR", "The model that was asked."),
     Column("agent", "VARCHAR", "The agent that drove it, or `harness`."),
-    Column("harness", "VARCHAR", "The foreign system, its command or function."),
+    Column("harness", "VARCHAR", "The harness: its command or function."),
     Column("tools", "VARCHAR", "`local`, a server's address, or `own`."),
     Column("network", "VARCHAR", "What a harness could reach."),
     Column("scoring_version", "INTEGER", "Version of the scoring rules."),
@@ -111,7 +111,7 @@ VERDICT_COLUMNS: Final = (
     Column("value", "DOUBLE", "The score, 0 to 10; NULL where there is none."),
     Column("cause", "VARCHAR", "Why there is no score."),
     Column("compat", "DOUBLE", "What upstream's rule reads in the reply."),
-    Column("reason", "VARCHAR", "The judge's words."),
+    Column("reason", "VARCHAR", "The judge's explanation."),
     Column("evidence", "VARCHAR", "Digest of what the judge was shown."),
     Column("prompts", "VARCHAR", "Digest of its prompts."),
     Column("model", "VARCHAR", "The name by which the provider answered."),
@@ -161,20 +161,20 @@ FROM {READ}
 # the first of them that was made from other evidence replaces it.
 DROPPED = """
 CREATE TEMP TABLE dropped AS
-WITH places AS (
-    SELECT key AS place, max(line) AS last, max(line) FILTER (scored) AS last_scored
+WITH newest AS (
+    SELECT key AS verdict, max(line) AS last, max(line) FILTER (scored) AS last_scored
     FROM lines GROUP BY key
 ), doubtful AS (
-    SELECT place, last, last_scored FROM places WHERE last_scored < last
+    SELECT verdict, last, last_scored FROM newest WHERE last_scored < last
 ), ended AS (
-    SELECT DISTINCT place FROM doubtful
+    SELECT DISTINCT verdict FROM doubtful
     JOIN lines AS score ON score.line = doubtful.last_scored
-    JOIN lines AS later ON later.key = place AND later.line > doubtful.last_scored
+    JOIN lines AS later ON later.key = verdict AND later.line > doubtful.last_scored
     WHERE later.shown <> score.shown
 ), kept AS (
-    SELECT CASE WHEN last_scored IS NULL OR ended.place IS NOT NULL THEN last
+    SELECT CASE WHEN last_scored IS NULL OR ended.verdict IS NOT NULL THEN last
                 ELSE last_scored END AS line
-    FROM places LEFT JOIN ended USING (place)
+    FROM newest LEFT JOIN ended USING (verdict)
 )
 SELECT line FROM lines ANTI JOIN kept USING (line)
 """
