@@ -103,7 +103,7 @@ def test_python_asks_too_and_may_skip_it(server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ("hang", "gave no answer within 0.5 s. Wait until the server is ready"),
+        ("hang", "did not answer within 0.5 s. Wait until the server is ready"),
         ("500", "rejects a short request: InternalServerError: Error code: 500"),
         ("cut", "cannot be reached"),
         ("garbage", "sent a reply that cannot be read"),
@@ -126,7 +126,7 @@ def test_a_slow_server_is_named_and_waited_for(
     monkeypatch.setattr(preflight, "SECONDS", 0.0)
     result = step("--model", "good")
     assert result.exit_code == 0
-    slow = f"Model 'openai-api/local/good' at {server.url} gave no answer within 0 s; waiting up to"
+    slow = f"Model 'openai-api/local/good' at {server.url} has not answered after 0 s; waiting"
     assert slow in result.stderr
 
 
@@ -151,7 +151,7 @@ def test_a_judge_that_cannot_see_is_named_unless_it_is_shown_no_picture(server: 
     server.sees = False
     server.reply = honest
     words = refused(deliver("--agent", "silent", "--judge", "good"))
-    assert "refuses pictures" in words and "`gta score --no-pictures`" in words
+    assert "does not accept images" in words and "`gta score --no-pictures`" in words
     assert deliver("--agent", "silent").exit_code == 0
     assert gta("score", "run", "--judge", "good", "--no-pictures").exit_code == 0
 

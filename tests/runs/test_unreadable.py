@@ -127,7 +127,7 @@ def test_a_verdict_of_another_version_is_not_to_be_removed(run: Path) -> None:
     with pytest.raises(RunError, match=r"line 1: .* do not remove it.*gta-bench 99\.0"):
         read_verdicts(run)
     (run / VERDICTS).write_bytes(b"{half\n" + whole)
-    with pytest.raises(RunError, match=r"line 1 cannot be read; remove the line"):
+    with pytest.raises(RunError, match=r"line 1: not valid JSON. Remove the line"):
         read_verdicts(run)
 
 

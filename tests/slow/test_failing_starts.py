@@ -81,7 +81,10 @@ CASES = [
     Case("no key variable", f"{STEP} --model keyless", "KEY_C is not set", "export GTA_TEST_KEY_C"),
     Case("dead judge", f"{DELIVER} --judge dead", "Judge 'openai-api", "Start the server"),
     Case(
-        "judge without pictures", f"{DELIVER} --judge good", "refuses pictures", "pictures = false"
+        "judge without pictures",
+        f"{DELIVER} --judge good",
+        "does not accept images",
+        "pictures = false",
     ),
     Case(
         "disk full",
