@@ -25,7 +25,7 @@ from gta_bench.records.finished import Pack, PackMeta, PackTask, ResultMeta
 from gta_bench.records.leaderboard import Entry, Verification
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.results_columns import ABOUT, TABLES
+from gta_bench.runs.results_table import ABOUT, TABLES
 from gta_bench.settings import TABLES as SETTINGS
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool

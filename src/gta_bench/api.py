@@ -302,7 +302,7 @@ def export(
     held = read_settings().settings.judge
     thresholds = Thresholds(held.leaf_threshold, held.root_threshold)
     folders = [Path(one) for one in runs]
-    return export_results(folders, Path(out), thresholds=thresholds, shape=shape).rows
+    return export_results(folders, Path(out), thresholds=thresholds, shape=shape)
 
 
 def _judge(

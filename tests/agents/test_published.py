@@ -11,7 +11,7 @@ from gta_bench.agents.contract import Setup
 from gta_bench.agents.published import PublishedTexts, find_published, read_published
 from gta_bench.agents.react import add_published_sampling
 from gta_bench.errors import DatasetError, EnvironmentProblem, RunError
-from gta_bench.reports.badges import run_badges
+from gta_bench.reports.summary import run_badges
 from gta_bench.settings import DataSettings, ScoringSettings, Settings
 from tests.agents.stand_ins import ARGUMENTS, FILES, LAST, NOW, install_lagent, keep_prompts
 from tests.builders import atomic_task, write_atomic

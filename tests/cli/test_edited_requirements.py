@@ -10,8 +10,8 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 import gta_bench
 from gta_bench.cli import app
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.badges import run_badges
-from gta_bench.runs.requirements import REPLACED
+from gta_bench.reports.summary import run_badges
+from gta_bench.runs.verdicts import REPLACED
 from tests.builders import (
     atomic_task,
     checkpoint,
@@ -120,7 +120,7 @@ def test_another_request_is_another_run() -> None:
     before = gta_bench.manifest(RUN)
     other = dataset("other", checkpoint("a", requirements="Is a"), request="Draw it.")
     refused = gta("score", RUN, "--data", other)
-    assert "asks something else in task 1" in str(refused.exception)
+    assert "has another request in task 1" in str(refused.exception)
     write_workflow(Path("fewer"), {"2": workflow_task()})
     assert "has no task 1" in str(gta("score", RUN, "--data", "fewer").exception)
     assert gta_bench.manifest(RUN) == before

@@ -250,7 +250,7 @@ def test_judges_are_estimated_with_their_repeats() -> None:
     result = gta("run", "workflow", "--agent", "silent", "--estimate", "--out", "runs/x")
     (found,) = lines(result)
     assert (found["units"], found["calls"]) == ("1", "6")
-    assert "tokens of evidence a call" in found["basis"]
+    assert "tokens of evidence per call" in found["basis"]
 
 
 def test_judging_a_stored_run_is_estimated_before_anything_is_sent_or_written(

@@ -204,7 +204,7 @@ def test_a_file_that_this_machine_cannot_show_is_told_in_the_terminal(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--judge", "local"], "The same --judge is given twice"),
+        (["--judge", "local"], "The same --judge was given twice"),
         (["--judge", "nobody"], "Unknown model 'nobody'"),
     ],
 )
@@ -259,9 +259,9 @@ def test_a_place_that_takes_no_verdict_is_named_with_what_is_safe(
     (run / "verdicts.jsonl").mkdir()
     stopped = judged(provider, run)
     assert isinstance(stopped.exception, WorkFailed)
-    assert "Judging broke off: " in str(stopped.exception)
+    assert "Judging stopped early: " in str(stopped.exception)
     assert "verdicts.jsonl" in str(stopped.exception)
-    assert "Every verdict so far is safe" in str(stopped.exception)
+    assert "All verdicts so far are safe" in str(stopped.exception)
     assert stopped.exception.exit_code == 3
     (run / "verdicts.jsonl").rmdir()
     (run / "kept").rename(run / "verdicts.jsonl")
@@ -292,7 +292,7 @@ def test_ctrl_c_keeps_every_verdict_and_the_same_command_asks_for_the_rest(
     assert process.returncode == 130, said
     (line,) = [one for one in said.splitlines() if one.startswith("gta: ")]
     assert "Traceback" not in said and "Cancelled" not in said
-    assert line.startswith("gta: Interrupted. Every verdict so far is safe in")
+    assert line.startswith("gta: Interrupted. All verdicts so far are safe in")
     kept = dict(read_verdicts(run))
     assert 1 <= len(kept) < 6
     time.sleep(2 * provider.server.delay)  # the server may still be at what was interrupted

@@ -75,7 +75,7 @@ MISTAKES = [
     ),
     (f"{STEP} --agent gold --out file", 3, "Not a directory", "name another place"),
     (f"{STEP} --agent gold --out /proc/gta", 3, "/proc/gta", "Check the path"),
-    ("report full", 2, "full is not a run", "`gta run` and `gta import`"),
+    ("report full", 2, "full is not a run", "`gta run` or `gta import`"),
     ("compare gold", 2, "needs two runs or more", "gta compare RUN RUN"),
     ("report gold --html /dev/full", 3, "No space left on device", "Make room"),
     ("view gold --task nope", 2, "has no task 'nope'", "Its tasks: receipt"),

@@ -130,7 +130,7 @@ def test_an_estimate_counts_calls_and_tokens_and_sends_nothing() -> None:
 def test_an_estimate_without_prices_says_where_to_put_them() -> None:
     result = run("--model", "openai/gpt-5", "--estimate", "--tasks", "0", "--out", "runs/x")
     assert "2 calls" in result.stderr
-    assert "cost unknown without input_price and output_price" in result.stderr
+    assert "cost unknown: set input_price and output_price" in result.stderr
 
 
 def settings_for(url: str, *names: str) -> None:
@@ -201,6 +201,6 @@ def test_several_models_do_not_write_into_a_run() -> None:
 def test_what_a_limit_left_out_is_completed_by_another_command_than_before() -> None:
     run("--agent", "gold", "--out", "runs/grown")
     result = run("--agent", "gold", "--limit", "1", "--epochs", "2", "--out", "runs/grown")
-    assert "`gta run` for all its tasks and epochs, within its limits, completes it" in (
+    assert "complete it with `gta run` for all its tasks and epochs, within its limits" in (
         result.stderr
     )

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.runs.lock import locked
+from gta_bench.runs.store import locked
 from tests.builders import atomic_task, write_atomic
 
 

@@ -73,7 +73,7 @@ def test_a_run_that_money_stops_at_3_of_40_goes_on_by_the_command_that_it_says(
     assert result.exit_code == 1, result.output
     assert len(asked) == 3 * CALLS
     said = next(line for line in result.stderr.splitlines() if "Continue with" in line)
-    assert said.startswith("run a: The run has spent the $5 of budget.cost_usd; 37 units were not")
+    assert said.startswith("run a: The run has spent its budget of $5 (budget.cost_usd); 37 units")
     found = status()
     assert (found["done"], found["failed"], found["causes"]) == (3, 0, {})
     stopped = scores()

@@ -24,7 +24,7 @@ def test_a_run_on_the_references_tape_under_a_control(root: Path, tmp_path: Path
     run(root, tmp_path / "plain", *options)
     said = run(root, tmp_path / "spoiled", *options, "--control", "corrupt-replies").stderr
     assert "tool replies come from the reference dialogues" in said
-    assert "give the same system's run without it as well" in said
+    assert "also pass the same system's run without it" in said
     calls = [call for unit in units(tmp_path / "spoiled") for call in unit.calls]
     assert [(call.taped, call.control) for call in calls] == [("replayed", "corrupted")] * 3
     report = gta("report", tmp_path / "plain", tmp_path / "spoiled")
@@ -34,7 +34,7 @@ def test_a_run_on_the_references_tape_under_a_control(root: Path, tmp_path: Path
     entries = gta("report", tmp_path / "plain", tmp_path / "spoiled", "--format", "json").stdout
     assert [entry["control_effect"] is None for entry in json.loads(entries)] == [True, False]
     page = gta("report", tmp_path / "plain", tmp_path / "spoiled", "--format", "markdown").stdout
-    assert "| 0 | 1 | 1.00 | 1.00 | spoiled replies: 1 | kept |" in page
+    assert "| 0 | 1 | 1.00 | 1.00 | corrupted replies: 1 | kept |" in page
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_the_null_system_runs_without_a_model_and_waits_for_a_judge(
     options = ["--agent", "silent", "--data", "data", "--tasks", "1", "--max-turns", "1"]
     result = gta("run", "workflow", *options, "--out", "run")
     assert result.exit_code == 0, result.output
-    assert "no judge has seen it: `gta score run --judge MODEL`" in result.stderr
+    assert "no judge has scored it: run `gta score run --judge MODEL`" in result.stderr
     assert read_manifest(Path("run")).spec.dataset == "workflow"
     refused = gta("report", "run", "--task", "1")
     assert "No judge has seen run" in str(refused.exception)

@@ -1,9 +1,9 @@
 """The first sentence of a comparison: what somebody who is no statistician would take from it."""
 
-from gta_bench.decisions.comparison import MeasuredPair, correct, differences
+from gta_bench.decisions.comparison import MeasuredPair, correct_tests, find_differences
 from gta_bench.decisions.comparison_tables import comparison_remarks, conclusion
 from gta_bench.records.comparison import Comparison
-from gta_bench.reports.pairing import Part, pair_tasks
+from gta_bench.reports.estimates import Part, pair_tasks
 
 
 def compared(
@@ -25,9 +25,9 @@ def compared(
         measured.append(MeasuredPair(f"Root SR, j{number}", "primary", first, second))
         tasks = [str(task) for task in range(len(sides[0]))]
         pairs.append(pair_tasks(first, second, tasks, epochs=(1, 1)))
-    found = differences(measured, pairs)
+    found = find_differences(measured, pairs)
     equal = found[0].model_copy(update={"p_value": 1.0, "envelope": None})
-    metrics = correct([found, *[(equal,)] * others])[0]
+    metrics = correct_tests([found, *[(equal,)] * others])[0]
     return Comparison(
         first="a",
         second="b",
@@ -50,17 +50,20 @@ def test_the_leader_and_its_score_stand_first() -> None:
 def test_a_lead_that_missing_tasks_cannot_turn_is_given_with_what_they_leave_open() -> None:
     found = compared(("+" * 40 + "?" * 3 + "-" * 17, "-" * 60))
     assert conclusion(found).startswith("A is ahead of B in Root SR, j0: 70.2 against 0.0")
-    assert "A - B lies anywhere from +66.7 to +71.7." in conclusion(found)
+    assert "A - B is anywhere from +66.7 to +71.7." in conclusion(found)
     remarks = " ".join(comparison_remarks(found))
     assert "3 tasks lack a score or a part of it in one run or both" in remarks
-    assert "The lead of A stays whatever they bring." in remarks
+    assert "The lead of A stays whatever their scores are." in remarks
     assert "chance" not in remarks
 
 
 def test_missing_tasks_that_decide_are_counted() -> None:
     said = conclusion(compared(("+" * 7 + "-" * 20, "-" * 25 + "??")))
     assert said.startswith("Nothing can be concluded: A looks ahead in Root SR, j0 (28.0 against")
-    assert "2 tasks lack a score or a part of it. The lead of A stays whatever they bring" in said
+    assert (
+        "2 tasks lack a score or a part of it. The lead of A stays whatever their scores are"
+        in said
+    )
     assert "but it could be chance" in said
     gone = conclusion(compared(("+" * 10 + "-" * 20, "-" * 18 + "?" * 12)))
     assert "The lead of A is gone if" in gone and "of the 12 such tasks go against it" in gone
@@ -79,7 +82,7 @@ def test_tasks_that_only_one_run_was_given_are_in_the_sentence() -> None:
     found = compared(("+" * 10, "-" * 10), left_out=tuple(map(str, range(100, 200))))
     assert "100.0 against 0.0 on 10 tasks of the 110 that A or B was given" in conclusion(found)
     assert any(
-        "100 tasks are left out, as part of one run" in one for one in comparison_remarks(found)
+        "100 tasks are left out (part of one run" in one for one in comparison_remarks(found)
     )
 
 

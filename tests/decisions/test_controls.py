@@ -37,7 +37,7 @@ def under(*controls: str, answers: dict[str, str], call: CallRecord | None = Non
             "no-tools",
             None,
             [
-                "1 of 2 units solved with tools are solved without any, too (50.0 %, LOW to HIGH); "
+                "1 of 2 units solved with tools are also solved without any (50.0 %, LOW to HIGH); "
                 "1 are not.",
                 "solved without tools: tasks a.",
             ],
@@ -71,7 +71,7 @@ def test_each_control_has_its_sentence_and_its_tasks(
     floor, change, *rest = effect_remarks(compared[0])
     assert floor == NO_FLOOR
     assert change.startswith("solved with the control minus without it, in points: +0.0 (")
-    assert change.endswith("which may be luck.")
+    assert change.endswith("which may be chance.")
     assert [ENDS.sub("LOW to HIGH", one) for one in rest] == said
 
 
@@ -94,10 +94,10 @@ def test_the_noise_floor_is_what_epochs_without_the_control_differ_by() -> None:
         floor.startswith("noise floor: of units solved without the control, 50.0 %, ")
         and "; with the control 50.0 %, " in floor
     )
-    assert "in points: +0.0 (" in change and change.endswith("which may be luck.")
+    assert "in points: +0.0 (" in change and change.endswith("which may be chance.")
     floor, change, *_ = under_no_tools({name: ["8"] * 3 for name in plain}, plain)
     assert "; with the control 100.0 %, " in floor
-    assert change.endswith("more than luck.")
+    assert change.endswith("more than chance.")
 
 
 def test_epochs_in_which_nothing_is_solved_have_no_noise_floor() -> None:
@@ -122,7 +122,7 @@ def test_tables_have_a_row_for_each_control_and_for_each_task() -> None:
         ("a", "1", "1.00", "1.00", "faults: 1, recovered: 0", "kept"),
         ("b", "1", "1.00", "0.00", "faults: 1, recovered: 0", "lost"),
     )
-    assert "give the same system's run without it" in effect_remarks(compared[1])[0]
+    assert "also pass the same system's run without it" in effect_remarks(compared[1])[0]
 
 
 def tape_remarks(use: dict[str, Any], *calls: CallRecord) -> list[str]:

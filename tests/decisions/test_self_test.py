@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gta_bench.decisions import comparison, self_test
+from gta_bench.decisions import comparison
 from gta_bench.decisions.comparison import MeasuredPair
 from gta_bench.decisions.comparison_tables import self_test_remark
 from gta_bench.records.comparison import ComparedRun, SelfTest
 from gta_bench.records.statistics import Difference, Interval
-from gta_bench.reports.pairing import Paired, Parts, pair_tasks
-from gta_bench.reports.pairing import Part as UnitPart
+from gta_bench.reports.estimates import Paired, Parts, pair_tasks
+from gta_bench.reports.estimates import Part as UnitPart
 from gta_bench.statistics.pooled import Ratio, difference_of
 from tests.statistics.simulation import Cell, two_runs
 
@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 @pytest.fixture
 def comparing(monkeypatch: pytest.MonkeyPatch) -> Patch:
     def compare(cell: Cell) -> None:
-        monkeypatch.setattr(self_test, "pair_metrics", lambda *_: metrics_of(cell))
+        monkeypatch.setattr(comparison, "pair_metrics", lambda *_: metrics_of(cell))
 
     return compare
 
@@ -53,7 +53,7 @@ def parts_of(ratio: Ratio) -> Parts:
 
 def checked(rounds: int) -> SelfTest:
     run = cast(ComparedRun, SimpleNamespace(name="run"))
-    return self_test.self_test(run, run, rounds=rounds)
+    return comparison.self_test(run, run, rounds=rounds)
 
 
 def test_equal_systems_are_seldom_told_apart_and_planted_leads_are_held(comparing: Patch) -> None:

@@ -16,7 +16,7 @@ from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.attempts import AttemptLine, Attempts
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import Usage, WorkflowUnit
-from gta_bench.runs.attempts import ATTEMPTS, append_attempts, read_attempts
+from gta_bench.runs.logs import ATTEMPTS, append_attempts, read_attempts
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.settings import Settings
 from tests.builders import parameter, tool, workflow_task, write_workflow

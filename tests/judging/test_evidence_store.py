@@ -101,7 +101,7 @@ def test_an_entry_that_is_damaged_or_lost_its_picture_is_made_again(
     digest = shown.pictures[0].digest
     assert desk.store.picture(digest)
     desk.store.pictures.path(digest).unlink()
-    with pytest.raises(RunError, match="lacks the file"):
+    with pytest.raises(RunError, match="has no file"):
         desk.store.picture(digest)
     assert desk.show_one("a.png", image(30, 20)) == shown
     assert desk.picture(shown).size == (30, 20)

@@ -18,9 +18,9 @@ from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.attempts import AttemptLine
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import AtomicUnit
-from gta_bench.runs.attempts import append_attempts
 from gta_bench.runs.directory import open_run, write_scores
 from gta_bench.runs.imported import write_imported
+from gta_bench.runs.logs import append_attempts
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity, scored
 from tests.leaderboard.bundles import SIMILARITY, manifest

@@ -18,7 +18,7 @@ from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.runs.aggregation import judge_scores
-from gta_bench.runs.results_table import RunExport
+from gta_bench.runs.results_table import TABLES, RunExport
 from gta_bench.runs.verdicts import VERDICTS
 from tests.metrics.test_comparability import manifest
 from tests.metrics.workflow_units import SEVEN, unit
@@ -128,7 +128,8 @@ def export(folder: Path, size: int) -> float:
     scores = score_workflow(units, (), thresholds=SEVEN)
     held = manifest(tasks=tuple(str(n) for n in range(TASKS)))
     start = time.process_time()
-    RunExport("run", held, folder / "out", 1, "parquet").workflow(units, scores, run)
+    rows = dict.fromkeys(TABLES, 0)
+    RunExport("run", held, folder / "out", 1, "parquet", rows).workflow(units, scores, run)
     return time.process_time() - start
 
 

@@ -8,9 +8,7 @@ from secrets import token_hex
 import pytest
 
 from gta_bench.records.units import AtomicUnit
-from gta_bench.running.backends.backend import INLINE, Backend
-from gta_bench.running.backends.processes import Processes
-from gta_bench.running.backends.ray_tasks import RayTasks
+from gta_bench.running.backends.backend import INLINE, Backend, Processes, RayTasks
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.logs import read_units

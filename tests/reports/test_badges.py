@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gta_bench.records.run import System
-from gta_bench.reports.badges import judge_badges, run_badges
+from gta_bench.reports.summary import judge_badges, run_badges
 from tests.builders import manifest
 
 ALL = tuple(map(str, range(229)))

@@ -12,7 +12,7 @@ from gta_bench.reports.certainty import (
     repeated,
     repeats_json,
 )
-from gta_bench.reports.pairing import Part
+from gta_bench.reports.estimates import Part
 
 
 def run(
@@ -100,8 +100,8 @@ def test_work_that_was_broken_is_shown_with_and_without(broken: frozenset[UnitKe
     said = list(broken_remarks([run({"1": "+", "2": "-", "3": "-"}, broken=broken)]))
     assert said == (
         [
-            "runs/a, judged by j: 1 task failed by no fault of the system (2); without: Root SR "
-            "50.00 instead of 33.33."
+            "runs/a, judged by j: 1 task failed through no fault of the system (2); without them: "
+            "Root SR 50.00 instead of 33.33."
         ]
         if broken
         else []

@@ -1,8 +1,7 @@
 import pytest
 
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.reports.estimates import Estimate, estimates, workflow_parts
-from gta_bench.reports.pairing import Part, Parts
+from gta_bench.reports.estimates import Estimate, Part, Parts, estimates, workflow_parts
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 

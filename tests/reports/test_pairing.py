@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gta_bench.reports.pairing import Part, pair_tasks, side_of
+from gta_bench.reports.estimates import Part, pair_tasks, sum_side
 
 
 def test_a_task_that_was_run_more_often_does_not_count_more() -> None:
@@ -34,5 +34,5 @@ def test_what_one_run_lacks_is_as_large_as_in_the_other() -> None:
 
 def test_a_task_with_nothing_to_measure_is_not_missing() -> None:
     """An image task has no answer to be right."""
-    side = side_of({("a", 1): Part(0, 0), ("b", 1): Part(1, 1)}, ["a", "b"], epochs=1)
+    side = sum_side({("a", 1): Part(0, 0), ("b", 1): Part(1, 1)}, ["a", "b"], epochs=1)
     assert not np.any(side.missing)

@@ -1,7 +1,7 @@
-"""What a report says of replies that did not end in the ordinary way."""
+"""What a report says of replies that did not end normally."""
 
 from gta_bench.records.units import Usage
-from gta_bench.reports.failures import stop_remarks
+from gta_bench.reports.summary import stop_remarks
 
 CALLS = Usage(model_calls=51)
 
@@ -9,8 +9,7 @@ CALLS = Usage(model_calls=51)
 def test_all_kinds_are_counted_in_one_line_with_what_helps() -> None:
     first, *help = stop_remarks({"cut off": 3, "refused": 1, "context": 2}, CALLS)
     assert first == (
-        "replies that did not end in the ordinary way: cut off 3, refused 1, context 2 "
-        "(of 51 model calls)."
+        "replies that did not end normally: cut off 3, refused 1, context 2 (of 51 model calls)."
     )
     assert [words.partition(":")[0] for words in help] == ["cut off", "context"]
     assert "--max-tokens" in help[0]

@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.records.run import System
 from gta_bench.records.units import Usage
-from gta_bench.reports.summary import stated_remarks, system_name, usage_text
+from gta_bench.reports.summary import imported_remarks, system_name, usage_text
 from tests.runs.test_directory import manifest
 
 OURS = System(model="openai/x", agent="toolcalling")
@@ -60,10 +60,10 @@ def test_what_a_foreign_system_did_not_state_is_unknown_and_not_nothing(
 
 def test_calls_that_nobody_saw_are_marked_where_they_count() -> None:
     imported = {"system": harness("imported", "gpt"), "imported_from": "out"}
-    said = "imported: its tool calls are as stated and seen by nobody here"
-    assert stated_remarks(manifest(mode="workflow", **imported)) == [
+    said = "imported: its tool calls are as stated, not observed"
+    assert imported_remarks(manifest(mode="workflow", **imported)) == [
         f"{said} (Tool SR, P/O/L/C-SR)."
     ]
-    assert stated_remarks(manifest(mode="end-to-end", **imported)) == [f"{said} (P/O/L/C-F1)."]
-    assert stated_remarks(manifest(mode="step", **imported)) == []
-    assert stated_remarks(manifest(mode="workflow", system=OURS)) == []
+    assert imported_remarks(manifest(mode="end-to-end", **imported)) == [f"{said} (P/O/L/C-F1)."]
+    assert imported_remarks(manifest(mode="step", **imported)) == []
+    assert imported_remarks(manifest(mode="workflow", system=OURS)) == []

@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput
 from gta_bench.errors import RunError
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.running.feedback import Judged, look_back, run_rounds
+from gta_bench.running.feedback import Judged, collect_feedback, run_rounds
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import files_folder, read_manifest, round_folder
 from gta_bench.runs.scoring import score_workflow_run
@@ -221,5 +221,5 @@ def test_a_judge_without_verdicts_has_nothing_to_give_back(data: Path, tmp_path:
     out = tmp_path / "run"
     ((_, judged),) = play(data, out, scripted(Mender(mends=1)), rounds=0)
     with pytest.raises(RunError, match="no verdict of 'nobody'"):
-        look_back(out, judged._replace(judge="nobody"), "score")
+        collect_feedback(out, judged._replace(judge="nobody"), "score")
     assert judged.scores.leaf_threshold == Settings().judge.leaf_threshold

@@ -184,6 +184,6 @@ def test_the_same_data_in_another_place_are_refused_before_the_run_grows(grown: 
     grown.command("0:2")
     before = read_manifest(grown.out)
     grown.data = grown.data.rename(grown.data.with_name("moved"))
-    with pytest.raises(RunError, match=r"was run with the data in .*/data and cannot go on"):
+    with pytest.raises(RunError, match=r"was run with the data in .*/data and cannot continue"):
         grown.command("0:4")
     assert read_manifest(grown.out) == before

@@ -93,7 +93,7 @@ def test_nobody_is_asked_where_it_is_skipped(server: ChatServer) -> None:
 
 def test_python_asks_too_and_may_skip_it(server: ChatServer) -> None:
     server.key = "another"
-    with pytest.raises(EnvironmentProblem, match="refuses the key"):
+    with pytest.raises(EnvironmentProblem, match="rejects the key"):
         api.run("atomic", "run", model="good", mode="step", data="atomic")
     assert not Path("run").exists()
     api.run("atomic", "run", model="good", mode="step", data="atomic", preflight=False)
@@ -103,10 +103,10 @@ def test_python_asks_too_and_may_skip_it(server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ("hang", "gave no answer within 0.5 s. Wait until the server is ready"),
-        ("500", "refuses a short request: InternalServerError: Error code: 500"),
+        ("hang", "did not answer within 0.5 s. Wait until the server is ready"),
+        ("500", "rejects a short request: InternalServerError: Error code: 500"),
         ("cut", "cannot be reached"),
-        ("garbage", "gave no reply that can be read"),
+        ("garbage", "sent a reply that cannot be read"),
     ],
 )
 def test_a_server_that_gives_no_reply_is_named(
@@ -126,7 +126,7 @@ def test_a_slow_server_is_named_and_waited_for(
     monkeypatch.setattr(preflight, "SECONDS", 0.0)
     result = step("--model", "good")
     assert result.exit_code == 0
-    slow = f"Model 'openai-api/local/good' at {server.url} gave no answer within 0 s; waiting up to"
+    slow = f"Model 'openai-api/local/good' at {server.url} has not answered after 0 s; waiting"
     assert slow in result.stderr
 
 
@@ -151,7 +151,7 @@ def test_a_judge_that_cannot_see_is_named_unless_it_is_shown_no_picture(server: 
     server.sees = False
     server.reply = honest
     words = refused(deliver("--agent", "silent", "--judge", "good"))
-    assert "refuses pictures" in words and "`gta score --no-pictures`" in words
+    assert "does not accept images" in words and "`gta score --no-pictures`" in words
     assert deliver("--agent", "silent").exit_code == 0
     assert gta("score", "run", "--judge", "good", "--no-pictures").exit_code == 0
 
@@ -203,7 +203,7 @@ def test_the_first_task_of_a_harness_is_the_runs_own(server: ChatServer) -> None
     [
         ("python3 gone.py {task_file}", "can't open file"),
         ("false", "The harness ended with status 1. It printed: nothing."),
-        ("true", "It ended with status 0 and printed nothing."),
+        ("true", "It exited with status 0 and printed nothing."),
     ],
 )
 def test_a_harness_that_never_starts_is_named_with_its_last_words(
@@ -231,7 +231,7 @@ def test_what_keeps_a_folder_from_being_written_is_said_before_anybody_is_asked(
 
 def test_https_to_a_server_that_speaks_http_is_named(server: ChatServer) -> None:
     write_settings(server.url.replace("http://", "https://"))
-    assert "does not speak https" in refused(step("--model", "good"))
+    assert "does not use https" in refused(step("--model", "good"))
 
 
 def test_the_request_says_nothing_of_the_task(server: ChatServer) -> None:

@@ -13,11 +13,10 @@ from gta_bench.records.progress import RunProgress
 from gta_bench.records.units import AtomicUnit
 from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, WorkFunction
 from gta_bench.running.system_run import execute
-from gta_bench.runs.directory import log_folder
-from gta_bench.runs.lock import locked
+from gta_bench.runs.directory import log_folder, progress_folder, read_command, read_progress
 from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
 from gta_bench.runs.merge import PLAN, read_plan, shards_folder
-from gta_bench.runs.progress import progress_folder, read_command, read_progress
+from gta_bench.runs.store import locked
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
@@ -172,7 +171,7 @@ def test_the_cost_of_the_whole_run_is_held_within_the_units_in_flight(bench: Ben
     spent = sum(unit.usage.cost_usd or 0 for unit in found.units)
     assert 5 <= spent <= 8
     stopped = bench.told[-1]
-    assert stopped.stopped == "The run has spent the $5 of budget.cost_usd"
+    assert stopped.stopped == "The run has spent its budget of $5 (budget.cost_usd)"
     assert (stopped.done, stopped.cost_usd) == (spent / 2, spent)
     assert [unit.failure for unit in found.units] == [None] * stopped.done
     assert len(found.not_run) == TASKS - stopped.done
@@ -187,7 +186,7 @@ def test_the_cost_of_the_whole_run_is_held_within_the_units_in_flight(bench: Ben
 def test_no_unit_begins_after_the_time_of_the_command(bench: Bench) -> None:
     bench.server.delay = 0.2
     found = bench.run(Two(), hours=0.5 / 3600, max_connections=1)
-    assert bench.told[-1].stopped == "The time that budget.hours gives to a command is over"
+    assert bench.told[-1].stopped == "The command has used up its time (budget.hours)"
     assert found.not_run
     assert (bench.told[-1].failed, bench.told[-1].needed_usd) == (0, None)
     bench.server.delay = 0.0
@@ -212,8 +211,8 @@ def test_a_damaged_shard_log_stops_the_run_and_loses_only_its_own_units(bench: B
         with pytest.raises(RunError, match="is damaged") as caught:
             bench.run(Two())
         assert first in str(caught.value)
-        assert "All other logs of the run are untouched" in str(caught.value)
-        assert "give the same command again" in str(caught.value)
+        assert "All other logs of the run are intact" in str(caught.value)
+        assert "run the same command again" in str(caught.value)
     kept = {one.id for one in read_eval_log_sample_summaries(second)}
     Path(first).unlink()
     asked = bench.server.asked
@@ -243,7 +242,7 @@ def test_a_damaged_plan_is_named_and_made_anew_once_it_is_removed(
         bench.run(Two(interrupted_after=2))
     file = bench.out / PLAN
     file.write_bytes(content or file.read_bytes().replace(b'"0"', b'"5"', 1))
-    with pytest.raises(RunError, match="remove the file"):
+    with pytest.raises(RunError, match="Remove it"):
         bench.run(Two())
     before = bench.samples()
     file.unlink()
@@ -256,7 +255,7 @@ def test_a_damaged_plan_is_named_and_made_anew_once_it_is_removed(
 
 def test_two_commands_do_not_work_on_one_run(bench: Bench) -> None:
     bench.run()
-    with locked(bench.out), pytest.raises(RunError, match="Another command works on"):
+    with locked(bench.out), pytest.raises(RunError, match="Another command is working on"):
         bench.run()
 
 
@@ -287,7 +286,7 @@ def test_a_system_that_refuses_a_file_is_told_with_what_is_safe(bench: Bench) ->
             work(items[0])
             raise OSError(28, "No space left on device", str(bench.out))
 
-    with pytest.raises(WorkFailed, match="Make room on the disk") as caught:
+    with pytest.raises(WorkFailed, match="Free some disk space") as caught:
         bench.run(Full())
     assert "2 of 6 units are finished and safe" in str(caught.value)
     assert caught.value.exit_code == 3
@@ -319,7 +318,7 @@ def test_shards_are_merged_and_kept_by_whatever_road_the_folder_is_named(
 
 def test_a_folder_that_the_engine_would_read_as_another_is_refused(bench: Bench) -> None:
     bench.out = bench.out / "p%20q"
-    with pytest.raises(RunError, match="reads % as part of an address; name another --out"):
+    with pytest.raises(RunError, match="Inspect decodes % in paths"):
         bench.run()
 
 

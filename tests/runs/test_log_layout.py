@@ -22,7 +22,7 @@ from gta_bench.errors import RunError
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.log_layout import stored_samples, stored_summaries
 from gta_bench.runs.logs import copy_logs, kept_units, log_files, read_units
-from gta_bench.runs.merge import write_begun
+from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.samples import UnitStore, read_unit_data
 from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
@@ -168,7 +168,7 @@ def test_a_log_has_no_member_that_we_do_not_know(logs: Path) -> None:
 def test_inspect_reads_a_log_that_we_copied_as_its_source(logs: Path, tmp_path: Path) -> None:
     (log,) = log_files(logs)
     before = inspect_samples(log)
-    write_begun(dict.fromkeys(before, log), tmp_path / "copy" / "copied.eval")
+    write_partial_log(dict.fromkeys(before, log), tmp_path / "copy" / "copied.eval")
     after = read_eval_log(str(tmp_path / "copy" / "copied.eval"))
     assert {(str(one.id), one.epoch): one for one in after.samples or []} == before
     assert after.results is not None
@@ -189,7 +189,7 @@ def test_a_sample_that_is_no_sample_is_told_with_its_log(root: Path, tmp_path: P
     copy_logs(root / "logs", tmp_path)
     (log,) = tmp_path.iterdir()
     log.write_text(log.read_text().replace('"model_usage"', '"model_usage": 7, "other"'))
-    with pytest.raises(RunError, match="not in the form that is read here"):
+    with pytest.raises(RunError, match="has an unknown form"):
         read_units(tmp_path, ["0", "1"], 2, AtomicUnit)
 
 

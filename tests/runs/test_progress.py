@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gta_bench.records.cost import Cost
 from gta_bench.records.progress import Command, ShardProgress
-from gta_bench.running.limits import RunLimits
-from gta_bench.runs.progress import begin_progress, read_progress, spent_before, write_progress
+from gta_bench.running.shards import RunLimits
+from gta_bench.runs.directory import begin_progress, read_progress, read_spent, write_progress
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COMMAND = Command(started=NOW, units=10, finished=1, spent_usd=1.0)
@@ -18,17 +18,17 @@ def shard(name: str, cost_usd: float | None, *, unpriced: bool = False) -> Shard
 
 
 def test_the_next_command_knows_what_was_spent_and_that_it_was_not_all(tmp_path: Path) -> None:
-    assert spent_before(tmp_path) == Cost()
+    assert read_spent(tmp_path) == Cost()
     begin_progress(tmp_path, COMMAND)
     write_progress(tmp_path, shard("0", 4.5))
-    assert spent_before(tmp_path) == Cost(5.5)
+    assert read_spent(tmp_path) == Cost(5.5)
     write_progress(tmp_path, shard("1", None, unpriced=True))
-    assert spent_before(tmp_path) == Cost(5.5, unknown=True)
+    assert read_spent(tmp_path) == Cost(5.5, unknown=True)
 
 
 def test_what_judging_cost_is_not_counted_for_the_run(tmp_path: Path) -> None:
     begin_progress(tmp_path, COMMAND.model_copy(update={"judge": "j"}))
-    assert spent_before(tmp_path) == Cost()
+    assert read_spent(tmp_path) == Cost()
 
 
 def test_a_limit_in_dollars_is_held_to_the_known_part_of_an_unknown_cost(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ def test_a_limit_in_dollars_is_held_to_the_known_part_of_an_unknown_cost(tmp_pat
     found = read_progress(tmp_path)
     assert found is not None
     assert (found.cost_usd, found.known_usd) == (None, 5.5)
-    assert RunLimits(cost_usd=5).reached(found.known_usd) is not None
-    assert RunLimits(cost_usd=6).reached(found.known_usd) is None
+    assert RunLimits(cost_usd=5).find_reached(found.known_usd) is not None
+    assert RunLimits(cost_usd=6).find_reached(found.known_usd) is None
 
 
 def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from gta_bench.runs.store import (
     PARTS,
     RemotePath,
     append,
+    explain_store_errors,
     parts_of,
-    reaching,
     store_path,
     whole_file,
     write_whole,
 )
-from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts, whole_verdicts
+from gta_bench.runs.verdicts import VERDICTS, append_verdicts, open_whole_verdicts, read_verdicts
 from gta_bench.tape.storage import TAPE, Tape, tape_digest
 from tests.runs.test_verdicts import row
 from tests.tape.builders import line
@@ -39,9 +39,9 @@ def test_a_text_is_a_folder_or_an_address(tmp_path: Path) -> None:
     assert store_path("runs/x") == Path("runs/x")
     assert store_path(f"file://{tmp_path}") == tmp_path
     assert str(store_path("memory://b/x/")) == "memory://b/x"
-    with pytest.raises(UsageError, match=r"nowhere://x is no folder .* Protocol not known"):
+    with pytest.raises(UsageError, match=r"nowhere://x is neither a folder .* Protocol not known"):
         store_path("nowhere://x")
-    with pytest.raises(EnvironmentProblem, match="needs a package that is not here"):
+    with pytest.raises(EnvironmentProblem, match="needs a package that is not installed"):
         store_path("gs://bucket/x")
 
 
@@ -52,7 +52,7 @@ def test_files_of_a_store_are_used_as_files_of_a_folder(place: RemotePath) -> No
     file.write_text("é")
     assert file.read_bytes() == "é".encode()
     assert (file.name, file.stem, file.parent) == ("b.json", "b", place / "a")
-    assert file.with_name("c") == place / "a" / "c" != "c"
+    assert file.with_name("c") == place / "a" / "c"
     assert place.exists() and place.is_dir() and file.is_file() and not place.is_file()
     assert list(place.iterdir()) == [place / "a"]
     assert list(place.glob("*/*.json")) == [file] and list(place.glob("*.json")) == []
@@ -96,7 +96,7 @@ def test_artefacts_lie_in_a_store_by_their_content(place: RemotePath) -> None:
     store = ArtefactStore(place / "artefacts")
     digest = store.keep(b"page")
     assert store.keep(b"page") == digest and store.read(digest) == b"page"
-    with pytest.raises(RunError, match="lacks the file"):
+    with pytest.raises(RunError, match="has no file"):
         store.read("0" * 64)
     store.path(digest).write_bytes(b"other")
     with pytest.raises(RunError, match="was changed"):
@@ -111,7 +111,7 @@ def test_verdicts_of_a_store_are_those_of_a_folder(place: RemotePath, tmp_path: 
             append_verdicts(run, [one])
         append_verdicts(run, [])
     assert read_verdicts(place) == read_verdicts(tmp_path)
-    with whole_verdicts(place) as file:
+    with open_whole_verdicts(place) as file:
         assert file.read_bytes() == (tmp_path / VERDICTS).read_bytes()
 
 
@@ -154,20 +154,20 @@ def test_a_tape_of_a_store_is_recorded_continued_and_replayed(
         (
             TimeoutError("Slow"),
             False,
-            r"cannot be reached: Slow\. .* is safe; give the same command",
+            r"Cannot reach .*: Slow\. .* is safe; run the same command",
         ),
-        (FileNotFoundError("No bucket."), True, r"cannot be written: No bucket\. Look whether"),
+        (FileNotFoundError("No bucket."), True, r"Cannot write to .*: No bucket\. Check that"),
         (StoreError("first"), False, "^first$"),
     ],
 )
 def test_a_store_that_fails_is_told_in_one_line(
     place: RemotePath, failure: Exception, writing: bool, said: str
 ) -> None:
-    with pytest.raises(StoreError, match=said), reaching(place, writing=writing):
+    with pytest.raises(StoreError, match=said), explain_store_errors(place, writing=writing):
         raise failure
 
 
 @pytest.mark.parametrize("failure", [TimeoutError(), FileNotFoundError()])
 def test_failures_of_a_folder_stay_what_they_are(tmp_path: Path, failure: OSError) -> None:
-    with pytest.raises(type(failure)), reaching(tmp_path, writing=True):
+    with pytest.raises(type(failure)), explain_store_errors(tmp_path, writing=True):
         raise failure

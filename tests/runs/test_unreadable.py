@@ -75,7 +75,10 @@ def test_a_record_of_another_version_names_both_versions_and_nothing_is_to_be_re
     assert log in said
     assert "not damaged: do not remove it" in said
     assert "written by gta-bench 99.0, inspect_ai 98.1" in said
-    assert f"here are gta-bench {version('gta-bench')}, inspect_ai {version('inspect_ai')}" in said
+    assert (
+        f"installed are gta-bench {version('gta-bench')}, inspect_ai {version('inspect_ai')}"
+        in said
+    )
 
 
 def test_the_same_holds_for_summaries_and_for_what_finished_units_left(run: Path) -> None:
@@ -121,10 +124,10 @@ def test_a_verdict_of_another_version_is_not_to_be_removed(run: Path) -> None:
     append_verdicts(run, [VerdictRow(key=key, verdict=Scored(value=5, reason=""))])
     whole = (run / VERDICTS).read_bytes()
     (run / VERDICTS).write_bytes(whole.replace(b'"scored"', b'"sung"') + whole)
-    with pytest.raises(RunError, match=r"line 1 .* do not remove it.*gta-bench 99\.0"):
+    with pytest.raises(RunError, match=r"line 1: .* do not remove it.*gta-bench 99\.0"):
         read_verdicts(run)
     (run / VERDICTS).write_bytes(b"{half\n" + whole)
-    with pytest.raises(RunError, match=r"line 1 cannot be read; remove the line"):
+    with pytest.raises(RunError, match=r"line 1: not valid JSON. Remove the line"):
         read_verdicts(run)
 
 

@@ -74,7 +74,7 @@ def test_a_broken_line_elsewhere_is_an_error_that_names_it(tmp_path: Path) -> No
     with (tmp_path / VERDICTS).open("ab") as stream:
         stream.write(b"{}\n")
     append_verdicts(tmp_path, [row("b")])
-    with pytest.raises(RunError, match="line 2 is no verdict"):
+    with pytest.raises(RunError, match="line 2: not a verdict"):
         read_verdicts(tmp_path)
 
 

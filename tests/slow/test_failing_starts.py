@@ -75,13 +75,16 @@ CASES = [
     Case(
         "dead port", f"{STEP} --model dead", "127.0.0.1:9/v1 cannot be reached", "Start the server"
     ),
-    Case("wrong key", f"{STEP} --model stranger", "refuses the key", "export GTA_TEST_KEY_B=…"),
+    Case("wrong key", f"{STEP} --model stranger", "rejects the key", "export GTA_TEST_KEY_B=…"),
     Case("wrong model", f"{STEP} --model unknown", "`nobody` does not exist", "/v1/models` lists"),
     Case("wrong base path", f"{STEP} --model lost", "status 404", "ends in /v1"),
     Case("no key variable", f"{STEP} --model keyless", "KEY_C is not set", "export GTA_TEST_KEY_C"),
     Case("dead judge", f"{DELIVER} --judge dead", "Judge 'openai-api", "Start the server"),
     Case(
-        "judge without pictures", f"{DELIVER} --judge good", "refuses pictures", "pictures = false"
+        "judge without pictures",
+        f"{DELIVER} --judge good",
+        "does not accept images",
+        "pictures = false",
     ),
     Case(
         "disk full",

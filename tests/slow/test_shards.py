@@ -19,10 +19,15 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.running.backends.ray_tasks import RayTasks, stay_on_loopback
-from gta_bench.runs.directory import log_folder, read_scores
+from gta_bench.running.backends.backend import RayTasks, stay_on_loopback
+from gta_bench.runs.directory import (
+    log_folder,
+    progress_folder,
+    read_command,
+    read_progress,
+    read_scores,
+)
 from gta_bench.runs.logs import kept_units, log_files
-from gta_bench.runs.progress import progress_folder, read_command, read_progress
 from gta_bench.tape.reference import reference_tape
 from tests.chat_server import ChatServer, chat_server
 from tests.conftest import REPOSITORY
@@ -314,7 +319,7 @@ def test_four_shards_share_the_connections_and_the_money_of_the_run(
     _, said = stopped.communicate(timeout=600)
     bench.server.delay = 0.0
     assert stopped.returncode == 1, said
-    assert "The run has spent the $40 of budget.cost_usd" in said
+    assert "The run has spent its budget of $40 (budget.cost_usd)" in said
     assert 4 < bench.server.most_at_once <= 8
     most = max(len(task.steps) for task in load_atomic(bench.data).tasks.values())
     assert 40 <= bench.server.asked <= 40 + 8 * most
@@ -357,7 +362,7 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
         "code=0",
     ], done.stderr
     assert "units are finished and safe in" in done.stderr
-    assert "whose disk is full: make room; the same command goes on" in done.stderr
+    assert "its disk is full: free some space" in done.stderr
     assert "Traceback" not in done.stderr
 
 

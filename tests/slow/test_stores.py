@@ -161,7 +161,7 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
     thread.join()
     assert isinstance(stopped.exception, StoreError | WorkFailed), stopped.output
     assert stopped.exception.exit_code == 3
-    assert "What the store holds already is safe; give the same command again" in str(
+    assert "Everything already in the store is safe; run the same command again" in str(
         stopped.exception
     )
     s3.start()
@@ -176,8 +176,8 @@ def test_a_bucket_that_is_not_there_and_rounds_in_a_store_are_told(
 ) -> None:
     missing = gta(*work(store_path("s3://nobodys/run")))
     assert isinstance(missing.exception, StoreError)
-    assert "Look whether the bucket is there" in str(missing.exception)
+    assert "Check that the bucket exists" in str(missing.exception)
     unread = gta("report", f"s3://{BUCKET}/nothing")
     assert "is not a run" in str(unread.exception)
     rounds = work(store_path(f"s3://{BUCKET}/r"), "--judge", "judge", "--feedback-rounds", "1")
-    assert "name a folder of this machine" in str(gta(*rounds).exception)
+    assert "use a local folder" in str(gta(*rounds).exception)

@@ -92,23 +92,23 @@ def test_the_report_explains_it_task_by_task(effects: Callable[[str], Any]) -> N
     runs = [folder / name for name in ("plain", *CONTROLS)]
     table = gta("report", *runs)
     assert "Solved without a control and with it" in table.stdout
-    assert "noise floor unknown: without the control each task ran once" in table.stderr
+    assert "noise floor unknown: each task ran once without the control" in table.stderr
     assert (
         "spoiled: 8 replies in 8 units; of the 8 of these that are solved without the control, "
         "8 are not solved with it (100.0 %, "
     ) in table.stderr
     assert "solved only without the control: tasks 0, 1, 2, 3, 4, 5, 6, 7." in table.stderr
-    assert "0 of 8 units solved with tools are solved without any, too" in table.stderr
+    assert "0 of 8 units solved with tools are also solved without any" in table.stderr
     assert "it recovered from 0 of" in table.stderr
     assert "under controls (no-tools; seed 0)" in table.stderr
     page = gta("report", *runs, "--format", "markdown").stdout
-    assert "| 3 | 1 | 1.00 | 0.00 | spoiled replies: 1 | lost |" in page
+    assert "| 3 | 1 | 1.00 | 0.00 | corrupted replies: 1 | lost |" in page
 
 
 def test_a_report_without_the_plain_run_asks_for_it(effects: Callable[[str], Any]) -> None:
     folder = effects("truster")["folder"]
     said = gta("report", folder / "no-tools")
-    assert "give the same system's run without it as well" in said.stderr
+    assert "also pass the same system's run without it" in said.stderr
     assert "Solved without a control and with it" not in said.stdout
     assert (
         "Solved without a control and with it"

@@ -79,7 +79,7 @@ def test_a_solver_in_the_place_of_ours_gets_no_score(tmp_path: Path) -> None:
     assert log.samples is not None
     (sample,) = log.samples
     assert sample.error is not None
-    assert "another solver took the place of ours" in sample.error.message
+    assert "`--solver` replaced our solver" in sample.error.message
     assert not sample.scores
 
 

@@ -54,7 +54,7 @@ def compare(
     first, *others = (read_compared(run) for run in runs)
     found = compared([first, *others])
     if test_itself:
-        from gta_bench.decisions.self_test import self_test
+        from gta_bench.decisions.comparison import self_test
 
         found = tuple(
             one.model_copy(update={"self_test": self_test(first, other)})

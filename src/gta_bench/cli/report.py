@@ -33,11 +33,11 @@ from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports import workflow_summary
-from gta_bench.reports.failures import failure_table
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
     chosen_scores,
+    failure_table,
     metrics,
     remarks,
     score_table,

@@ -45,5 +45,5 @@ def export(
 
     judge = read_settings(config_path(config_file)).settings.judge
     thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
-    rows = export_results(runs, out, thresholds=thresholds, shape=shape).rows
+    rows = export_results(runs, out, thresholds=thresholds, shape=shape)
     say(", ".join(f"{count:,} {table}" for table, count in rows.items()) + f" in {out}.")

@@ -29,8 +29,7 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
-from gta_bench.running.backends.backend import Backend
-from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.backends.backend import Backend, open_backend
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings, read_settings
@@ -196,7 +195,7 @@ def _adopt_requirements(run: StorePath, folder: str | None) -> None:
     if folder is None:
         return
     from gta_bench.runs.logs import read_units
-    from gta_bench.runs.requirements import adopt_requirements
+    from gta_bench.runs.verdicts import adopt_requirements
 
     dataset, manifest = load_workflow(dataset_root(folder)), read_manifest(run)
     digest = dataset_digest(dataset)

@@ -7,11 +7,17 @@ import click
 from gta_bench.cli.options import json_option
 from gta_bench.cli.output import cause_words, progress_words, write_json, write_rows
 from gta_bench.records.progress import Command, RunProgress
-from gta_bench.reports.failures import stop_counts
-from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.lock import is_locked
+from gta_bench.reports.summary import stop_counts
+from gta_bench.runs.directory import (
+    log_folder,
+    progress_folder,
+    read_command,
+    read_manifest,
+    read_progress,
+    read_shards,
+)
 from gta_bench.runs.merge import read_plan, shards_folder
-from gta_bench.runs.progress import progress_folder, read_command, read_progress, read_shards
+from gta_bench.runs.store import is_locked
 
 
 @click.command()

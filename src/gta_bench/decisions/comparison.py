@@ -1,11 +1,12 @@
-"""Two runs compared task by task: differences with intervals, tests, and what each took."""
+"""Compares two runs task by task: differences with intervals, usage, flips, self-test."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from gta_bench.decisions.flips import find_flips
 from gta_bench.errors import RunError
 from gta_bench.metrics import table
 from gta_bench.metrics.comparability import (
@@ -15,27 +16,46 @@ from gta_bench.metrics.comparability import (
     refusals,
     shared_tasks,
 )
+from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import Metric
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.comparison import (
     ComparedRun,
     Comparison,
     EvidenceDifference,
+    Flip,
     MetricDifference,
     Role,
+    SelfTest,
     ToolDifference,
 )
 from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores, UnitScore
 from gta_bench.records.units import Usage
-from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
-from gta_bench.reports.estimates import judged_parts, judged_units
-from gta_bench.reports.pairing import Paired, Part, Parts, pair_tasks
+from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.reports.estimates import (
+    Paired,
+    Part,
+    Parts,
+    RunSums,
+    count_judged_units,
+    make_judged_parts,
+    pair_tasks,
+)
+from gta_bench.reports.gains import GAINED
 from gta_bench.reports.summary import is_foreign
-from gta_bench.statistics.missing import envelope_of
-from gta_bench.statistics.pooled import difference_of
+from gta_bench.statistics.missing import Side, envelope_of
+from gta_bench.statistics.pooled import Ratio, difference_of
 from gta_bench.statistics.ranks import holm
+
+# How often the self-test swaps the systems.
+ROUNDS: Final = 1000
+# Any fixed number: the same runs give the same figures.
+SEED: Final = 20261116
+ROUNDING: Final = 1e-9
+_Array = npt.NDArray[np.float64]
+_Mask = npt.NDArray[np.bool_]
 
 
 class MeasuredPair(NamedTuple):
@@ -50,15 +70,15 @@ class MeasuredPair(NamedTuple):
 
 
 def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
-    """The first run against each other one; refused where they do not measure the same."""
+    """Compare the first run with each other one; raises if they do not measure the same."""
     first, *others = runs
     for other in others:
         if reasons := refusals(first, other):
             raise RunError(
                 f"{first.name} and {other.name} cannot be compared: {'; '.join(reasons)}."
             )
-    compared = [_compare_shared(first, other) for other in others]
-    corrected = correct([one.metrics for one in compared])
+    compared = [_compare(first, other) for other in others]
+    corrected = correct_tests([one.metrics for one in compared])
     return tuple(
         one.model_copy(update={"metrics": own})
         for one, own in zip(compared, corrected, strict=True)
@@ -68,54 +88,43 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
 def pair_metrics(
     first: ComparedRun, second: ComparedRun
 ) -> tuple[list[MeasuredPair], list[Paired]]:
-    """All metrics that are tested, each on the tasks that are the same in both runs."""
+    """Return all metrics that are tested, each on the tasks that are the same in both runs."""
     shared = shared_tasks(first, second)
-    return _pairs(_only(first, shared), _only(second, shared), sorted(shared, key=_natural))
-
-
-def _pairs(
-    first: ComparedRun, second: ComparedRun, both: Sequence[str]
-) -> tuple[list[MeasuredPair], list[Paired]]:
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
-    scores = list(_measured(first, second))
+    scores = list(_measured(_only(first, shared), _only(second, shared)))
+    both = sorted(shared, key=_natural)
     return scores, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in scores]
 
 
-def _compare_shared(first: ComparedRun, second: ComparedRun) -> Comparison:
-    """The two on the tasks that are the same in both."""
+def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
+    """Compare two runs on the tasks that are the same in both."""
+    scores, pairs = pair_metrics(first, second)
     shared, changed = shared_tasks(first, second), changed_tasks(first, second)
-    found = _compare(_only(first, shared), _only(second, shared), sorted(shared, key=_natural))
-    return found.model_copy(
-        update={
-            "left_out": tuple(task for task in found.left_out if task not in changed),
-            "changed": tuple(sorted(changed, key=_natural)),
-        }
-    )
-
-
-def _compare(first: ComparedRun, second: ComparedRun, both: Sequence[str]) -> Comparison:
+    both = sorted(shared, key=_natural)
+    first, second = _only(first, shared), _only(second, shared)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
-    scores, pairs = _pairs(first, second, both)
-    tasks = {both[place] for pair in pairs for place in pair.common}
+    tasks = {both[index] for pair in pairs for index in pair.common}
     if not tasks:
         raise RunError(
             f"{first.name} and {second.name} cannot be compared: no task has a score in both."
         )
-    decided = {both[place] for place in pairs[0].common} or tasks
-    keys = _units_of(decided, first, second)
+    decided = {both[index] for index in pairs[0].common} or tasks
+    # Units of these tasks; if both runs have as many epochs, those that both have.
+    left, right = ({key for key in run.units if key[0] in decided} for run in (first, second))
+    keys = left & right if epochs[0] == epochs[1] else left | right
     took = list(_took(first, second, keys))
-    everything = {*first.manifest.spec.tasks, *second.manifest.spec.tasks}
+    given = {*first.manifest.spec.tasks}, {*second.manifest.spec.tasks}
+    left_out = (given[0] | given[1]) - tasks - {*changed}
     return Comparison(
         first=first.name,
         second=second.name,
         tasks=len(tasks),
-        left_out=tuple(task for task in sorted(everything, key=_natural) if task not in tasks),
-        one_sided=tuple(
-            sorted({*first.manifest.spec.tasks} ^ {*second.manifest.spec.tasks}, key=_natural)
-        ),
+        left_out=tuple(sorted(left_out, key=_natural)),
+        one_sided=tuple(sorted(given[0] ^ given[1], key=_natural)),
+        changed=tuple(sorted(changed, key=_natural)),
         cautions=tuple(cautions(first, second)),
-        metrics=differences(scores, pairs),
-        took=differences(
+        metrics=find_differences(scores, pairs),
+        took=find_differences(
             took, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in took]
         ),
         per_dollar=(
@@ -129,11 +138,16 @@ def _compare(first: ComparedRun, second: ComparedRun, both: Sequence[str]) -> Co
 
 
 def _only(run: ComparedRun, tasks: set[str]) -> ComparedRun:
-    """The run with what it has of these tasks."""
+    """Return the run with only these tasks."""
     scores: RunScores | WorkflowScores
     if isinstance(run.scores, WorkflowScores):
-        judges = [_only_of(table, tasks) for table in run.scores.judges]
-        scores = run.scores.model_copy(update={"judges": tuple(judges)})
+        judges = tuple(
+            judge.model_copy(
+                update={"tasks": tuple(one for one in judge.tasks if one.task in tasks)}
+            )
+            for judge in run.scores.judges
+        )
+        scores = run.scores.model_copy(update={"judges": judges})
     else:
         units = tuple(one for one in run.scores.units if one.task in tasks)
         scores = run.scores.model_copy(update={"units": units})
@@ -141,31 +155,23 @@ def _only(run: ComparedRun, tasks: set[str]) -> ComparedRun:
     return run.model_copy(update={"scores": scores, "units": kept})
 
 
-def _only_of(judge: JudgeScores, tasks: set[str]) -> JudgeScores:
-    return judge.model_copy(
-        update={"tasks": tuple(one for one in judge.tasks if one.task in tasks)}
-    )
-
-
 def _natural(task: str) -> tuple[int, str]:
     return len(task), task
 
 
-def _units_of(tasks: set[str], first: ComparedRun, second: ComparedRun) -> set[UnitKey]:
-    """Units of these tasks; where both runs were repeated alike, those that both have."""
-    left, right = ({key for key in run.units if key[0] in tasks} for run in (first, second))
-    alike = first.manifest.spec.epochs == second.manifest.spec.epochs
-    return left & right if alike else left | right
-
-
 def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]:
-    """The primary metric stands first; with several judges, that of each."""
+    """Yield the primary metric first, of each judge if there are several."""
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
-        judged = [
-            found for name in common_judges(first, second) for found in _judged(one, two, name)
-        ]
-        yield from sorted(judged, key=lambda found: found.role != "primary")
+        pairs = []
+        for name in common_judges(first, second):
+            # Both sides by the thresholds of the first.
+            tables = [scores.table(name) for scores in (one, two)]
+            counts = [count_judged_units(own.tasks, one) for own in tables if own is not None]
+            for row in table.JUDGED.values():
+                left, right = (make_judged_parts(row, side) for side in counts)
+                pairs.append(_row(row, "workflow", left, right, name))
+        yield from sorted(pairs, key=lambda pair: pair.role != "primary")
         yield _row(table.TOOL_SR, "workflow", _tool_parts(first), _tool_parts(second))
         return
     assert not isinstance(one, WorkflowScores) and not isinstance(two, WorkflowScores)
@@ -186,23 +192,14 @@ def _counted(units: Iterable[UnitScore], row: Metric[Any]) -> Parts:
     return {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
 
 
-def _judged(one: WorkflowScores, two: WorkflowScores, name: str) -> Iterator[MeasuredPair]:
-    """A judge's figures; both sides by the thresholds of the first."""
-    tables = [scores.table(name) for scores in (one, two)]
-    counts = [judged_units(own.tasks, one) for own in tables if own is not None]
-    for row in table.JUDGED.values():
-        left, right = (judged_parts(row, side) for side in counts)
-        yield _row(row, "workflow", left, right, name)
-
-
 def _tool_parts(run: ComparedRun) -> Parts:
     return {key: Part(*table.TOOL_SR.part(unit.tools)) for key, unit in run.units.items()}
 
 
 def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterator[MeasuredPair]:
-    """Means over the same units that the scores are made from; cost only where all is priced.
+    """Yield usage per unit, over the units that the scores are from; cost only if all is priced.
 
-    What is zero in every unit of a run was not recorded, as with finished results.
+    Usage that is zero in every unit of a run was not recorded, as with imported results.
     """
     for row in table.TAKEN.values():
         sides = [
@@ -221,16 +218,16 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterat
             yield MeasuredPair(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
 
 
-def differences(
+def find_differences(
     measured: Iterable[MeasuredPair], pairs: Iterable[Paired]
 ) -> tuple[MetricDifference, ...]:
-    """A test of every metric that both runs have, not corrected yet."""
+    """Test every metric that both runs have, without correction."""
     found = (_difference(one, pair) for one, pair in zip(measured, pairs, strict=True))
     return tuple(one for one in found if one is not None)
 
 
 def _difference(one: MeasuredPair, pair: Paired) -> MetricDifference | None:
-    """None where no task has anything to measure in both runs, or one task all there is."""
+    """Test one metric; None if no task has it in both runs, or usage is known for one task only."""
     ratios = pair.ratios()
     if not all(np.sum(ratio.denominators) for ratio in ratios):
         return None
@@ -263,35 +260,24 @@ def _per_dollar(run: ComparedRun, parts: Parts, keys: set[UnitKey]) -> float | N
 
 
 def _cost(run: ComparedRun, usage: Usage) -> Cost:
-    """What a unit cost; a foreign system that states nothing may have paid all the same."""
+    """Return what a unit cost; a harness that states nothing may still have paid."""
     foreign = is_foreign(run.manifest.spec.system)
     return paid_cost(usage.cost_usd) if foreign else recorded_cost(usage)
 
 
 def _tools(first: ComparedRun, second: ComparedRun, tasks: set[str]) -> tuple[ToolDifference, ...]:
-    counts = [_calls(run, tasks) for run in (first, second)]
-    names = sorted(counts[0].keys() | counts[1].keys())
-    found = [
-        ToolDifference(
-            tool=name,
-            first_done=counts[0].get(name, (0, 0))[0],
-            first_failed=counts[0].get(name, (0, 0))[1],
-            second_done=counts[1].get(name, (0, 0))[0],
-            second_failed=counts[1].get(name, (0, 0))[1],
-        )
-        for name in names
-    ]
+    counts: dict[str, dict[str, int]] = {}
+    for side, run in (("first", first), ("second", second)):
+        for (task, _), unit in run.units.items():
+            for use in unit.tools if task in tasks else ():
+                own = counts.setdefault(
+                    use.tool,
+                    {"first_done": 0, "first_failed": 0, "second_done": 0, "second_failed": 0},
+                )
+                own[f"{side}_done"] += use.done
+                own[f"{side}_failed"] += use.error + use.unavailable
+    found = [ToolDifference(tool=name, **counts[name]) for name in sorted(counts)]
     return tuple(sorted(found, key=lambda one: -one.first_done - one.second_done))
-
-
-def _calls(run: ComparedRun, tasks: set[str]) -> dict[str, tuple[int, int]]:
-    counts: dict[str, tuple[int, int]] = {}
-    for (task, _), unit in run.units.items():
-        if task in tasks:
-            for use in unit.tools:
-                done, failed = counts.get(use.tool, (0, 0))
-                counts[use.tool] = (done + use.done, failed + use.error + use.unavailable)
-    return counts
 
 
 def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDifference]:
@@ -299,7 +285,7 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
     if not isinstance(one, WorkflowScores) or not isinstance(two, WorkflowScores):
         return
     for judge in common_judges(first, second):
-        # An empty digest is that of stored verdicts whose evidence nobody kept.
+        # Stored verdicts whose evidence was not kept have an empty digest.
         shown = [
             {key: digest for key, unit in run.units.items() if (digest := unit.evidence.get(judge))}
             for run in (first, second)
@@ -319,19 +305,172 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
         )
 
 
-def correct(
+def correct_tests(
     tables: Sequence[Sequence[MetricDifference]],
 ) -> list[tuple[MetricDifference, ...]]:
-    """Holm's correction over all pairs: primary metrics among themselves, then the secondary."""
+    """Apply Holm's correction over all pairs: to the primary metrics, and to the secondary ones."""
     adjusted: dict[Role, Iterator[float]] = {}
     for role in ("primary", "secondary"):
         tests = [one for own in tables for one in own if one.role == role]
-        adjusted[role] = iter(holm([_largest(one) for one in tests]))
+        largest = [one.p_value if one.envelope is None else one.envelope.p_value for one in tests]
+        adjusted[role] = iter(holm(largest))
     return [
         tuple(one.model_copy(update={"p_holm": next(adjusted[one.role])}) for one in own)
         for own in tables
     ]
 
 
-def _largest(one: MetricDifference) -> float:
-    return one.p_value if one.envelope is None else one.envelope.p_value
+def find_flips(first: ComparedRun, second: ComparedRun) -> tuple[Flip, ...]:
+    """Find every task and leaf that flipped, the worst first.
+
+    A task of GTA-Atomic flips if its score differs, a task or leaf of GTA-Workflow if it succeeds
+    in one run only. Several epochs count by their mean.
+    """
+    one, two = first.scores, second.scores
+    if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
+        found = _judged_flips(one, two, common_judges(first, second))
+    else:
+        assert isinstance(one, RunScores) and isinstance(two, RunScores)
+        found = _counted_flips(one, two)
+    return tuple(
+        sorted(found, key=lambda flip: (round(flip.second - flip.first, 6), *_natural(flip.task)))
+    )
+
+
+def _counted_flips(one: RunScores, two: RunScores) -> Iterator[Flip]:
+    for name in GAINED[one.mode]:
+        row = table.metric(name)
+        sides = []
+        for scores in (one, two):
+            sums: dict[str, list[float]] = {}
+            for unit in scores.units:
+                own = sums.setdefault(unit.task, [0.0, 0.0])
+                for index, part in enumerate(row.part(unit.strict)):
+                    own[index] += part
+            sides.append({task: row.factor * a / b for task, (a, b) in sums.items() if b})
+        for task, left in sides[0].items():
+            right = sides[1].get(task)
+            if right is not None and abs(left - right) > ROUNDING:
+                yield Flip(task=task, metric=row.label, first=left, second=right)
+
+
+def _judged_flips(
+    one: WorkflowScores, two: WorkflowScores, judges: Sequence[str]
+) -> Iterator[Flip]:
+    for judge in judges:
+        tables = [own for scores in (one, two) if (own := scores.table(judge)) is not None]
+        roots = [_means(((task.task, None), task.root) for task in own.tasks) for own in tables]
+        leaves = [
+            _means(
+                ((task.task, leaf.leaf), leaf.value) for task in own.tasks for leaf in task.leaves
+            )
+            for own in tables
+        ]
+        for sides, threshold, metric in (
+            (roots, one.root_threshold, table.ROOT_SCORE.label),
+            (leaves, one.leaf_threshold, "leaf score"),
+        ):
+            for (task, leaf), left in sides[0].items():
+                right = sides[1].get((task, leaf))
+                if right is None or succeeds(left, threshold) == succeeds(right, threshold):
+                    continue
+                yield Flip(
+                    task=task, leaf=leaf, judge=judge, metric=metric, first=left, second=right
+                )
+
+
+def _means(
+    found: Iterable[tuple[tuple[str, str | None], float | None]],
+) -> Mapping[tuple[str, str | None], float]:
+    values: dict[tuple[str, str | None], list[float]] = {}
+    for key, value in found:
+        if value is not None:
+            values.setdefault(key, []).append(value)
+    return {key: sum(own) / len(own) for key, own in values.items()}
+
+
+def self_test(first: ComparedRun, second: ComparedRun, *, rounds: int = ROUNDS) -> SelfTest:
+    """Measure how often this comparison would raise a false alarm on these data.
+
+    The systems are swapped task by task at random, many times, and compared each time. Then a lead
+    of known size is planted, to see how often it is found.
+    """
+    measured, pairs = pair_metrics(first, second)
+    if not find_differences(measured[:1], pairs[:1]):
+        raise RunError(
+            f"{first.name} and {second.name} cannot be compared: no task has a score in both."
+        )
+    random = np.random.default_rng(SEED)
+    alarms = others = 0
+    shown: list[float] = []
+    unequal: list[MetricDifference] = []
+    masks = random.random((rounds, len(pairs[0].tasks))) < 0.5
+    for mask in masks:
+        equal = _tested(measured, [_swap(pair, mask) for pair in pairs])
+        alarms += all(one.apart for one in equal if one.role == "primary")
+        others += any(one.apart for one in equal if one.role == "secondary")
+        shown.append(equal[0].detectable)
+    top = measured[0].top or 1.0
+    room = _room(pairs[0], top)
+    # The same chance in all rounds keeps tasks independent of each other.
+    chance = min(1.0, median(shown) / measured[0].scale / room) if room > 0 else 0.0
+    for mask in masks:
+        better = _plant(_swap(pairs[0], mask), chance, top, random)
+        unequal += _tested(measured[:1], [better])
+    truth = chance * room * measured[0].scale
+    return SelfTest(
+        metric=measured[0].name,
+        tasks=len(pairs[0].common),
+        rounds=rounds,
+        alarms=alarms / rounds,
+        secondary_alarms=others / rounds,
+        planted=truth,
+        covered=fmean(one.difference.low <= truth <= one.difference.high for one in unequal),
+        found=fmean(one.apart for one in unequal),
+    )
+
+
+def _tested(measured: list[MeasuredPair], pairs: list[Paired]) -> tuple[MetricDifference, ...]:
+    return correct_tests([find_differences(measured, pairs)])[0]
+
+
+def _swap(pair: Paired, mask: _Mask) -> Paired:
+    one, two = pair.first, pair.second
+    return pair._replace(first=_mixed(one, two, mask), second=_mixed(two, one, mask))
+
+
+def _mixed(own: RunSums, other: RunSums, mask: _Mask) -> RunSums:
+    side = Side(*(np.where(mask, two, one) for one, two in zip(own.side, other.side, strict=True)))
+    means = (
+        np.where(mask, np.asarray(two), np.asarray(one))
+        for one, two in zip(own.means, other.means, strict=True)
+    )
+    return RunSums(side, Ratio(*means))
+
+
+def _room(pair: Paired, top: float) -> float:
+    """Return how much both could still gain, on average."""
+    return fmean(top - ratio.value for ratio in pair.ratios())
+
+
+def _plant(pair: Paired, chance: float, top: float, random: np.random.Generator) -> Paired:
+    """Give the first system a part of what it lacks, one count at a time."""
+    values, seen = (np.asarray(column, dtype=np.float64) for column in pair.first.means)
+    lacking = top * seen - values
+    whole = np.round(lacking)
+    counts = bool(np.all(np.abs(lacking - whole) < 1e-9))
+    drawn = random.binomial(whole.astype(int), chance) if counts else chance * lacking
+    gained: _Array = np.asarray(drawn, dtype=np.float64)
+    better = RunSums(
+        pair.first.side._replace(values=pair.first.side.values + _of_side(pair, gained)),
+        Ratio(values + gained, seen),
+    )
+    return pair._replace(first=better)
+
+
+def _of_side(pair: Paired, gained: _Array) -> _Array:
+    """Return the same gain in the sums over all planned epochs."""
+    seen = np.asarray(pair.first.means.denominators, dtype=np.float64)
+    share = np.divide(pair.first.side.seen, seen, out=np.zeros(len(seen)), where=seen > 0)
+    scaled: _Array = gained * share
+    return scaled

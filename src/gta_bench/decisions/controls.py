@@ -1,7 +1,7 @@
-"""A system's runs under controls beside its plain run.
+"""Compares a system's runs under controls with its plain run.
 
-One pair of runs shows what differed, and not yet why: two runs without any control differ, too. So
-the noise floor comes first, from the epochs of the plain run, and every share has its interval.
+One pair of runs shows what differed, but not why: two runs without any control differ, too. So the
+noise floor comes first, from the epochs of the plain run, and every share has its interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from gta_bench.reports.tables import Table, with_interval
 EFFECT_COLUMNS = (
     *("run", "control", "units", "solved without it", "with it", "change", "kept", "lost", "won"),
     *("lost % (95 %)", "lost by noise % (95 %)"),
-    *("spoiled replies", "faults", "recovered", "calls of distractors"),
+    *("corrupted replies", "faults", "recovered", "calls of distractors"),
 )
 NO_FLOOR = (
-    "noise floor unknown: without the control each task ran once, and another such run may differ "
-    "as much; --epochs shows by how much."
+    "noise floor unknown: each task ran once without the control, and another such run may differ "
+    "as much; use --epochs to measure it."
 )
 _Count = Callable[[TaskEffect], float]
 LISTED = (("lost", "solved only without the control"), ("won", "solved only with the control"))
@@ -30,7 +30,7 @@ TASK_COLUMNS = ("task", "epoch", "without", "with", "what was done", "so")
 
 
 class Compared(NamedTuple):
-    """A run under a control and what it did; `effect` is None where its plain run is not given."""
+    """A run under a control and its effect, which is None if its plain run was not given."""
 
     run: RunSummary
     plain: RunSummary | None
@@ -38,12 +38,12 @@ class Compared(NamedTuple):
 
     @property
     def control(self) -> str:
-        """The controls in a few words."""
+        """The names of the controls."""
         return " + ".join(self.run.manifest.spec.controls)
 
 
 def compare_controls(runs: Sequence[RunSummary]) -> list[Compared]:
-    """Every run under a control, with the first given run that differs by the control alone."""
+    """Pair every run under a control with the first run that differs only by the control."""
     compared = []
     for run in runs:
         if not run.manifest.spec.controls:
@@ -56,7 +56,7 @@ def compare_controls(runs: Sequence[RunSummary]) -> list[Compared]:
 
 
 def effect_table(compared: Sequence[Compared]) -> Table:
-    """All controls, a row each."""
+    """Return a row for each control."""
     return Table(
         EFFECT_COLUMNS,
         tuple(
@@ -68,7 +68,7 @@ def effect_table(compared: Sequence[Compared]) -> Table:
 
 
 def task_table(effect: ControlEffect) -> Table:
-    """Unit by unit."""
+    """Return a row for each unit."""
     return Table(
         TASK_COLUMNS,
         tuple(
@@ -78,15 +78,15 @@ def task_table(effect: ControlEffect) -> Table:
                 f"{task.plain:.2f}",
                 f"{task.controlled:.2f}",
                 _done(task),
-                verdict(task),
+                name_effect(task),
             )
             for task in effect.tasks
         ),
     )
 
 
-def verdict(task: TaskEffect) -> str:
-    """What the control showed of one unit, in a word."""
+def name_effect(task: TaskEffect) -> str:
+    """Return the control's effect on one unit, in a word."""
     return {
         (True, True): "kept",
         (True, False): "lost",
@@ -96,27 +96,27 @@ def verdict(task: TaskEffect) -> str:
 
 
 def effect_remarks(one: Compared) -> list[str]:
-    """What was seen, in sentences, and in which tasks: the noise floor first."""
+    """Describe the effect and name its tasks, the noise floor first."""
     effect = one.effect
     if effect is None:
         return [
-            f"control {one.control}: give the same system's run without it as well "
-            "(same data, and the same tape where there is one) to see its effect."
+            f"control {one.control}: to see its effect, also pass the same system's run without it "
+            "(same data, and the same tape if there is one)."
         ]
-    said = _certainty(effect)
-    said += [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
+    lines = _certainty(effect)
+    lines += [text for kind in one.run.manifest.spec.controls for text in _sentence(kind, effect)]
     alone = one.run.manifest.spec.controls == ("no-tools",)
     for word, meaning in (("kept", "solved without tools"),) if alone else LISTED:
-        ids = list(dict.fromkeys(task.task for task in effect.tasks if verdict(task) == word))
+        ids = list(dict.fromkeys(task.task for task in effect.tasks if name_effect(task) == word))
         if ids:
-            said.append(f"{meaning}: tasks {', '.join(ids)}.")
-    return said
+            lines.append(f"{meaning}: tasks {', '.join(ids)}.")
+    return lines
 
 
 def noise_floor(effect: ControlEffect) -> Interval | None:
-    """Of units solved without the control, the share that other epochs without it do not solve.
+    """Return the share of units solved without the control that other such epochs do not solve.
 
-    None where no task ran twice, or none of those was solved.
+    None if no task ran twice, or none of those was solved.
     """
     epochs: dict[str, list[bool]] = {}
     for task in effect.tasks:
@@ -130,7 +130,7 @@ def noise_floor(effect: ControlEffect) -> Interval | None:
 
 
 def solved_change(effect: ControlEffect) -> Interval | None:
-    """The share of units solved with the control minus that without it; None without scipy."""
+    """Return the share of units solved with the control minus without it; None without scipy."""
     if missing_packages("scipy"):
         return None
     from gta_bench.statistics.pooled import Ratio, difference_of
@@ -151,12 +151,12 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
     match control.partition("=")[0]:
         case "no-tools":
             return [
-                f"{effect.kept} of {counted(solved, 'unit')} solved with tools are solved without "
-                f"any, too{kept}; {effect.lost} are not."
+                f"{effect.kept} of {counted(solved, 'unit')} solved with tools are also solved "
+                f"without any{kept}; {effect.lost} are not."
             ]
         case "corrupt-replies":
             return [
-                f"spoiled: {counted(did.corrupted, 'reply', 'replies')} in "
+                f"corrupted: {counted(did.corrupted, 'reply', 'replies')} in "
                 f"{counted(effect.hit, 'unit')}; of the "
                 f"{effect.hit_solved_plain} of these that are solved without the control, "
                 f"{effect.hit_solved_plain - effect.hit_kept} are not solved with it{hit_lost}."
@@ -178,21 +178,21 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
 
 
 def _certainty(effect: ControlEffect) -> list[str]:
-    """What luck alone does, and whether the runs differ by more; nothing without scipy."""
+    """Describe the effect of chance, and whether the runs differ by more; empty without scipy."""
     floor, change, lost = noise_floor(effect), solved_change(effect), _lost(effect)
     if change is None:
         return []
-    said = []
+    lines = []
     if floor is not None and lost is not None:
-        said.append(
+        lines.append(
             f"noise floor: of units solved without the control, {_percent(floor)} are not solved "
             f"in another epoch without it; with the control {_percent(lost)} are not."
         )
     elif len({task.task for task in effect.tasks}) == len(effect.tasks):
-        said.append(NO_FLOOR)
-    known = "more than luck" if change.low > 0 or change.high < 0 else "which may be luck"
+        lines.append(NO_FLOOR)
+    known = "more than chance" if change.low > 0 or change.high < 0 else "which may be chance"
     return [
-        *said,
+        *lines,
         f"solved with the control minus without it, in points: {_points(change)}, {known}.",
     ]
 
@@ -206,7 +206,7 @@ def _hit_and_solved(one: TaskEffect) -> bool:
 
 
 def _by_task(effect: ControlEffect, part: _Count, whole: _Count) -> list[tuple[float, float]]:
-    """Numerator and denominator of every task that has something to count."""
+    """Return numerator and denominator of every task that has something to count."""
     sums: dict[str, tuple[float, float]] = {}
     for task in effect.tasks:
         own = sums.get(task.task, (0.0, 0.0))
@@ -215,7 +215,7 @@ def _by_task(effect: ControlEffect, part: _Count, whole: _Count) -> list[tuple[f
 
 
 def _share(parts: Sequence[tuple[float, float]]) -> Interval | None:
-    """A share with its interval over tasks; None where there is nothing, or without scipy."""
+    """Return a share with its interval over tasks; None if there is nothing, or without scipy."""
     if not parts or missing_packages("scipy"):
         return None
     from gta_bench.statistics.pooled import Ratio, interval_of
@@ -251,7 +251,7 @@ def _cells(effect: ControlEffect) -> tuple[str, ...]:
 def _done(task: TaskEffect) -> str:
     did = task.disturbance
     parts = [
-        (did.corrupted, f"spoiled replies: {did.corrupted}"),
+        (did.corrupted, f"corrupted replies: {did.corrupted}"),
         (did.faults, f"faults: {did.faults}, recovered: {did.recovered}"),
         (did.distracted, f"calls of distractors: {did.distracted}"),
     ]

@@ -10,7 +10,7 @@ from gta_bench.metrics.panel import by_leaf, scores_of
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.certainty import measured
-from gta_bench.reports.pairing import Parts
+from gta_bench.reports.estimates import Parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary

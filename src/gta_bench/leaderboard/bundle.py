@@ -28,9 +28,8 @@ from gta_bench.records.leaderboard import (
     Signature,
 )
 from gta_bench.records.run import RunManifest
-from gta_bench.runs.attempts import ATTEMPTS
 from gta_bench.runs.directory import LOGS, MANIFEST, SCORES, log_folder
-from gta_bench.runs.logs import copy_logs
+from gta_bench.runs.logs import ATTEMPTS, copy_logs
 from gta_bench.runs.verdicts import JUDGES, VERDICTS
 
 ENTRY: Final = "entry.json"

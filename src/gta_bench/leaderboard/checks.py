@@ -23,11 +23,16 @@ from gta_bench.records.leaderboard import CANARY, BundleFinding
 from gta_bench.records.run import STATEMENT, RunManifest, RunSpec, show_setting, state_run
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.runs.attempts import read_attempt_lines
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
 from gta_bench.runs.log_layout import StoredSummary, stored_summaries
-from gta_bench.runs.logs import UnitConversation, kept_units, log_files, model_events
+from gta_bench.runs.logs import (
+    UnitConversation,
+    kept_units,
+    log_files,
+    model_events,
+    read_attempt_lines,
+)
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 

@@ -23,8 +23,15 @@ from gta_bench.records.leaderboard import Board, Costs, Entry, Mark, MetricName,
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
-from gta_bench.reports.badges import RELEASED_TASKS, SCRIPTED_AGENTS, is_scripted
-from gta_bench.reports.summary import NAMELESS, RunSummary, remarks, system_name
+from gta_bench.reports.summary import (
+    NAMELESS,
+    RELEASED_TASKS,
+    SCRIPTED_AGENTS,
+    RunSummary,
+    is_scripted,
+    remarks,
+    system_name,
+)
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 

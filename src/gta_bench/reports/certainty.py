@@ -1,4 +1,4 @@
-"""How sure a run's scores are: intervals, what is missing, and what repeats add."""
+"""How certain a run's scores are: intervals, missing units, and repeats."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -11,24 +11,23 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
-from gta_bench.reports.estimates import Estimate, atomic_parts, estimates, workflow_parts
-from gta_bench.reports.pairing import Parts
+from gta_bench.reports.estimates import Estimate, Parts, atomic_parts, estimates, workflow_parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
 
 REPEATS: Final = "Repeated runs: the chance that at least one of k succeeds, and that all do"
-# Sums of similarities may come out a hair below what they should be.
+# Sums of similarities may be slightly too low because of rounding.
 FULL = 1 - 1e-9
-# pass@k or pass^k from successes, repeats and k.
+# Computes pass@k or pass^k from successes, repeats and k.
 _Way = Callable[[Sequence[int], Sequence[int], int], Interval]
 
 
 class RunMetrics(NamedTuple):
-    """The metrics of one run, as one judge sees it if it is a Workflow run.
+    """The metrics of one run, by one judge if it is a Workflow run.
 
-    `broken` are units that failed by no fault of the system.
+    `broken` are units that failed through no fault of the system.
     """
 
     run: str
@@ -44,16 +43,16 @@ class RunMetrics(NamedTuple):
         return f"{self.run}, judged by {self.judge}" if self.judge else self.run
 
     def estimates(self) -> list[Estimate]:
-        """The primary metric first."""
+        """Return all estimates, the primary metric first."""
         found = estimates(self.parts, self.spec.tasks, epochs=self.spec.epochs)
         primary = table.primary(self.mode).name
         return sorted(found.values(), key=lambda one: one.metric != primary)
 
 
 class Repeated(NamedTuple):
-    """What the repeats of one run show of its primary metric.
+    """The repeats of one run, by its primary metric.
 
-    `successes` of `tried` repeats of each task that has any; the other tasks were never scored.
+    `successes` of `tried` repeats of each task that has any; other tasks were never scored.
     """
 
     of: str
@@ -65,7 +64,7 @@ class Repeated(NamedTuple):
     variance: RunVariance
 
     def shares(self, way: _Way, k: int) -> tuple[Interval, Bounds | None]:
-        """Over the tasks with enough repeats; and if all that is missing failed or succeeded."""
+        """Return the share over tasks with enough repeats, and bounds if any are missing."""
         enough = [one for one in zip(self.successes, self.tried, strict=True) if one[1] >= k]
         found = way([one[0] for one in enough], [one[1] for one in enough], k)
         never = self.tasks - len(self.tried)
@@ -81,7 +80,7 @@ class Repeated(NamedTuple):
 
 
 def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[RunMetrics]:
-    """Every run, and every judge of a Workflow run."""
+    """Yield the metrics of every run, for Workflow runs by every judge."""
     for summary in summaries:
         spec = summary.manifest.spec
         if isinstance(summary, RunSummary):
@@ -102,7 +101,7 @@ def _broken(failures: Sequence[Failure]) -> frozenset[UnitKey]:
 
 
 def interval_table(runs: Sequence[RunMetrics]) -> Table:
-    """A row for each metric: its interval, and the worst and best case of what is missing."""
+    """Return each metric with its interval, and the worst and best case of what is missing."""
     found = [(run, one) for run in runs for one in run.estimates()]
     lacking = any(one.bounds is not None for _, one in found)
     return Table(
@@ -119,7 +118,11 @@ def interval_table(runs: Sequence[RunMetrics]) -> Table:
                 one.span,
                 str(one.n),
                 f"{one.effective:.0f}",
-                *((_missing(one), one.cases or "-") if lacking else ()),
+                *(
+                    (str(one.bounds.missing if one.bounds else 0), one.cases or "-")
+                    if lacking
+                    else ()
+                ),
             )
             for run, one in found
         ),
@@ -127,7 +130,7 @@ def interval_table(runs: Sequence[RunMetrics]) -> Table:
 
 
 def intervals_json(runs: Sequence[RunMetrics]) -> list[JsonValue]:
-    """The same for programs."""
+    """Return the same as JSON."""
     return [
         {
             "judge": run.judge or None,
@@ -139,14 +142,14 @@ def intervals_json(runs: Sequence[RunMetrics]) -> list[JsonValue]:
     ]
 
 
-def _missing(one: Estimate) -> str:
-    return "0" if one.bounds is None else str(one.bounds.missing)
-
-
 def broken_remarks(runs: Sequence[RunMetrics]) -> Iterator[str]:
-    """Scores with and without the work that a provider or our side broke but that was scored."""
+    """Describe scores without the units that a provider or we broke, if they were scored."""
     for run in runs:
-        scored = {key for key in run.broken if any(_seen(own, key) for own in run.parts.values())}
+        scored = {
+            key
+            for key in run.broken
+            if any(key in own and own[key].seen > 0 for own in run.parts.values())
+        }
         if not scored:
             continue
         kept = {
@@ -155,25 +158,21 @@ def broken_remarks(runs: Sequence[RunMetrics]) -> Iterator[str]:
         }
         rest = run._replace(parts=kept)
         others = {one.metric: one for one in rest.estimates()}
-        said = [
+        changes = [
             f"{table.label(one.metric)} {others[one.metric].text} instead of {one.text}"
             for one in run.estimates()
             if one.metric in others and others[one.metric].text != one.text
         ]
         tasks = sorted({task for task, _ in scored}, key=lambda task: (len(task), task))
         yield (
-            f"{run.of}: {counted(len(tasks), 'task')} failed by no fault of the system "
-            f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without: "
-            f"{', '.join(said) or 'the same'}."
+            f"{run.of}: {counted(len(tasks), 'task')} failed through no fault of the system "
+            f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without them: "
+            f"{', '.join(changes) or 'the same'}."
         )
 
 
-def _seen(parts: Parts, key: UnitKey) -> bool:
-    return key in parts and parts[key].seen > 0
-
-
 def repeated(runs: Sequence[RunMetrics]) -> list[Repeated]:
-    """The runs whose tasks were run more than once."""
+    """Return the runs whose tasks were run more than once."""
     found = []
     for run in runs:
         row = table.primary(run.mode)
@@ -200,7 +199,7 @@ def repeated(runs: Sequence[RunMetrics]) -> list[Repeated]:
 
 
 def repeat_table(found: Sequence[Repeated]) -> Table:
-    """A row for each number of tries: at least one succeeds, all succeed."""
+    """Return a row for each k: the chance that at least one of k repeats succeeds, or all."""
     lacking = any(one.shares(pass_at_k, 1)[1] for one in found)
     rows = []
     for one in found:
@@ -224,7 +223,7 @@ def _cells(one: Repeated, way: _Way, k: int) -> tuple[str, str, str | None]:
 
 
 def repeats_json(found: Sequence[Repeated]) -> list[JsonValue]:
-    """The same for programs."""
+    """Return the same as JSON."""
     return [
         {
             "of": one.of,
@@ -248,13 +247,13 @@ def _share_json(one: Repeated, way: _Way, k: int) -> JsonValue:
 
 
 def repeat_remarks(found: Sequence[Repeated]) -> list[str]:
-    """How much of a score is luck, and what would make it surer."""
+    """Describe how much of a score is chance, and what would make it more certain."""
     return [
-        f"{one.of}: from run to run {one.metric} varies by {100 * one.variance.run_sd:.2f} points "
+        f"{one.of}: {one.metric} varies from run to run by {100 * one.variance.run_sd:.2f} points "
         f"(standard deviation of {one.variance.runs} runs"
         f"{_of_tasks(one)}); "
-        f"{100 * one.variance.unstable:.0f} % of the tasks do not end the same each time. Half the "
-        f"interval takes four times as many tasks; more epochs narrow it by "
+        f"{100 * one.variance.unstable:.0f} % of the tasks do not end the same each time. Halving "
+        f"the interval takes four times as many tasks; more epochs narrow it by "
         f"{100 * _luck(one.variance):.0f} % at most."
         for one in found
     ]
@@ -266,7 +265,7 @@ def _of_tasks(one: Repeated) -> str:
 
 
 def _luck(variance: RunVariance) -> float:
-    """By which part the interval would shrink if nothing were left to luck."""
+    """Return by which share the interval would shrink if nothing were left to chance."""
     noise = variance.within_tasks / variance.runs
     whole = variance.between_tasks + noise
     return 1 - (variance.between_tasks / whole) ** 0.5 if whole else 0.0

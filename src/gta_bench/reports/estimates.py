@@ -1,7 +1,13 @@
-"""Scores of a run with their intervals: whatever belongs to one task counts as one thing."""
+"""Scores of a run with their intervals, alone and paired with another run.
+
+Everything that belongs to one task counts as one observation.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gta_bench.metrics import table
 from gta_bench.metrics.counts import JudgedCounts
@@ -13,16 +19,26 @@ from gta_bench.records.scores import UnitScore
 from gta_bench.records.statistics import Bounds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
-from gta_bench.reports.pairing import Part, Parts, side_of
 from gta_bench.statistics.missing import Side, bounds_of
 from gta_bench.statistics.pooled import Ratio, effective_tasks, interval_of
+
+
+class Part(NamedTuple):
+    """What one unit adds to a metric: `value` out of `seen`; `missing` could not be measured."""
+
+    value: float
+    seen: float
+    missing: float = 0.0
+
+
+Parts = Mapping[UnitKey, Part]
 
 
 class Estimate(NamedTuple):
     """A score on its own scale (percent, or 0 to 10 for the root score), with its interval.
 
-    `effective` is as how many tasks of equal weight its `n` tasks are worth. `bounds` say what it
-    would be if all that is missing failed or succeeded.
+    `effective` is how many tasks of equal weight its `n` tasks are worth. `bounds` are the score if
+    all that is missing failed or succeeded.
     """
 
     metric: str
@@ -50,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """What one judge gave to one unit, and how many leaves that unit has."""
+    """One judge's scores of one unit, and how many leaves that unit has."""
 
     counts: JudgedCounts
     leaves: int
@@ -59,16 +75,16 @@ class _Judged(NamedTuple):
 def estimates(
     parts: Mapping[str, Parts], tasks: Sequence[str], *, epochs: int
 ) -> dict[str, Estimate]:
-    """An estimate for every metric that something of these tasks could be measured for."""
+    """Estimate every metric that at least one of these tasks has."""
     found = {
-        metric: _estimate(metric, own, side_of(own, tasks, epochs=epochs))
+        metric: _estimate(metric, own, sum_side(own, tasks, epochs=epochs))
         for metric, own in parts.items()
     }
     return {metric: one for metric, one in found.items() if one is not None}
 
 
 def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, Parts]:
-    """The parts of the named metrics of an Atomic run, strict."""
+    """Return the strict parts of the named metrics of an Atomic run."""
     rows = [table.metric(name) for name in names]
     return {
         row.name: {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
@@ -79,10 +95,10 @@ def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, 
 def workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
 ) -> dict[str, Parts]:
-    """The parts of every metric of one judge's tasks; Tool SR is that of the units."""
-    counted = judged_units(tasks, scores)
+    """Return the parts of every metric of one judge's tasks; Tool SR is computed from the units."""
+    counted = count_judged_units(tasks, scores)
     return {
-        **{name: judged_parts(row, counted) for name, row in table.JUDGED.items()},
+        **{name: make_judged_parts(row, counted) for name, row in table.JUDGED.items()},
         table.TOOL_SR.name: {
             (unit.task.id, unit.epoch): Part(*table.TOOL_SR.part(tool_uses(unit.calls)))
             for unit in units
@@ -90,8 +106,10 @@ def workflow_parts(
     }
 
 
-def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[UnitKey, _Judged]:
-    """What a judge gave to each unit, by the thresholds of these scores."""
+def count_judged_units(
+    tasks: Iterable[TaskScore], scores: WorkflowScores
+) -> dict[UnitKey, _Judged]:
+    """Return a judge's counts of each unit, by the thresholds of these scores."""
     return {
         (task.task, task.epoch): _Judged(
             count_judged(
@@ -105,8 +123,8 @@ def judged_units(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[Uni
     }
 
 
-def judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
-    """The parts of one metric: a unit without a root, or a leaf without a score, is missing."""
+def make_judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
+    """Return the parts of one metric; units without root and leaves without score are missing."""
     found = {}
     for key, own in units.items():
         value, seen = row.part(own.counts)
@@ -124,17 +142,88 @@ def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
             sums[task] = (before[0] + part.value, before[1] + part.seen)
     if not sums:
         return None
-    # Sums of similarities may come out a hair above what they can be.
+    # Sums of similarities may be slightly too high because of rounding.
     values = [min(value, row.top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
     found = interval_of(Ratio(values, wholes), top=row.top)
     low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
-    effective = effective_tasks(wholes)
-    return Estimate(metric, middle, low, high, found.n, effective, _bounds(row, side))
+    bounds = bounds_of(side, top=row.top).scaled(row.factor) if side.missing.any() else None
+    return Estimate(metric, middle, low, high, found.n, effective_tasks(wholes), bounds)
 
 
-def _bounds(row: Metric[Any], side: Side) -> Bounds | None:
-    """None where nothing is missing."""
-    if not side.missing.any():
-        return None
-    return bounds_of(side, top=row.top).scaled(row.factor)
+class RunSums(NamedTuple):
+    """A metric of one run: sums over all planned epochs, and means of the scored ones."""
+
+    side: Side
+    means: Ratio
+
+
+class Paired(NamedTuple):
+    """A metric of two runs: all tasks, and the indexes of those with a score in both."""
+
+    tasks: tuple[str, ...]
+    first: RunSums
+    second: RunSums
+    common: tuple[int, ...]
+
+    def ratios(self) -> tuple[Ratio, Ratio]:
+        """Return the common tasks; more epochs do not give a task more weight."""
+        indexes = list(self.common)
+        one, two = (
+            Ratio(*(np.asarray(column)[indexes] for column in run.means))
+            for run in (self.first, self.second)
+        )
+        return one, two
+
+    @property
+    def lacking(self) -> bool:
+        """Whether anything is missing."""
+        return any(bool(run.side.missing.any()) for run in (self.first, self.second))
+
+
+def pair_tasks(
+    first: Parts, second: Parts, tasks: Sequence[str], *, epochs: tuple[int, int]
+) -> Paired:
+    """Pair two runs on these tasks, each task as the mean of its epochs."""
+    sizes = _sizes((first, second))
+    runs = [
+        _run(parts, tasks, number, sizes)
+        for parts, number in zip((first, second), epochs, strict=True)
+    ]
+    measured = [(run.side.seen > 0) | (run.side.missing == 0) for run in runs]
+    some = (runs[0].side.seen > 0) | (runs[1].side.seen > 0)
+    common = np.flatnonzero(measured[0] & measured[1] & some)
+    return Paired(tuple(tasks), runs[0], runs[1], tuple(map(int, common)))
+
+
+def sum_side(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
+    """Return the sums of one run on these tasks."""
+    return _run(parts, tasks, epochs, _sizes((parts,))).side
+
+
+def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
+    """Return how much there is to measure in a unit of each task that any run has."""
+    found: dict[str, list[float]] = {}
+    for parts in sides:
+        for (task, _), part in parts.items():
+            found.setdefault(task, []).append(part.seen + part.missing)
+    return {task: fmean(own) for task, own in found.items()}
+
+
+def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> RunSums:
+    """Sum up one run; a task that no run has gets the mean size of the others."""
+    usual = fmean(sizes.values()) if sizes else 1.0
+    own: dict[str, list[Part]] = {}
+    for (task, _), part in parts.items():
+        own.setdefault(task, []).append(part)
+    sums, means = [], []
+    for task in tasks:
+        units = own.get(task, [])
+        absent = max(0, epochs - len(units)) * sizes.get(task, usual)
+        summed = [sum(column) for column in zip(*units, strict=True)] or [0.0] * 3
+        planned = max(epochs, len(units))
+        sums.append([one / planned for one in (summed[0], summed[1], summed[2] + absent)])
+        scored = sum(unit.seen > 0 for unit in units) or 1
+        means.append([summed[0] / scored, summed[1] / scored])
+    table, mean = np.asarray(sums).reshape(-1, 3), np.asarray(means).reshape(-1, 2)
+    return RunSums(Side(table[:, 0], table[:, 1], table[:, 2]), Ratio(mean[:, 0], mean[:, 1]))

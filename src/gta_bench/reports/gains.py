@@ -1,4 +1,4 @@
-"""What went wrong, sorted by what would help most: the points that a run would gain."""
+"""What went wrong in a run, sorted by the points that fixing it would gain."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import atomic_parts
 from gta_bench.reports.tables import line
 
-# The metrics whose points a run could gain: all that both scorings have, step by step.
+# The metrics whose points count as gains: in step mode, all that both scorings have.
 GAINED: Final[Mapping[str, tuple[str, ...]]] = {
     "step": tuple(name for name, row in table.STEP.items() if row.scale == "percent"),
     "end-to-end": (table.ANS_ACC_I.name,),
 }
-# What hits are called in a sentence about one unit.
+# How hits are called in a sentence about one unit.
 HITS: Final[Mapping[str, str]] = {
     table.INST_ACC.name: table.INST_ACC.meaning,
     table.TOOL_ACC.name: "tools",
@@ -29,7 +29,7 @@ HITS: Final[Mapping[str, str]] = {
 
 
 class Loss(NamedTuple):
-    """A unit, or a leaf of it, that is not as good as it could be; `gain` is in points."""
+    """A unit or leaf that lost points; `gain` is how many points fixing it would bring."""
 
     task: str
     epoch: int
@@ -41,7 +41,7 @@ class Loss(NamedTuple):
 def leaf_losses(
     judge: JudgeScores, units: Sequence[WorkflowUnit], *, threshold: float
 ) -> list[Loss]:
-    """Leaves below the threshold; the gain is that of the run's Root score, which ends at 10."""
+    """Return leaves below the threshold; gains are in the run's Root score, which is 0 to 10."""
     trees = {(unit.task.id, unit.epoch): unit.task.checkpoints for unit in units}
     causes = {(one.task, one.epoch, one.place): (one.cause,) for one in judge.failures}
     found = []
@@ -59,7 +59,7 @@ def leaf_losses(
 
 
 def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
-    """Units that miss something; the gain is in points of the mean of all metrics of the mode."""
+    """Return units that lost points; gains are in points of the mean of the mode's metrics."""
     known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
         metric: sum(part.seen for part in parts.values())
@@ -85,7 +85,7 @@ def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
 
 
 def gain_text(mode: str) -> str:
-    """What the gains of a mode are points of."""
+    """Return what the gains of a mode are points of."""
     if mode == "workflow":
         return table.ROOT_SCORE.label
     names = [table.label(name) for name in GAINED[mode]]
@@ -93,23 +93,23 @@ def gain_text(mode: str) -> str:
 
 
 def missed(score: UnitScore, unit: AtomicUnit | None) -> str:
-    """What an Atomic unit lacks, in a few words."""
+    """Describe what an Atomic unit lost."""
     counts = score.strict
     if unit is not None and unit.trace is None:
         return "no prediction"
     if isinstance(counts, StrictStepCounts):
         parts = {name: table.metric(name).part(counts) for name in HITS}
-        said = [f"{hits} of {whole} {HITS[name]}" for name, (hits, whole) in parts.items()]
+        texts = [f"{hits} of {whole} {HITS[name]}" for name, (hits, whole) in parts.items()]
         if counts.answer_total:
-            said.append(f"answer worth {counts.answer_sum:.2f}")
-        return ", ".join(said)
+            texts.append(f"answer worth {counts.answer_sum:.2f}")
+        return ", ".join(texts)
     if counts.answer_total:
         return f"answer worth {counts.answer_sum:.2f}; {_last(unit)}"
     return f"image worth {counts.image_sum:.2f}"
 
 
 def error_kinds(units: Sequence[AtomicUnit] | Sequence[WorkflowUnit]) -> Counter[tuple[str, str]]:
-    """How often each thing went wrong in a call or reply: who, and what it said."""
+    """Count the errors of calls and replies, by tool or kind of reply and message."""
     kinds: Counter[tuple[str, str]] = Counter()
     for unit in units:
         bad = [call for call in unit.calls if call.status != "done"]
@@ -119,7 +119,7 @@ def error_kinds(units: Sequence[AtomicUnit] | Sequence[WorkflowUnit]) -> Counter
 
 
 def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]:
-    """Calls count here only where no executor recorded them."""
+    """Yield errors of a trace; calls count here only if no executor recorded them."""
     for step in trace:
         match step:
             case MalformedStep(reason=reason):
@@ -133,7 +133,7 @@ def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]
 def _shares(
     nodes: Sequence[Checkpoint], share: float
 ) -> Iterator[tuple[str, tuple[Checkpoint, float]]]:
-    """Every leaf with its part of the root's weight."""
+    """Yield every leaf with its part of the root's weight."""
     weights = sum(node.weight for node in nodes)
     for node in nodes:
         own = share * node.weight / weights if weights else 0.0

@@ -1,28 +1,29 @@
-"""Runs side by side: one row for each run and scoring, with what it took."""
+"""Summaries of Atomic runs, with badges, remarks and counts of failures for all runs."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 from gta_bench.errors import counted, was_stopped
+from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
-from gta_bench.records.run import Mode, RunManifest, System
+from gta_bench.records.failures import Failure
+from gta_bench.records.run import DatasetName, Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
-from gta_bench.records.units import Usage
-from gta_bench.reports.badges import run_badges, score_badges
-from gta_bench.reports.failures import attempt_remarks, stop_remarks
+from gta_bench.records.units import StopKind, Usage
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.tables import Table, dollars, shown
 
 Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
-# What a manifest calls the model of a system that asked none of ours, or that does not tell.
+# The model in the manifest of a system that used none of ours, or does not state its own.
 NAMELESS = ("none/none", "unknown")
-# What manifests call the agent of a system that did not work here.
+# The agent in the manifest of a system that did not run here.
 FOREIGN = ("imported", "product")
 
 
 class RunSummary(NamedTuple):
-    """What a report says of one run."""
+    """What a report shows of one run."""
 
     name: str
     manifest: RunManifest
@@ -30,12 +31,12 @@ class RunSummary(NamedTuple):
 
     @property
     def badges(self) -> tuple[str, ...]:
-        """What stands beside its number."""
+        """The notes next to its score."""
         return (*run_badges(self.manifest), *score_badges(self.scores))
 
 
 def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
-    """Both scorings of every run of that mode; what its number is not stands in the last column."""
+    """Return both scorings of every run of that mode, with badges in the last column."""
     columns = score_metrics(mode)
     return Table(
         ("run", "n/N", "scoring", *(column.heading for column in columns), "note"),
@@ -55,7 +56,7 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
 
 
 def tool_table(tools: Sequence[ToolUse]) -> Table:
-    """What became of the tool calls of a run; imported ones have neither time nor backend."""
+    """Return the outcomes of a run's tool calls; imported ones have neither time nor backend."""
     recorded = any(use.seconds or use.backends for use in tools)
     return Table(
         ("tool", "done", "error", "unavailable", *(("s in all", "backend") if recorded else ())),
@@ -73,7 +74,7 @@ def tool_table(tools: Sequence[ToolUse]) -> Table:
 
 
 def measured_table(found: Sequence[Measured]) -> Table:
-    """Metrics of a user's own."""
+    """Return the values of custom metrics."""
     return Table(
         ("metric", "n/N", "mean"),
         tuple((one.name, f"{one.n}/{one.n_units}", shown(one.value)) for one in found),
@@ -86,19 +87,17 @@ def _backends(names: Sequence[str]) -> str:
 
 
 def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
-    """The numbers of one scoring by their names, unrounded."""
-    chosen = chosen_scores(scores, scoring)
-    numbers: dict[str, float | int | None] = chosen.model_dump(exclude={"n", "n_tasks"})
-    return numbers
+    """Return the unrounded values of one scoring by name."""
+    return chosen_scores(scores, scoring).model_dump(exclude={"n", "n_tasks"})
 
 
 def chosen_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndScores:
-    """One of the two scorings; its `n` is how many units had a prediction."""
+    """Return one of the two scorings; its `n` is how many units had a prediction."""
     return scores.strict if scoring == "strict" else scores.compat
 
 
 def missing_remark(scores: RunScores) -> str:
-    """A sentence about units without a prediction."""
+    """Describe units without a prediction."""
     return (
         f"a prediction for {scores.n - scores.missing} of {counted(scores.n, 'task')}: `strict` "
         "counts the others as failed, `compat` leaves them out, as published."
@@ -106,7 +105,7 @@ def missing_remark(scores: RunScores) -> str:
 
 
 def system_name(manifest: RunManifest) -> str:
-    """The system in a few words."""
+    """Return a short name of the system."""
     system = manifest.spec.system
     seen = " (images attached)" if system.images == "attached" else ""
     if system.harness is not None:
@@ -118,54 +117,54 @@ def system_name(manifest: RunManifest) -> str:
     return f"{system.model} · {system.agent}{seen}"
 
 
-def completing(cause: str) -> str:
-    """What to do about units without a result."""
+def completion_hint(cause: str) -> str:
+    """Say how to complete units without a result."""
     if cause == NOT_RUN or was_stopped(cause):
-        return "`gta run` for all its tasks and epochs, within its limits, completes it"
-    return "the same `gta run` command completes it"
+        return "complete it with `gta run` for all its tasks and epochs, within its limits"
+    return "complete it with the same `gta run` command"
 
 
 def remarks(run: RunSummary) -> list[str]:
-    """The system, what it took, and what one must know before comparing its numbers."""
+    """Return the system, what it took, and what to know before comparing its scores."""
     scores = run.scores
-    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
+    lines = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
     if scores.n < scores.n_units:
         missing = scores.n_units - scores.n
         cause = scores.unscored[0].cause
-        said.append(
+        lines.append(
             f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
-            f"rankable ({cause}); {completing(cause)}."
+            f"rankable ({cause}); {completion_hint(cause)}."
         )
-    said += attempt_remarks(scores)
-    said += stop_remarks(scores.stops, scores.usage)
+    lines += attempt_remarks(scores)
+    lines += stop_remarks(scores.stops, scores.usage)
     if scores.missing:
-        said.append(missing_remark(scores))
+        lines.append(missing_remark(scores))
     if scores.comparable:
-        said.append(f"free-text similarity by {scores.similarity}, as published.")
+        lines.append(f"free-text similarity by {scores.similarity}, as published.")
     else:
-        said.append(
+        lines.append(
             f"free-text similarity by {scores.similarity}: SummAcc, AnsAcc, AnsAcc+I and "
             "typed args are not comparable with published ones (all-mpnet-base-v2)."
         )
-    said += _tape_remarks(run)
+    lines += _tape_remarks(run)
     if run.manifest.spec.controls:
-        said.append(
+        lines.append(
             f"under controls ({', '.join(run.manifest.spec.controls)}; seed "
-            f"{run.manifest.spec.control_seed}): not a measurement of the system as it is."
+            f"{run.manifest.spec.control_seed}): not a measurement of the unmodified system."
         )
-    said += stated_remarks(run.manifest)
-    said += run.manifest.notes
+    lines += imported_remarks(run.manifest)
+    lines += run.manifest.notes
     if run.manifest.spec.system.images == "attached":
-        said.append("the model saw the images; published runs show paths only: not comparable.")
-    return said
+        lines.append("the model saw the images; published runs show paths only: not comparable.")
+    return lines
 
 
-def stated_remarks(manifest: RunManifest) -> list[str]:
-    """Calls that a system says it made, where they count; in step mode none is made."""
+def imported_remarks(manifest: RunManifest) -> list[str]:
+    """Warn about tool calls that a system only states; in step mode none are made."""
     if manifest.imported_from is None or manifest.spec.mode == "step":
         return []
     counted_in = "Tool SR, P/O/L/C-SR" if manifest.spec.mode == "workflow" else "P/O/L/C-F1"
-    return [f"imported: its tool calls are as stated and seen by nobody here ({counted_in})."]
+    return [f"imported: its tool calls are as stated, not observed ({counted_in})."]
 
 
 def _tape_remarks(run: RunSummary) -> list[str]:
@@ -173,30 +172,30 @@ def _tape_remarks(run: RunSummary) -> list[str]:
     if tape is None:
         return []
     digest = "" if tape.digest is None else f" {tape.digest[:16]}"
-    said = [f"tape{digest}, {tape.mode}."]
+    lines = [f"tape{digest}, {tape.mode}."]
     if tape.origin == "reference":
-        said = [
+        lines = [
             f"tool replies come from the reference dialogues (tape{digest}, {tape.mode}); "
             "not comparable with runs on real tools."
         ]
     if missing := run.scores.not_on_tape:
-        said.append(
+        lines.append(
             f"{counted(len(missing), 'call')} had no recorded reply and failed. "
             f"The first: {missing[0]}"
         )
-    return said
+    return lines
 
 
 def is_foreign(system: System) -> bool:
-    """Whether a system paid for its own model calls, of which we know what it states."""
+    """Whether a system made its own model calls, so that usage is only what it states."""
     return system.agent in FOREIGN or (system.agent == "harness" and system.model in NAMELESS)
 
 
 def usage_text(usage: Usage, manifest: RunManifest) -> str:
-    """What a run took, in a few words; what a foreign system did not state is not known."""
+    """Describe what a run took; usage that a harness did not state is unknown."""
     foreign = is_foreign(manifest.spec.system)
     tokens = usage.input_tokens + usage.output_tokens
-    said = [
+    lines = [
         f"{counted(usage.model_calls, 'model call')} ({counted(usage.retries, 'retry', 'retries')})"
         if usage.model_calls or not foreign
         else "model calls unknown",
@@ -206,4 +205,132 @@ def usage_text(usage: Usage, manifest: RunManifest) -> str:
         "cost unknown" if usage.cost_usd is None else dollars(usage.cost_usd),
         f"{usage.seconds:.1f} s of tasks" if usage.seconds or not foreign else "time unknown",
     ]
-    return f"{', '.join(said)}."
+    return f"{', '.join(lines)}."
+
+
+# Tasks of the datasets as released.
+RELEASED_TASKS: Final[Mapping[DatasetName, int]] = {"atomic": 229, "workflow": 132}
+# Providers that answer from a script, as in the demo and in tests.
+SCRIPTED: Final = ("mockllm", "scripted")
+# Our agents that ask no model.
+SCRIPTED_AGENTS: Final = ("gold", "silent")
+# The agent with the published protocol.
+UPSTREAM_AGENT: Final = "react-upstream"
+
+
+def run_badges(manifest: RunManifest) -> tuple[str, ...]:
+    """Return why a run's score is not one of the whole dataset, or of a real model."""
+    spec = manifest.spec
+    chosen, released = len(spec.tasks), RELEASED_TASKS[spec.dataset]
+    every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
+    badges = []
+    if chosen < every:
+        badges.append(f"subset: {chosen:,} of {counted(every, 'task')}")
+    if every != released:
+        badges.append(f"dataset of {counted(every, 'task')}, not the released {released}")
+    if manifest.edited_from is not None:
+        badges.append("edited requirements")
+    if spec.system.agent in SCRIPTED_AGENTS:
+        badges.append(f"scripted agent ({spec.system.agent})")
+    elif is_scripted(spec.system.model):
+        badges.append("scripted model")
+    if spec.system.agent == UPSTREAM_AGENT:
+        # The first manifests do not say whose prompts were used: they were ours.
+        own = "published prompts" if spec.wording == "published" else "prompts in our own words"
+        badges.append(own)
+    return tuple(badges)
+
+
+def score_badges(scores: RunScores) -> tuple[str, ...]:
+    """Return how many tasks have a prediction, if not all, and which model compared free text."""
+    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
+
+
+def judge_badges(judge: str) -> tuple[str, ...]:
+    """Return whether a judge is not a real model."""
+    return ("scripted judge",) if is_scripted(judge) else ()
+
+
+def is_scripted(model: str) -> bool:
+    """Whether a model's answers come from a script."""
+    return model.partition("/")[0] in SCRIPTED
+
+
+# From this share on, it is not the model that refuses.
+FILTERED: Final = 0.9
+# With fewer requests, a share means nothing.
+ENOUGH_CALLS: Final = 5
+HELP: Final[Mapping[StopKind, str]] = {
+    "cut off": "cut off: the reply reached its token limit; raise --max-tokens.",
+    "context": (
+        "context: the dialogue no longer fit into the model's context window, and the work ended "
+        "there; serve the model with a longer one."
+    ),
+    "call as text": (
+        "call as text: the model wrote tool calls that its server did not read as calls. That "
+        "measures the server's setup, not the model's choice of tools: use --agent react, or start "
+        "the server with its tool-call parser (vLLM: --enable-auto-tool-choice --tool-call-parser "
+        "NAME; llama.cpp: --jinja)."
+    ),
+}
+
+
+def stop_counts(stops: Mapping[StopKind, int]) -> str:
+    """Format counts as `cut off 3, refused 1`."""
+    return ", ".join(f"{kind} {count}" for kind, count in stops.items())
+
+
+def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
+    """Yield a line if units were tried more than once."""
+    if scores.retried and scores.attempts is not None:
+        units = counted(scores.retried, "unit")
+        yield (
+            f"attempts: {scores.attempts} for {counted(scores.n_units, 'unit')}; {units} had more "
+            "than one, and usage includes all of them."
+        )
+
+
+def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
+    """Yield a line with all counts, and one for each kind that can be fixed."""
+    if not stops:
+        return
+    asked = usage.model_calls
+    calls = counted(asked, "model call")
+    yield f"replies that did not end normally: {stop_counts(stops)} (of {calls})."
+    yield from (HELP[kind] for kind in stops if kind in HELP)
+    if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:
+        yield (
+            "refused: almost every request was refused or filtered. That is a filter in front of "
+            "the model or a blocked account, not a measurement of the model."
+        )
+
+
+COLUMNS = ("run", "first cause", "failures", "share", "tasks", "for example")
+LONGEST = 80
+
+
+def failure_table(runs: Sequence[tuple[str, Sequence[Failure]]]) -> Table:
+    """Return a row for each cause of each run, the most frequent first."""
+    rows = [
+        (
+            name,
+            count.cause,
+            str(count.failures),
+            f"{100 * count.failures / len(failed):.1f} %",
+            str(count.tasks),
+            example(next(one for one in failed if one.cause == count.cause)),
+        )
+        for name, failed in runs
+        for count in count_failures(failed)
+    ]
+    return Table(COLUMNS, tuple(rows))
+
+
+def example(failure: Failure) -> str:
+    """Describe one failure in a line: where it happened, and what was seen."""
+    where = f"task {failure.task}"
+    if failure.place != "task":
+        where += f", {failure.place}"
+    text = f"{where}: {failure.detail}" if failure.detail else where
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -9,40 +9,44 @@ LONGEST = 160
 
 
 def line(text: str, most: int = LONGEST) -> str:
-    """The text in one line, or its beginning."""
+    """Return the text in one line, cut to `most` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[:most]}…"
 
 
 def short(text: str, most: int) -> str:
-    """The text as it is, or its beginning with how much follows."""
+    """Return the text, cut to `most` characters with a note of how many follow."""
     left = len(text) - most
     return text if left <= 0 else f"{text[:most]}… ({left:,} more characters)"
 
 
 class Table(NamedTuple):
-    """A heading row and its rows, all text."""
+    """A heading and rows of text.
+
+    >>> markdown(Table(("metric", "value"), (("AnsAcc", "52.10"),))).splitlines()[0]
+    '| metric | value |'
+    """
 
     heading: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def markdown(table: Table) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     rule = "|".join("---" for _ in table.heading)
     lines = [_row(table.heading), f"|{rule}|", *(_row(row) for row in table.rows)]
     return "\n".join(lines)
 
 
 def shown(value: float | int | None) -> str:
-    """A number with two decimals, or a dash where there was nothing to measure."""
+    """Format a number with two decimals, or a dash if there was nothing to measure."""
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.2f}"
 
 
 def with_interval(one: Interval | None, *, factor: float = 1.0) -> str:
-    """An estimate and where it lies, or a dash where there was nothing to measure."""
+    """Format an estimate with its interval, or a dash if there was nothing to measure."""
     if one is None:
         return "-"
     value, low, high = (factor * number for number in (one.estimate, one.low, one.high))
@@ -50,7 +54,7 @@ def with_interval(one: Interval | None, *, factor: float = 1.0) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """An amount of money with four decimals, or a dash where it is not known."""
+    """Format an amount of money with four decimals, or a dash if it is unknown."""
     return "-" if value is None else f"${value:,.4f}"
 
 

@@ -1,4 +1,4 @@
-"""Workflow runs side by side: a row for each run and judge, and the groups of one run."""
+"""Summaries of Workflow runs: a row for each run and judge, and the groups of one run."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,12 +12,19 @@ from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
-from gta_bench.reports.badges import judge_badges, run_badges
-from gta_bench.reports.failures import attempt_remarks, stop_remarks
-from gta_bench.reports.summary import completing, stated_remarks, system_name, usage_text
+from gta_bench.reports.summary import (
+    attempt_remarks,
+    completion_hint,
+    imported_remarks,
+    judge_badges,
+    run_badges,
+    stop_remarks,
+    system_name,
+    usage_text,
+)
 from gta_bench.reports.tables import Table, dollars, shown
 
-# The scores of a set of units by one judge.
+# The columns with one judge's scores of a set of units.
 GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")
 HEADING = (
     "run",
@@ -32,7 +39,7 @@ HEADING = (
 
 
 class WorkflowSummary(NamedTuple):
-    """What a report says of one Workflow run."""
+    """What a report shows of one Workflow run."""
 
     name: str
     manifest: RunManifest
@@ -43,17 +50,17 @@ class WorkflowSummary(NamedTuple):
     people: People = People()
 
     def badges(self, judge: str | None) -> tuple[str, ...]:
-        """What stands beside the number that a judge gave it, or beside none."""
+        """Return the notes next to a judge's score, or next to no score."""
         return (*run_badges(self.manifest), *(() if judge is None else judge_badges(judge)))
 
 
 def score_table(runs: Sequence[WorkflowSummary]) -> Table:
-    """Every judge of every run; a run that no judge saw has a row without scores."""
+    """Return a row for every judge of every run; a run without a judge has no scores."""
     return Table(HEADING, tuple(row for run in runs for row in _rows(run)))
 
 
 def group_table(judge: JudgeScores) -> Table:
-    """The scores by category of the task, ending of the deliverables, category of called tools."""
+    """Return scores by task category, by kind of deliverable, and by category of called tools."""
     groups = [("category", group) for group in judge.categories]
     groups += [("delivered", group) for group in judge.kinds]
     groups += [("called", group) for group in judge.tool_categories]
@@ -64,7 +71,7 @@ def group_table(judge: JudgeScores) -> Table:
 
 
 def curve_table(judge: JudgeScores) -> Table:
-    """Both success rates at every threshold."""
+    """Return both success rates at every threshold."""
     return Table(
         ("threshold", *(f"{point.threshold:g}" for point in judge.curve)),
         (
@@ -75,31 +82,31 @@ def curve_table(judge: JudgeScores) -> Table:
 
 
 def remarks(run: WorkflowSummary) -> list[str]:
-    """The system, what it took, and what one must know before comparing its numbers."""
+    """Return the system, what it took, and what to know before comparing its scores."""
     scores = run.scores
-    said = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
+    lines = [f"{system_name(run.manifest)}; {usage_text(scores.usage, run.manifest)}"]
     if run.manifest.spec.feedback is not None:
         back = run.manifest.spec.feedback
-        said.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")
-    said += _missing(run)
-    said += attempt_remarks(scores)
-    said += stop_remarks(scores.stops, scores.usage)
-    said.append(
+        lines.append(f"round {back.round}, after feedback of {back.judge} ({back.level}).")
+    lines += _missing(run)
+    lines += attempt_remarks(scores)
+    lines += stop_remarks(scores.stops, scores.usage)
+    lines.append(
         f"a leaf succeeds from {scores.leaf_threshold:g}, a task from {scores.root_threshold:g}; "
         "these thresholds, Tool SR and P/O/L/C-SR are our definitions: the published ones are "
         "not known."
     )
     own = [run.floors.of(judge.judge) for judge in scores.judges]
-    said += [floor_remark(floors) for floors in own if floors]
-    said += stated_remarks(run.manifest)
-    said += run.manifest.notes
-    return said
+    lines += [floor_remark(floors) for floors in own if floors]
+    lines += imported_remarks(run.manifest)
+    lines += run.manifest.notes
+    return lines
 
 
 def floor_remark(floors: Sequence[Floor]) -> str:
-    """What the judge gave to systems that do nothing, in one line."""
-    said = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
-    return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {said}."
+    """Describe the scores that the judge gave to systems that do nothing."""
+    scores = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
+    return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {scores}."
 
 
 def _missing(run: WorkflowSummary) -> Iterator[str]:
@@ -108,10 +115,10 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
         cause = scores.unscored[0].cause
         yield (
             f"no result: {len(scores.unscored)} of {counted(scores.n_units, 'unit')}, so the "
-            f"run is not rankable ({cause}); {completing(cause)}."
+            f"run is not rankable ({cause}); {completion_hint(cause)}."
         )
     if not scores.judges:
-        yield f"no judge has seen it: `gta score {run.name} --judge MODEL`."
+        yield f"no judge has scored it: run `gta score {run.name} --judge MODEL`."
     for judge in scores.judges:
         if judge.causes:
             lacking = judge.strict.n_leaves - judge.strict.leaves
@@ -153,7 +160,7 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
 
 
 def judged_cells(scores: GroupScores | Floor) -> tuple[str, ...]:
-    """The values of the metrics that a judge's scores are made into, in the table's order."""
+    """Return the values of the judged metrics, in the order of the table."""
     return tuple(shown(getattr(scores, name)) for name in JUDGED)
 
 

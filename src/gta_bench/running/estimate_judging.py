@@ -1,4 +1,4 @@
-"""What judges would take for the rest of a run, judged units known, the others guessed."""
+"""Estimates what judges take for the rest of a run, from judged units or from a guess."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -18,22 +18,22 @@ from gta_bench.running.estimate import (
     KnownUse,
     ModelUse,
     UsageRange,
-    all_units,
     count_tokens,
     is_continued,
 )
-from gta_bench.running.judge_run import Judging, cascade_name, name_judge
+from gta_bench.running.judge_run import Judging, judge_names, name_judge
 from gta_bench.running.system_run import Resources
+from gta_bench.runs.logs import unit_keys
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.tasks.judging import judgeable_units
 
-# Tokens of evidence in a call beside the prompt, and of what a judge says of a leaf.
+# Least and most tokens of evidence in a call besides the prompt, and of one verdict.
 _EVIDENCE, _EVIDENCE_MOST = 1_000, 10_000
 _VERDICT, _VERDICT_MOST = 60, 400
 _BASIS: Final = (
-    f"a guess of {_EVIDENCE:,} to {_EVIDENCE_MOST:,} tokens of evidence a call and "
-    f"{_VERDICT} to {_VERDICT_MOST} tokens a verdict"
+    f"a guess of {_EVIDENCE:,} to {_EVIDENCE_MOST:,} tokens of evidence per call and "
+    f"{_VERDICT} to {_VERDICT_MOST} tokens per verdict"
 )
 
 
@@ -45,14 +45,16 @@ def estimate_judging(
     *,
     rounds: int = 0,
 ) -> list[UsageRange]:
-    """What each judge takes for the units that it has not judged yet, run or not."""
+    """Estimate what each judge takes for the units that it has not judged, run or not."""
     tasks = load_workflow(resources.data).tasks
     verdicts = read_verdicts(out) if is_continued(manifest, out) else {}
-    return _estimate(all_units(manifest.spec), tasks, verdicts, judging, rounds)
+    return _estimate(
+        unit_keys(manifest.spec.tasks, manifest.spec.epochs), tasks, verdicts, judging, rounds
+    )
 
 
 def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:
-    """What each judge takes for the units of a stored run that it has not judged yet."""
+    """Estimate what each judge takes for the units of a stored run that it has not judged."""
     units = judgeable_units(run).values()
     keys = [(unit.task.id, unit.epoch) for unit in units]
     tasks = {unit.task.id: unit.task for unit in units}
@@ -71,7 +73,8 @@ def _estimate(
     for key, row in verdicts.items():
         rows.setdefault((key.judge, (key.task, key.epoch)), []).append(row)
     found = []
-    for name, model in zip(_names(judging), judging.models, strict=True):
+    names = [name_judge(model, judging.options) for model in judging.models]
+    for name, model in zip(judge_names(judging, names), judging.models, strict=True):
         judged = {key: rows.get((name, key), []) for key in units}
         finished = {
             key: _measured(own, guesses[key[0]])
@@ -81,22 +84,14 @@ def _estimate(
         known = KnownUse(f"{name} as judge", model.settings, guesses, finished, _BASIS)
         ranges = known.estimate(units, rounds)
         if judging.cascade is not None and model is judging.models[-1]:
-            # The second judge is asked where the first is in doubt: perhaps nowhere.
+            # The second judge is asked only if the first is in doubt, so perhaps never.
             ranges = [one._replace(low=ModelUse()) for one in ranges]
         found += ranges
     return found
 
 
-def _names(judging: Judging) -> list[str]:
-    names = [name_judge(model, judging.options) for model in judging.models]
-    if judging.cascade is None:
-        return names
-    first, second = names
-    return [first, cascade_name(first, second, judging.cascade)]
-
-
 def _guess(task: WorkflowTask, judging: Judging) -> Guess:
-    """A unit's calls with the prompt as it is, without the evidence that nobody has yet."""
+    """Guess a unit's calls from its prompt, without the evidence, which does not exist yet."""
     options, leaves = judging.options, [*task.leaves()]
     prompt = UnitPrompt(task, Evidence(answer=""), options, lambda _: b"")
     size = options.leaves_per_call
@@ -106,18 +101,18 @@ def _guess(task: WorkflowTask, judging: Judging) -> Guess:
     ]
     calls = judging.repeats * len(asked)
     ends = []
-    for less, evidence, words in (
+    for less, evidence, verdict in (
         (LESS, _EVIDENCE, _VERDICT),
         (MORE, _EVIDENCE_MOST, _VERDICT_MOST),
     ):
         sent = sum(min(less * one + evidence, options.context_tokens) for one in asked)
-        said = judging.repeats * len(leaves) * words
-        ends.append(ModelUse(calls + options.control, judging.repeats * sent, said))
+        written = judging.repeats * len(leaves) * verdict
+        ends.append(ModelUse(calls + options.control, judging.repeats * sent, written))
     return Guess(*ends)
 
 
 def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging) -> bool:
-    """Whether every leaf has a score by today's prompts; others are asked for again."""
+    """Whether every leaf has a score by the current prompts; others are judged again."""
     wanted = judging.repeats * len([*task.leaves()])
     asked = prompts.digest()
     scored = (isinstance(row.verdict, Scored) and row.prompts == asked for row in rows)
@@ -125,7 +120,7 @@ def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging)
 
 
 def _measured(rows: Sequence[VerdictRow], guess: Guess) -> ModelUse:
-    """What a unit's verdicts took; calls follow from the options."""
+    """Sum what a unit's verdicts took; the number of calls follows from the options."""
     return ModelUse(
         guess.low.calls,
         sum(row.input_tokens for row in rows),

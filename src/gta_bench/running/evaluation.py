@@ -1,56 +1,52 @@
-"""What runs of both datasets share: what held, and the engine's evaluation."""
+"""The Inspect evaluation of one part of a run, within the limits of the whole run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from inspect_ai import Task, eval_set, task_with
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import Model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents import prompts as agent_prompts
-from gta_bench.errors import RunError, WorkFailed
-from gta_bench.harnesses import prompts as harness_prompts
+from gta_bench.errors import NOT_BEGUN, RunError, WorkFailed
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import STATEMENT
-from gta_bench.running.limits import limit_check, within_limits
-from gta_bench.running.shards import PATIENCE, Listener, RunPart
-from gta_bench.runs.lock import locked
-from gta_bench.runs.progress import read_progress, read_shard_progress, write_progress
-from gta_bench.runs.store import reaching
-from gta_bench.runs.unreadable import explain_unreadable
-from gta_bench.tasks.context import RunContext, Watcher, run_context
-from gta_bench.tools import prompts as tool_prompts
+from gta_bench.running.shards import PATIENCE, Listener, RunLimits, RunPart
+from gta_bench.runs.directory import (
+    explain_unreadable,
+    read_progress,
+    read_shard_progress,
+    write_progress,
+)
+from gta_bench.runs.log_layout import PrerequisiteError
+from gta_bench.runs.store import explain_store_errors, locked
+from gta_bench.tasks.attempts import note_begin
+from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
 
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
-
-
-def agent_digests() -> dict[str, str]:
-    """The digests of what agents tell models."""
-    return {f"agents/{name}": digest for name, digest in agent_prompts.digests().items()}
-
-
-def harness_digests() -> dict[str, str]:
-    """The digests of what harnesses are told."""
-    return {f"harnesses/{name}": digest for name, digest in harness_prompts.digests().items()}
-
-
-def tool_digests() -> dict[str, str]:
-    """The digests of what tools tell models."""
-    return {f"tools/{name}": digest for name, digest in tool_prompts.digests().items()}
+# Options of every evaluation: no display, and a log that is written after each sample.
+QUIET: Final[dict[str, Any]] = {
+    "display": "none",
+    "log_buffer": 1,
+    "log_realtime": False,
+    "log_images": False,
+    "ctl_server": False,
+    "score_display": False,
+    "log_level": "error",
+}
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of what ran."""
+    """Return the versions of the packages that decide what a run does."""
     return {name: version(name) for name in PACKAGES}
 
 
 def part_counter(part: RunPart, listener: Listener | None) -> Watcher:
-    """Counts the part's samples in the run's progress, and tells the listener of this process."""
-    # Inspect prints a banner on stdout about hooks that are there when the first model is made.
+    """Return a watcher that counts the part's samples and notifies this process's listener."""
+    # Inspect prints a banner on stdout about hooks that exist when the first model is created.
     from gta_bench.running.progress import Counter
 
     def tell(progress: ShardProgress) -> None:
@@ -72,19 +68,26 @@ def evaluate(
     listener: Listener | None = None,
     stated: Mapping[str, Any] | None = None,
 ) -> None:
-    """Run what the part's logs do not hold yet; the logs say what `stated` does."""
+    """Run the units that the part's logs do not contain yet; `stated` is written into the logs."""
+
+    def find_limit() -> str | None:
+        if part.limits == RunLimits():
+            return None
+        found = None if part.limits.cost_usd is None else read_progress(part.progress)
+        return part.limits.find_reached(None if found is None else found.known_usd)
+
     with (
-        # Another attempt of the same shard may be ending on another machine.
+        # Another attempt at the same shard may be ending on another machine.
         locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
         run_context(
             replace(
                 context,
-                limit_reached=limit_check(part.limits, lambda: read_progress(part.progress)),
+                limit_reached=find_limit,
                 watcher=part_counter(part, listener),
                 models=(model,),
             )
         ),
-        reaching(part.logs, writing=True),
+        explain_store_errors(part.logs, writing=True),
     ):
         try:
             _, logs = eval_set(
@@ -93,40 +96,49 @@ def evaluate(
                 model=model,
                 sample_id=list(part.tasks),
                 epochs=epochs,
-                display="none",
-                log_buffer=1,
-                log_realtime=False,
-                log_images=False,
                 retry_attempts=1,
                 fail_on_error=True,
                 continue_on_fail=True,
                 max_samples=context.settings.budget.max_connections,
-                ctl_server=False,
                 metadata=None if stated is None else {STATEMENT: dict(stated)},
-                score_display=False,
-                log_level="error",
+                **QUIET,
             )
         except PrerequisiteError as exc:
             raise RunError(
-                f"{part.logs} cannot be continued: its logs were made by another command "
-                "(another --data path, or another version); name another --out."
+                f"{part.logs} cannot be continued: its logs were written by a different command "
+                "(another --data path or another version). Choose another --out."
             ) from exc
-    _check_ended(logs, len(part.tasks) * epochs)
-
-
-def _check_ended(logs: Sequence[EvalLog], units: int) -> None:
-    """The engine notes what broke off an evaluation in its log; units that failed are no such."""
     check_interrupt(logs)
+    # Inspect records in its log what ended an evaluation early. Failed units do not end it.
     for log in logs:
         if log.status == "error" and log.error is not None:
             with explain_unreadable(log.location):
                 ran = len(read_eval_log_sample_summaries(log.location))
-            if ran < units:
-                said = log.error.message.strip().splitlines() or ["no reason was given"]
-                raise WorkFailed(f"The evaluation broke off: {said[-1]}.", exit_code=3)
+            if ran < len(part.tasks) * epochs:
+                reasons = log.error.message.strip().splitlines() or ["no reason was given"]
+                raise WorkFailed(f"The evaluation stopped early: {reasons[-1]}.", exit_code=3)
+
+
+@solver
+def within_limits() -> Solver:
+    """Start a unit and record its attempt, unless a limit of the run is reached.
+
+    A unit that does not start is run by the next command.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        context = current_context()
+        check = None if context is None else context.limit_reached
+        reached = None if check is None else check()
+        if reached is not None:
+            raise WorkFailed(f"{reached}; {NOT_BEGUN}")
+        await note_begin(state)
+        return state
+
+    return solve
 
 
 def check_interrupt(logs: Sequence[EvalLog]) -> None:
-    """An interrupt that the engine took is one again: it returns no log, or a cancelled one."""
+    """Raise KeyboardInterrupt if Inspect caught one: it returns no log, or a canceled one."""
     if not logs or any(log.status == "cancelled" for log in logs):
         raise KeyboardInterrupt

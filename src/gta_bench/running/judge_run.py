@@ -1,4 +1,4 @@
-"""Judging a stored run: the evidence of every unit once, then each judge in turn."""
+"""Judges a stored run: renders the evidence of every unit once, then asks each judge in turn."""
 
 import asyncio
 import re
@@ -27,11 +27,18 @@ from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
-from gta_bench.running.evaluation import check_interrupt, part_counter
-from gta_bench.running.limits import RunLimits
-from gta_bench.running.shards import Listener, RunPart, places_for, shared, tell_progress, told_with
-from gta_bench.runs.progress import begin_progress, progress_folder
-from gta_bench.runs.store import StorePath, full_words, reaching
+from gta_bench.running.evaluation import QUIET, check_interrupt, part_counter
+from gta_bench.running.shards import (
+    Listener,
+    RunLimits,
+    RunPart,
+    count_parallel,
+    divide_connections,
+    explain_failure,
+    report_progress,
+)
+from gta_bench.runs.directory import begin_progress, progress_folder
+from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
 from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
@@ -44,14 +51,14 @@ from gta_bench.tasks.judging import (
 
 
 def cascade_name(cheap: str, strong: str, band: float) -> str:
-    """The cascade is a judge of its own, with a name of its own."""
+    """Return the name of a cascade, which is recorded as a judge of its own."""
     return f"{strong} after {cheap} within {band:g}"
 
 
 def take_over(run: StorePath, cheap: str, cascade: str, *, threshold: float, band: float) -> None:
-    """Keep the cheap judge's scores that are not near the threshold as the cascade's own.
+    """Copy the cheap judge's scores that are not near the threshold to the cascade.
 
-    They cost nothing more; every other leaf is open, and so the strong judge is asked for it.
+    The copies cost nothing. All other leaves stay open, so the strong judge is asked for them.
     """
     known = read_verdicts(run)
     taken = []
@@ -60,10 +67,8 @@ def take_over(run: StorePath, cheap: str, cascade: str, *, threshold: float, ban
             continue
         own = key.model_copy(update={"judge": cascade})
         near = abs(row.verdict.value - threshold) <= band
-        held = known.get(own)
-        if near or (
-            held is not None and held.evidence == row.evidence and held.prompts == row.prompts
-        ):
+        kept = known.get(own)
+        if near or (kept and (kept.evidence, kept.prompts) == (row.evidence, row.prompts)):
             continue
         free = {"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
         taken.append(row.model_copy(update={"key": own, **free}))
@@ -77,8 +82,8 @@ JUDGING = "judging"
 class Judging:
     """Which judges are asked, and how.
 
-    With a `cascade` the second is asked only where the first is so near to the threshold. With
-    `tasks` they are asked about those alone.
+    With a `cascade`, the second is asked only if the first is that close to the threshold. With
+    `tasks`, they are asked only about those.
     """
 
     models: tuple[ChosenModel, ...]
@@ -90,9 +95,9 @@ class Judging:
 
 
 class JudgedBy(NamedTuple):
-    """A judge's name in the run; how many verdicts it lacked, and how many it gave now.
+    """A judge's name in the run, how many verdicts were missing, and how many it gave now.
 
-    `stopped` names the limit of the budget at which it was asked no more.
+    `stopped` names the limit of the budget that stopped it.
     """
 
     judge: str
@@ -101,7 +106,7 @@ class JudgedBy(NamedTuple):
     stopped: str | None = None
 
 
-# Opens a bar for a judge.
+# Opens a progress bar for a judge.
 Watching = Callable[[str], AbstractContextManager[Listener]]
 
 
@@ -112,19 +117,19 @@ def plan_judging(
     cascade: float | None = None,
     tasks: tuple[str, ...] | None = None,
 ) -> Judging:
-    """The judges of these names, asked as the settings say."""
+    """Plan to ask the judges with these names, with the options in the settings."""
     if cascade is not None and len(names) != 2:
-        raise UsageError("--cascade needs two judges: the cheap one, then the strong one.")
+        raise UsageError("--cascade needs two judges: first the cheap one, then the strong one.")
     require_packages("Judging", *EVIDENCE_PACKAGES, extra="workflow")
     models = tuple(choose_model(name, settings) for name in names)
     if len({model.name for model in models}) < len(models):
-        raise UsageError("The same --judge is given twice.")
+        raise UsageError("The same --judge was given twice. Remove one of them.")
     options = judge_options(settings.judge)
     return Judging(models, options, settings.judge.repeats, settings, cascade, tasks)
 
 
 def name_judge(model: ChosenModel, options: JudgeOptions) -> str:
-    """The name of the judge that a model becomes, without opening the model."""
+    """Return the name of a model as a judge, without opening the model."""
     asked = asked_settings(generate_config(model.settings), model.settings.args)
     return judge_name(model.name, options, asked)
 
@@ -139,12 +144,16 @@ def judge_run(
 ) -> Iterator[JudgedBy]:
     """Ask every judge for the scores that the run does not have yet.
 
-    `models` are asked instead of opening those that `judging` names; they stay in this process.
+    `models` replace those that `judging` names; they are used in this process only.
     """
     units = judgeable_units(run, judging.tasks)
     opened = models or [open_judge_model(one, judging) for one in judging.models]
     if backend is not INLINE:
-        _render(run, units, judging.settings, backend)
+        # Render missing evidence in parts, so that it is found below.
+        parts = _dealt(units, backend)
+        render = partial(_render_part, run, judging.settings)
+        with explain_failure(partial(_safe, run)):
+            backend.run(render, parts, at_once=min(backend.places, len(parts)), tick=int)
     spending = Spending(judging.settings.budget)
     evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
     judges = open_judges(judging, opened)
@@ -166,13 +175,18 @@ def judge_run(
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
-def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
-    """The judges in the order in which they are asked; the second of a cascade has its name."""
-    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+def judge_names(judging: Judging, names: Sequence[str]) -> list[str]:
+    """Return the names under which judges are recorded: the second of a cascade has its own."""
     if judging.cascade is None:
-        return judges
-    first, second = judges
-    return [first, replace(second, name=cascade_name(first.name, second.name, judging.cascade))]
+        return list(names)
+    return [names[0], cascade_name(names[0], names[1], judging.cascade)]
+
+
+def open_judges(judging: Judging, opened: Sequence[Model]) -> list[Judge]:
+    """Return the judges in the order in which they are asked."""
+    judges = [open_judge(model, judging.options, repeats=judging.repeats) for model in opened]
+    names = judge_names(judging, [judge.name for judge in judges])
+    return [replace(judge, name=name) for judge, name in zip(judges, names, strict=True)]
 
 
 def _ask(
@@ -186,7 +200,7 @@ def _ask(
     backend: Backend,
     spending: Spending,
 ) -> None:
-    """Put the units before the judge: here, or in parts elsewhere."""
+    """Let the judge score the units: in this process, or in parts elsewhere."""
     progress = progress_folder(run)
     command = Command(
         started=datetime.now(UTC),
@@ -203,7 +217,7 @@ def _ask(
         RunPart(str(number), names, logs, progress, command, RunLimits())
         for number, names in enumerate(_dealt(units, backend))
     ]
-    at_once = places_for(len(parts), judging.settings, backend)
+    at_once = count_parallel(len(parts), judging.settings, backend)
     work: WorkFunction
     if backend is INLINE:
         work = partial(
@@ -211,11 +225,11 @@ def _ask(
         )
     else:
         rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
-        share = replace(judging, settings=shared(rest, at_once))
+        share = replace(judging, settings=divide_connections(rest, at_once))
         work = partial(_judge_part, run, share, chosen, judge.name)
-    tick = partial(tell_progress, progress, listener)
+    tick = partial(report_progress, progress, listener)
     known = read_verdicts(run)
-    with told_with(partial(_safe, run)):
+    with explain_failure(partial(_safe, run)):
         backend.run(work, parts, at_once=at_once, tick=tick)
     if backend is not INLINE:
         found = read_verdicts(run).items()
@@ -224,29 +238,19 @@ def _ask(
 
 def _safe(run: StorePath) -> str:
     return (
-        f"Every verdict so far is safe in {run}{full_words(run)}; the same command asks for the "
-        "rest."
+        f"All verdicts so far are safe in {run}{disk_full_hint(run)}; run the same command again "
+        "to get the rest."
     )
 
 
 def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
-    """The units in as many lists as there are places; epochs of a task stay together."""
+    """Split the units into one list per part, keeping the epochs of a task together."""
     tasks = list(dict.fromkeys(unit.task.id for unit in units.values()))
     count = 1 if backend is INLINE else shard_count(len(tasks), 1, backend.places)
     return [
-        tuple(name for name, unit in units.items() if unit.task.id in {*tasks[place::count]})
-        for place in range(count)
+        tuple(name for name, unit in units.items() if unit.task.id in {*tasks[start::count]})
+        for start in range(count)
     ]
-
-
-def _render(
-    run: StorePath, units: Mapping[str, WorkflowUnit], settings: Settings, backend: Backend
-) -> None:
-    """Render what is not rendered yet, in parts; whoever asks for evidence then finds it."""
-    parts = _dealt(units, backend)
-    at_once = min(backend.places, len(parts))
-    with told_with(partial(_safe, run)):
-        backend.run(partial(_render_part, run, settings), parts, at_once=at_once, tick=int)
 
 
 def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> None:
@@ -257,7 +261,7 @@ def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> No
 def _judge_part(
     run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: RunPart
 ) -> None:
-    """A part of a judge's work in a process of its own."""
+    """Do a part of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
     model = open_judge_model(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
@@ -273,11 +277,11 @@ def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
 
 
 def open_judge_model(chosen: ChosenModel, judging: Judging) -> Model:
-    """A judge's model, ready to be asked, whose price is known where it must be."""
+    """Open a judge's model; raises if the budget needs its price and it is unknown."""
     model = open_model(chosen, judging.settings.budget)
     check_price(model, judging.settings.budget)
     if judging.options.batch:
-        # A batch takes hours, and gathers whatever is in flight.
+        # A batch takes hours, and collects all requests in flight.
         model.config.attempt_timeout = None
         model.config.max_connections = None
     return model
@@ -286,7 +290,7 @@ def open_judge_model(chosen: ChosenModel, judging: Judging) -> Model:
 def _open_leaves(
     run: StorePath, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
 ) -> dict[str, int]:
-    """The units with leaves that have no score of the judge, and how many each has."""
+    """Count the leaves without a score by the judge, for the units that have any."""
     known = read_verdicts(run)
     counts = {
         name: pending_leaves(unit.task, evidence.made(unit), judge, epoch=unit.epoch, known=known)
@@ -298,7 +302,7 @@ def _open_leaves(
 async def made_evidence(
     run: StorePath, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
-    """The evidence of all these units, rendered where it was not yet."""
+    """Return the evidence of these units, rendering what is missing."""
     source = RunEvidence(run, settings)
     evidence = MadeEvidence(source)
     async with source.ready():
@@ -329,7 +333,7 @@ def _judge(
                 material=Material(run, units, evidence),
             )
         ),
-        reaching(run, writing=True),
+        explain_store_errors(run, writing=True),
     ):
         logs = inspect_eval(
             judge_task(
@@ -342,24 +346,18 @@ def _judge(
             model_roles={ROLE: judge.model},
             sample_id=list(part.tasks),
             log_dir=str(part.logs),
-            display="none",
-            log_buffer=1,
-            log_realtime=False,
-            log_images=False,
             max_samples=len(units) if judge.options.batch else settings.budget.max_connections,
-            ctl_server=False,
-            score_display=False,
-            log_level="error",
+            **QUIET,
         )
     check_interrupt(logs)
-    # A judge that fails leaves verdicts without a score: what fails here is the run's own place.
+    # A failing judge leaves verdicts without a score, so an error here is one of the run's folder.
     samples = [sample for log in logs for sample in log.samples or ()]
     errors = [sample.error.traceback for sample in samples if sample.error is not None]
     if errors:
-        raise WorkFailed(f"Judging broke off: {errors[0].splitlines()[-1]}.", exit_code=3)
+        raise WorkFailed(f"Judging stopped early: {errors[0].splitlines()[-1]}.", exit_code=3)
 
 
 def judging_folder(run: StorePath, judge: str) -> StorePath:
-    """Where the logs of one judge lie; a name of its own even where two clean to the same."""
+    """Return the folder of one judge's logs; names that clean to the same text stay distinct."""
     clean = re.sub(r"[^A-Za-z0-9.-]+", "-", judge).strip("-.")
     return run / JUDGING / f"{clean}-{sha256(judge.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
-"""Before a run: whether its folder, models, judges, tools and harness work; writes nothing.
+"""Checks before a run that its folder, models, judges, tools and harness work.
 
-A model and a judge are asked once, a harness does its first task elsewhere. What fails is told in
-one line, and the run's folder is as it was.
+Each model and judge gets one short request; a harness does its first task in a temporary folder. A
+failure is reported in one line, and the run's folder is left unchanged.
 """
 
 import asyncio
@@ -13,10 +13,9 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from io import BytesIO
 from pathlib import Path
-from struct import pack
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from zlib import compress, crc32
 
 from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, Model
 
@@ -38,7 +37,6 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.running.shards import Listener
 from gta_bench.running.system_run import Resources, execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.attempts import ATTEMPTS, append_lines
 from gta_bench.runs.directory import (
     files_folder,
     find_run,
@@ -47,9 +45,9 @@ from gta_bench.runs.directory import (
     read_manifest,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import kept_units, read_units
-from gta_bench.runs.merge import write_begun
-from gta_bench.runs.store import StorePath
+from gta_bench.runs.logs import ATTEMPTS, kept_units, read_run_units, unit_keys
+from gta_bench.runs.merge import write_partial_log
+from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
 
 if TYPE_CHECKING:
@@ -59,14 +57,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# With what a command needs to begin, less than ten seconds until a problem is named. A server that
-# took the request may be slow or still starting: that is said, and it gets a minute.
+# Together with a command's start, this reports a problem within ten seconds. A server that accepted
+# the request may be slow or still starting, so it gets a minute, with a notice to the user.
 SECONDS = 6.0
 LONGEST = 60.0
 PAUSE = 1.0
 REPLY_TOKENS = 16
 SKIP = "skip this check with --no-preflight"
-# Providers whose models are scripts of this process.
+# Providers whose models are scripts in this process.
 SCRIPTED = ("none", "mockllm", "scripted")
 REFUSED, MISSING, BUSY = (401, 403), 404, 429
 UNKNOWN_MODEL = ("valid model", "unknown model", "model not found", "model does not exist")
@@ -75,14 +73,14 @@ SHOWN = 400
 LEAST_BYTES = 2**20  # on the disk of a run that begins
 
 Start = tuple[StorePath, RunManifest, Resources]
-# Opens a bar for what is done under that name.
+# Opens a progress bar with that name.
 _Watching = Callable[[str], AbstractContextManager[Listener]]
-# Says a line to whoever waits.
+# Shows a line to the user.
 Say = Callable[[str], None]
 
 
 class Asked(NamedTuple):
-    """A model that is asked once; `pictures` says whether it will be sent some."""
+    """A model that gets one request; `pictures` says whether the run will send it images."""
 
     role: Literal["Model", "Judge"]
     chosen: ChosenModel
@@ -95,7 +93,7 @@ class Asked(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The variable that holds its key."""
+        """The environment variable with its key."""
         names = [self.chosen.settings.key_env, *self.model.api.api_key_vars]
         return next((name for name in names if name), "its key")
 
@@ -109,15 +107,15 @@ def check_start(
     watching: _Watching = lambda _: nullcontext(lambda _: None),
     say: Say = logger.warning,
 ) -> None:
-    """Raise what would keep the runs from starting; a run with nothing left to do asks nobody.
+    """Raise if one of the runs could not start; a finished run asks no model.
 
-    Without `ask` no model is asked and no harness started; what needs no call is still looked at.
-    `model` is the one that is used instead of those that the runs name.
+    Without `ask`, no model is asked and no harness started, but everything else is checked.
+    `model` replaces the models that the runs name.
     """
     left = [one for one in runs if not _is_finished(*one[:2])]
     asked: list[Asked] = []
     for out, manifest, resources in left:
-        check_place(out)
+        check_writable(out)
         if model is None:
             opened = open_model(resources.model, resources.settings.budget)
             asked.append(Asked("Model", resources.model, opened))
@@ -132,42 +130,40 @@ def check_start(
 
 
 def check_judges(judging: "Judging", run: StorePath, say: Say) -> None:
-    """Ask each judge once that has not scored all of the run yet."""
+    """Send a request to each judge that has not scored all of the run yet."""
     asyncio.run(_ask_all(_open_judges(judging, [run]), say))
 
 
-def check_place(out: StorePath) -> None:
-    """Raise what would keep a run from being written there, as the system would say it."""
+def check_writable(out: StorePath) -> None:
+    """Raise the OSError that writing a run there would raise."""
     if not isinstance(out, Path):
         return
-    place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
-    if not place.is_dir():
-        raise _system_error(errno.ENOTDIR, place)
-    try:
-        with tempfile.TemporaryFile(dir=place):  # has no name, so nobody sees it
-            pass
-    except OSError as exc:
-        raise OSError(exc.errno, exc.strerror, str(out)) from exc
-    disk = shutil.disk_usage(place)
-    if disk.total and disk.free < LEAST_BYTES:
-        raise _system_error(errno.ENOSPC, place)
-
-
-def _system_error(number: int, place: Path) -> OSError:
-    return OSError(number, os.strerror(number), str(place))
+    parent = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    number = 0 if parent.is_dir() else errno.ENOTDIR
+    if not number:
+        try:
+            with tempfile.TemporaryFile(dir=parent):  # has no name, so nobody sees it
+                pass
+        except OSError as exc:
+            raise OSError(exc.errno, exc.strerror, str(out)) from exc
+        disk = shutil.disk_usage(parent)
+        if disk.total and disk.free < LEAST_BYTES:
+            number = errno.ENOSPC
+    if number:
+        raise OSError(number, os.strerror(number), str(parent))
 
 
 def _is_finished(out: StorePath, manifest: RunManifest) -> bool:
-    """Whether all units that the command wants are there; the run may have others."""
+    """Whether all units that the command asks for are finished; the run may have others."""
     if find_run(out, manifest) is None:
         return False
     kept, spec = kept_units(log_folder(out)), manifest.spec
-    wanted = ((task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1))
+    wanted = unit_keys(spec.tasks, spec.epochs)
     return all(key in kept and kept[key].finished for key in wanted)
 
 
 def _open_judges(judging: "Judging", runs: Sequence[StorePath]) -> list[Asked]:
-    """The judges that some of the runs still need."""
+    """Open the judges that any of the runs still needs."""
     from gta_bench.running.judge_run import open_judge_model, open_judges
 
     opened = [open_judge_model(chosen, judging) for chosen in judging.models]
@@ -180,7 +176,7 @@ def _open_judges(judging: "Judging", runs: Sequence[StorePath]) -> list[Asked]:
 
 
 def _is_judged(run: StorePath, judge: "Judge") -> bool:
-    """Whether the scores that the run has say so."""
+    """Whether the run's scores show that the judge has scored all of it."""
     try:
         units = read_manifest(run).spec.units
         table = read_workflow_scores(run).table(judge.name)
@@ -190,7 +186,7 @@ def _is_judged(run: StorePath, judge: "Judge") -> bool:
 
 
 async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
-    """Ask all at once; the first one in order that gives no answer is named."""
+    """Ask all models at once; raises for the first one in order that cannot be used."""
     different = [
         one
         for number, one in enumerate(asked)
@@ -203,16 +199,16 @@ async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
 
 
 async def _refusal(asked: Asked, say: Say) -> str | None:
-    """Why the model cannot be used; None where it answers."""
-    slow = f"{asked} gave no answer within {SECONDS:g} s; waiting up to {LONGEST:g} s ({SKIP})."
+    """Return why the model cannot be used; None if it answers."""
+    slow = f"{asked} has not answered after {SECONDS:g} s; waiting up to {LONGEST:g} s ({SKIP})."
     notice = asyncio.get_running_loop().call_later(SECONDS, say, slow)
     try:
         async with asyncio.timeout(LONGEST):
             return await _tried(asked)
     except TimeoutError:
         return (
-            f"{asked} gave no answer within {LONGEST:g} s. Wait until the server is ready, correct "
-            f"`base_url` of [models] in gta.toml, or {SKIP}."
+            f"{asked} did not answer within {LONGEST:g} s. Wait until the server is ready, correct "
+            f"`base_url` under [models] in gta.toml, or {SKIP}."
         )
     finally:
         notice.cancel()
@@ -227,7 +223,7 @@ async def _tried(asked: Asked) -> str | None:
     refused = asked.pictures and status not in (None, *REFUSED, MISSING, BUSY)
     if refused and await _call(asked, picture=False) is None:
         return (
-            f"{asked} refuses pictures ({_words(raised)}). Judge by text alone: "
+            f"{asked} does not accept images ({_reason(raised)}). Judge by text alone: "
             "`pictures = false` under [judge] in gta.toml, or `gta score --no-pictures`."
         )
     if status is not None and status >= 500:
@@ -237,7 +233,7 @@ async def _tried(asked: Asked) -> str | None:
 
 
 async def _call(asked: Asked, *, picture: bool) -> Exception | None:
-    """What a single short request raises; every provider has exceptions of its own."""
+    """Return what one short request raises; every provider has its own exceptions."""
     most = asked.model.config.max_tokens
     config = GenerateConfig(max_retries=0, max_tokens=min(most or REPLY_TOKENS, REPLY_TOKENS))
     parts = [ContentText(text=REQUEST), *([ContentImage(image=_picture())] if picture else [])]
@@ -250,76 +246,65 @@ async def _call(asked: Asked, *, picture: bool) -> Exception | None:
 
 
 def _explain(asked: Asked, raised: Exception) -> str | None:
-    """What is wrong and what to do; None where waiting helps, as a run does."""
-    status, words = fault_status(raised), _words(raised)
+    """Say what is wrong and what to do; None if waiting helps, as a run does."""
+    status, reason = fault_status(raised), _reason(raised)
     address = asked.model.api.base_url
-    if status == BUSY and any(said in words.lower() for said in NO_CREDIT):
-        return f"{asked} has no credit left ({words}). Raise its limit, or use another key."
-    if status == BUSY or (status == 400 and "max_tokens" in words):
+    if status == BUSY and any(text in reason.lower() for text in NO_CREDIT):
+        return f"{asked} has no credit left ({reason}). Raise its limit, or use another key."
+    if status == BUSY or (status == 400 and "max_tokens" in reason):
         return None
     if status in REFUSED:
-        return f"{asked} refuses the key (status {status}). Set the right one: export {asked.key}=…"
-    if _is_unknown_model(status, words.lower()):
-        known = f"; `curl {address}/models` lists those it has" if address else ""
-        return f"{asked} does not take that model ({words}). Check its name{known}."
+        return f"{asked} rejects the key (status {status}). Set a valid one: export {asked.key}=…"
+    if _is_unknown_model(status, reason.lower()):
+        known = f"; `curl {address}/models` lists the available ones" if address else ""
+        return f"{asked} does not know that model ({reason}). Check its name{known}."
     if status in (MISSING, 405):
         return (
-            f"{asked}: nothing is served under that path (status {status}). Correct `base_url` of "
+            f"{asked}: the server has no such path (status {status}). Correct `base_url` under "
             "[models] in gta.toml; for most servers it ends in /v1."
         )
     if status is not None:
-        return f"{asked} refuses a short request: {words}. Fix what it names, or {SKIP}."
+        return f"{asked} rejects a short request: {reason}. Fix this, or {SKIP}."
     if any("wrong version number" in str(exc).lower() for exc in raised_chain(raised)):
-        return f"{asked} does not speak https. Write http:// in `base_url` of [models] in gta.toml."
-    if any(_is_connection(exc) for exc in raised_chain(raised)):
         return (
-            f"{asked} cannot be reached ({_reason(raised)}). Start the server, or correct "
-            "`base_url` of [models] in gta.toml."
+            f"{asked} does not use https. Write http:// in `base_url` under [models] in gta.toml."
+        )
+    chain = list(raised_chain(raised))
+    if any(isinstance(exc, OSError) or "Connect" in type(exc).__name__ for exc in chain):
+        refused = any(isinstance(exc, ConnectionRefusedError) for exc in chain)
+        cause = "connection refused" if refused else _reason(chain[-1])
+        return (
+            f"{asked} cannot be reached ({cause}). Start the server, or correct `base_url` under "
+            "[models] in gta.toml."
         )
     return (
-        f"{asked} gave no reply that can be read ({words}). Correct `base_url` of [models] in "
-        f"gta.toml, or {SKIP}."
+        f"{asked} sent a reply that cannot be read ({reason}). Correct `base_url` under [models] "
+        f"in gta.toml, or {SKIP}."
     )
 
 
-def _is_unknown_model(status: int | None, words: str) -> bool:
-    """Servers say it with 404 or 400, and both have other meanings, too."""
+def _is_unknown_model(status: int | None, reason: str) -> bool:
+    """Whether the model is unknown; servers use 404, 400 or 422, which have other meanings, too."""
     if status == MISSING:
-        return "model" in words
-    return status in (400, 422) and any(said in words for said in UNKNOWN_MODEL)
+        return "model" in reason
+    return status in (400, 422) and any(text in reason for text in UNKNOWN_MODEL)
 
 
-def _is_connection(exc: BaseException) -> bool:
-    return isinstance(exc, OSError) or "Connect" in type(exc).__name__
-
-
-def _reason(raised: Exception) -> str:
-    """The system's own word for it, where there is one."""
-    chain = list(raised_chain(raised))
-    refused = any(isinstance(exc, ConnectionRefusedError) for exc in chain)
-    return "connection refused" if refused else _words(chain[-1])
-
-
-def _words(raised: BaseException) -> str:
+def _reason(raised: BaseException) -> str:
     return fault_words(raised).strip().rstrip(".")
 
 
 def _picture() -> str:
-    """A grey square, large enough for every model that sees."""
-    side = 64
-    rows = (b"\0" + b"\x80" * side) * side
+    """Return a gray square as a data URL, large enough for every model that takes images."""
+    from PIL import Image
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data))
-
-    header = pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
-    data += chunk(b"IDAT", compress(rows)) + chunk(b"IEND", b"")
-    return f"data:image/png;base64,{b64encode(data).decode()}"
+    stream = BytesIO()
+    Image.new("L", (64, 64), 128).save(stream, "PNG")
+    return f"data:image/png;base64,{b64encode(stream.getvalue()).decode()}"
 
 
 def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
-    """Let each harness do the first task of a run that has none yet; what it did is the run's."""
+    """Let each harness do the first task of a run that has no units yet, and keep its work."""
     with ExitStack() as stack:
         tried = [
             (stack.enter_context(_first_task(out, manifest, resources, watching)), out, manifest)
@@ -335,7 +320,7 @@ def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
 def _first_task(
     out: StorePath, manifest: RunManifest, resources: Resources, watching: _Watching
 ) -> Iterator[Path]:
-    """A run of the first task alone, elsewhere; raises where the harness never started."""
+    """Run only the first task, in a temporary folder; raises if the harness did not start."""
     folder = Path(tempfile.mkdtemp(prefix="gta-first-"))
     first = manifest.with_spec(tasks=manifest.spec.tasks[:1])
     try:
@@ -346,25 +331,20 @@ def _first_task(
     except WorkFailed as exc:
         if exc.exit_code != INTERRUPTED:
             raise
-        raise WorkFailed("Interrupted; nothing was written.", exit_code=INTERRUPTED) from exc
+        raise WorkFailed("Interrupted. Nothing was written.", exit_code=INTERRUPTED) from exc
     finally:
         remove_tree(folder)
 
 
 def _check_work(run: Path, manifest: RunManifest) -> None:
-    """Raise where nothing shows that the harness ever began."""
+    """Raise if the harness failed, or left no trace of any work."""
     spec = manifest.spec
-    logs = log_folder(run)
-    units: Sequence[AtomicUnit | WorkflowUnit]
-    if spec.dataset == "workflow":
-        units = read_units(logs, spec.tasks, spec.epochs, WorkflowUnit).units
-    else:
-        units = read_units(logs, spec.tasks, spec.epochs, AtomicUnit).units
+    units = read_run_units(run, spec)
     harness, task = spec.system.harness, spec.tasks[0]
     if all(unit.failure is not None for unit in units):
-        said = units[0].failure if units else "it left no log"
+        reason = units[0].failure if units else "it left no log"
         raise EnvironmentProblem(
-            f"Harness {harness!r} could not do its first task {task!r}: {said}"
+            f"Harness {harness!r} could not do its first task {task!r}: {reason}"
         )
     if not any(_has_begun(unit) for unit in units):
         raise EnvironmentProblem(
@@ -374,7 +354,7 @@ def _check_work(run: Path, manifest: RunManifest) -> None:
 
 
 def _has_begun(unit: AtomicUnit | WorkflowUnit) -> bool:
-    """Whether it left a trace of work, or was stopped by a limit while it worked."""
+    """Whether the harness left a trace of work, or a limit stopped it while it worked."""
     stopped = any(
         isinstance(step, MalformedStep) and "was stopped:" in step.reason
         for step in unit.trace or ()
@@ -384,24 +364,24 @@ def _has_begun(unit: AtomicUnit | WorkflowUnit) -> bool:
 
 
 def _last_words(unit: AtomicUnit | WorkflowUnit) -> str:
-    """How it ended, and the end of what it printed, in one line."""
+    """Say how the harness ended and what it printed last, in one line."""
     ends = [step for step in unit.trace or () if isinstance(step, MalformedStep)]
     if not ends:
-        return "It ended with status 0 and printed nothing."
+        return "It exited with status 0 and printed nothing."
     printed = " / ".join(line.strip() for line in ends[-1].content.splitlines() if line.strip())
     return f"{ends[-1].reason} It printed: {printed[-SHOWN:] or 'nothing'}."
 
 
 def _adopt(trial: Path, out: StorePath) -> None:
-    """Bring the units of a run of one part into one that has none; it is continued from there."""
+    """Move the units of a trial run into a run that has none, which continues from there."""
     kept = {key: one.log for key, one in kept_units(log_folder(trial)).items() if one.finished}
     name = Path(next(iter(kept.values()))).name
     store = ArtefactStore(out / ARTEFACTS)
     for file in (trial / ARTEFACTS).glob("*/*"):
         store.keep(file.read_bytes())
     if isinstance(out, Path):
-        # What a harness left that is no file cannot be copied, and counts for nothing.
+        # Sockets and the like that a harness left cannot be copied, and do not count.
         with suppress(shutil.Error):
             shutil.copytree(files_folder(trial), files_folder(out), symlinks=True)
-    append_lines(out, (trial / ATTEMPTS).read_bytes())
-    write_begun(kept, log_folder(out) / name)
+    append_lines(out / ATTEMPTS, (trial / ATTEMPTS).read_bytes())
+    write_partial_log(kept, log_folder(out) / name)

@@ -1,4 +1,4 @@
-"""Word of every sample that begins and ends, for whoever shows progress, and of a run's end."""
+"""Inspect hooks that count the samples that begin and end, and close connections after a run."""
 
 import time
 from collections import Counter as Tally
@@ -19,33 +19,34 @@ from gta_bench.tasks.attempts import note_end
 from gta_bench.tasks.context import UNSCORED, SampleOutcome, current_context
 
 _Key = tuple[str, int]
-# Seconds between two words of samples that only began; those that ended are told at once.
+# Seconds between two reports of samples that began; those that ended are reported at once.
 PAUSE = 0.5
 
 
 class Counter:
-    """Counts a shard's samples and tells the sum; a sample that fails twice failed once."""
+    """Counts a shard's samples and reports the sum; a sample that fails twice counts once."""
 
     def __init__(self, start: ShardProgress, tell: Callable[[ShardProgress], None]) -> None:
         self._progress = start
         self._tell = tell
         self._failed: set[_Key] = set()
         self._causes: dict[_Key, str] = {}
-        self._counts: Tally[str] = Tally()
         self._told = 0.0
 
     def began(self) -> None:
-        """One more is running."""
+        """Count a sample that began."""
         self._update(running=self._progress.running + 1)
         if time.monotonic() - self._told > PAUSE:
-            self._say()
+            self._report()
 
     def ended(self, key: _Key, cost: Cost, how: SampleOutcome) -> None:
-        """One less is running."""
+        """Count a sample that ended; its cause replaces that of its last attempt."""
         self._failed.discard(key)
         if how.failed:
             self._failed.add(key)
-        self._note(key, how.cause)
+        self._causes.pop(key, None)
+        if how.cause is not None:
+            self._causes[key] = how.cause
         before = self._progress
         spent = sum_costs((before.cost, cost))
         self._update(
@@ -54,45 +55,35 @@ class Counter:
             running=max(0, before.running - 1),
             cost_usd=spent.known,
             unpriced=spent.unknown,
-            causes=count_causes([self._counts]),
+            causes=count_causes([Tally(self._causes.values())]),
             stops=sum_stops([before.stops, Tally(how.stops)]),
         )
-        self._say()
-
-    def _note(self, key: _Key, cause: str | None) -> None:
-        """Count the cause of a unit in the place of its last one."""
-        before = self._causes.pop(key, None)
-        if before is not None:
-            self._counts[before] -= 1
-            self._counts += Tally()  # without those that are zero
-        if cause is not None:
-            self._causes[key] = cause
-            self._counts[cause] += 1
+        self._report()
 
     def _update(self, **changes: float | Mapping[str, int] | Mapping[StopKind, int] | None) -> None:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
-    def _say(self) -> None:
+    def _report(self) -> None:
         self._told = time.monotonic()
         self._tell(self._progress)
 
 
-@hooks(name="gta_progress", description="Tells gta of every sample.")
+@hooks(name="gta_progress", description="Reports every sample to gta.")
 class SampleProgress(Hooks):
-    """Passes on what begins, and whether it ended well."""
+    """Reports samples that begin and end to the run's watcher."""
 
     def enabled(self) -> bool:
-        """Only during a run of ours."""
+        """Return whether a gta run is in progress."""
         return current_context() is not None
 
     async def on_sample_start(self, data: SampleStart) -> None:
-        """Tell the run's watcher."""
+        """Notify the run's watcher."""
         context = current_context()
         if context is not None and context.watcher is not None:
             context.watcher.began()
 
     async def on_sample_end(self, data: SampleEnd) -> None:
-        """Tell the run's watcher, and note the attempt."""
+        """Notify the run's watcher, and record the attempt."""
         context, sample = current_context(), data.sample
         await note_end(sample)
         if context is not None and context.watcher is not None:
@@ -100,27 +91,24 @@ class SampleProgress(Hooks):
             context.watcher.ended(key, _cost(sample), _ended(sample))
 
     async def on_run_end(self, data: RunEnd) -> None:
-        """Close connections in the loop that opened them."""
+        """Close connections in the event loop that opened them."""
         context = current_context()
         for model in () if context is None else context.models:
             await model.api.aclose()
 
 
 def _ended(sample: EvalSample) -> SampleOutcome:
-    """A unit that was stopped neither finished nor failed."""
+    """Return how a sample ended; a stopped unit neither finished nor failed."""
     if sample.error is None:
         stops = read_unit_data(sample.store.items()).stops
         return SampleOutcome(finished=True, cause=sample.store.get(UNSCORED), stops=stops)
-    noted = sample.error.message
-    return (
-        SampleOutcome()
-        if was_stopped(noted)
-        else SampleOutcome(failed=True, cause=short_cause(noted))
-    )
+    if was_stopped(sample.error.message):
+        return SampleOutcome()
+    return SampleOutcome(failed=True, cause=short_cause(sample.error.message))
 
 
 def _cost(sample: EvalSample) -> Cost:
-    """What the sample's models cost; unknown if one of them replied without saying its usage."""
+    """Sum the cost of a sample's models; unknown if one of them did not report its usage."""
     calls = [event for event in sample.events if isinstance(event, ModelEvent)]
     silent = any(call.output.usage is None for call in calls if call.error is None)
     return sum_costs([models_cost(sample.model_usage.values()), Cost(unknown=silent)])

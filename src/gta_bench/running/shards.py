@@ -1,11 +1,11 @@
-"""A run over any backend: what is left of it in parts, watched, and merged to one log.
+"""A run over any backend: its open units are split into parts, watched, and merged into one log.
 
-A run that no command ever cut into shards is one part, whose logs lie in the run's own folder.
+A run that was never split into shards is one part, with its logs in the run's own folder.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
@@ -13,34 +13,68 @@ from uuid import uuid4
 from gta_bench.errors import INTERRUPTED, GtaError, RunError, WorkFailed
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.cost import Cost, sum_costs
-from gta_bench.records.plan import Shard, ShardPlan, make_plan
+from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest, RunSpec
-from gta_bench.running.backends.backend import Backend, WorkFunction, told_of_system
-from gta_bench.running.limits import RunLimits, limits_from
-from gta_bench.runs.directory import log_folder
-from gta_bench.runs.lock import locked
-from gta_bench.runs.logs import Kept, finished_units, kept_units, log_files, restore_attempts
+from gta_bench.running.backends.backend import Backend, WorkFunction, explain_os_error
+from gta_bench.runs.directory import (
+    begin_progress,
+    log_folder,
+    progress_folder,
+    read_progress,
+    read_spent,
+)
+from gta_bench.runs.logs import (
+    Kept,
+    finished_units,
+    kept_units,
+    log_files,
+    restore_attempts,
+    unit_keys,
+)
 from gta_bench.runs.merge import (
     SHARDS,
     merge_shards,
     merged_log,
     read_plan,
     shards_folder,
-    write_begun,
+    write_partial_log,
     write_plan,
 )
-from gta_bench.runs.progress import begin_progress, progress_folder, read_progress, spent_before
-from gta_bench.runs.store import StorePath, full_words
+from gta_bench.runs.store import StorePath, disk_full_hint, locked
 from gta_bench.settings import Settings
 
 Listener = Callable[[RunProgress], None]
-# Seconds that a shard waits for an attempt of itself that is being ended elsewhere.
+# Seconds that a shard waits for another attempt at it that is ending elsewhere.
 PATIENCE = 90.0
 
 
+class RunLimits(NamedTuple):
+    """When no more units start: at a time, or once so much was spent."""
+
+    deadline: datetime | None = None
+    cost_usd: float | None = None
+
+    def find_reached(self, spent_usd: float | None) -> str | None:
+        """Describe the limit that is reached, if any; `spent_usd` is the known part."""
+        if self.deadline is not None and datetime.now(UTC) >= self.deadline:
+            return "The command has used up its time (budget.hours)"
+        if self.cost_usd is not None and (spent_usd or 0.0) >= self.cost_usd:
+            return f"The run has spent its budget of ${self.cost_usd:g} (budget.cost_usd)"
+        return None
+
+    def explain(self, progress: RunProgress) -> RunProgress:
+        """Add the limit that stopped the run, if one did, and what the rest would cost."""
+        stopped = self.find_reached(progress.known_usd)
+        needed = None
+        spent, most = progress.known_usd or 0.0, self.cost_usd
+        if most is not None and spent >= most:
+            needed = spent * progress.units / progress.done if progress.done else 2 * most
+        return progress.model_copy(update={"stopped": stopped, "needed_usd": needed})
+
+
 class RunPart(NamedTuple):
-    """What one process evaluates of a run, and where it keeps its logs."""
+    """What one process evaluates of a run, and where it writes its logs."""
 
     name: str
     tasks: tuple[str, ...]
@@ -59,9 +93,9 @@ def run_units(
     listener: Listener,
     backend: Backend,
 ) -> None:
-    """Do the work on the units of `spec` that no log holds yet, which may be a part of the run.
+    """Run the units of `spec` that no log contains yet; `spec` may be a part of the run.
 
-    `work` is made for its share of the limits.
+    `work` is called with the settings of one part, which has its share of the connections.
     """
     with locked(out):
         kept = kept_units(log_folder(out))
@@ -69,15 +103,30 @@ def run_units(
         whole = _is_whole(out, spec, kept)
         plan = _plan(out, spec, kept, backend, whole=whole)
         folder = progress_folder(out)
-        command = _command(manifest, kept, backend, spent_before(folder))
+        command = _command(manifest, kept, backend, read_spent(folder))
         begin_progress(folder, command)
-        limits = limits_from(settings.budget, command.started)
-        parts = _parts(out, spec, plan, kept, command, limits, whole=whole)
-        at_once = places_for(len(parts), settings, backend)
-        tick = partial(tell_progress, folder, listener)
+        hours = settings.budget.hours
+        deadline = None if hours is None else command.started + timedelta(hours=hours)
+        limits = RunLimits(deadline, settings.budget.cost_usd)
+        own = (
+            []
+            if plan is None
+            else [
+                (shard.name, shard.tasks, shards_folder(out, plan) / shard.name)
+                for shard in plan.shards
+                if _open_tasks(shard.tasks, plan.epochs, kept)
+            ]
+        )
+        if plan is None and whole:
+            own = [("", spec.tasks, log_folder(out))]
+        parts = [RunPart(*part, folder, command, limits) for part in own]
+        at_once = count_parallel(len(parts), settings, backend)
+        tick = partial(report_progress, folder, listener)
         tick()
-        with told_with(partial(_safe, out, manifest)):
-            backend.run(work(shared(settings, at_once)), parts, at_once=at_once, tick=tick)
+        with explain_failure(partial(_safe, out, manifest)):
+            backend.run(
+                work(divide_connections(settings, at_once)), parts, at_once=at_once, tick=tick
+            )
             if plan is not None:
                 _merge(out, manifest, plan)
         last = tick()
@@ -86,33 +135,33 @@ def run_units(
 
 
 @contextmanager
-def told_with(safe: Callable[[], str]) -> Iterator[None]:
-    """Whatever ends the work inside the block is told with what is safe and how to go on."""
+def explain_failure(safe: Callable[[], str]) -> Iterator[None]:
+    """Add what is safe and how to continue to any failure that ends the block."""
     try:
         yield
     except KeyboardInterrupt:
         raise WorkFailed(f"Interrupted. {safe()}", exit_code=INTERRUPTED) from None
     except OSError as exc:
-        raise WorkFailed(f"{told_of_system(exc)} {safe()}", exit_code=3) from exc
+        raise WorkFailed(f"{explain_os_error(exc)} {safe()}", exit_code=3) from exc
     except WorkFailed as exc:
         raise WorkFailed(f"{exc} {safe()}", exit_code=exc.exit_code) from exc
 
 
-def tell_progress(folder: StorePath, listener: Listener) -> RunProgress:
-    """How far all shards are."""
+def report_progress(folder: StorePath, listener: Listener) -> RunProgress:
+    """Read the progress of all shards, pass it to the listener, and return it."""
     found = read_progress(folder)
     assert found is not None
     listener(found)
     return found
 
 
-def places_for(parts: int, settings: Settings, backend: Backend) -> int:
-    """How many parts run at once: none without a connection of its own."""
+def count_parallel(parts: int, settings: Settings, backend: Backend) -> int:
+    """Return how many parts run at once; each needs a connection of its own."""
     return max(1, min(backend.places, parts, settings.budget.max_connections))
 
 
-def shared(settings: Settings, at_once: int) -> Settings:
-    """The settings of one of so many: connections are divided."""
+def divide_connections(settings: Settings, at_once: int) -> Settings:
+    """Divide the connections in the settings among so many parts."""
     most = max(1, settings.budget.max_connections // at_once)
     budget = settings.budget.model_copy(update={"max_connections": most})
     return settings.model_copy(update={"budget": budget})
@@ -121,7 +170,7 @@ def shared(settings: Settings, at_once: int) -> Settings:
 def _command(
     manifest: RunManifest, kept: Mapping[UnitKey, Kept], backend: Backend, before: Cost
 ) -> Command:
-    """What this command sets out to do; money of attempts that failed stays spent."""
+    """Describe what this command will do; money spent on failed attempts stays spent."""
     spent = (sum_costs(one.cost for one in kept.values()), before)
     return Command(
         started=datetime.now(UTC),
@@ -135,10 +184,10 @@ def _command(
 
 
 def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept]) -> bool:
-    """Whether the engine can go on in the run's own log.
+    """Whether Inspect can continue in the run's own log.
 
-    It drops from a log what it is not asked for. So what shards hold, and what a command for fewer
-    tasks or epochs leaves alone, must stay in other logs than those that it goes on with.
+    It drops from a log what it is not asked for. So the units of shards, and those that a command
+    for fewer tasks or epochs leaves alone, must stay in other logs than those it continues.
     """
     named = {*spec.tasks}
     asked = all(task in named and epoch <= spec.epochs for task, epoch in kept)
@@ -148,12 +197,12 @@ def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept]) -> bo
 def _plan(
     out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept], backend: Backend, *, whole: bool
 ) -> ShardPlan | None:
-    """The plan for what is open; None where nothing is, or where one part is enough for it."""
+    """Return the plan for the open units; None if there are none or one part is enough."""
     open_tasks = _open_tasks(spec.tasks, spec.epochs, kept)
     plan = read_plan(out)
     if plan is not None and plan.epochs == spec.epochs:
         dealt = [task for shard in plan.shards for task in shard.tasks]
-        # A log that was removed may have held tasks that were finished when the plan was made.
+        # A removed log may have contained tasks that were finished when the plan was made.
         if {*_open_tasks(dealt, plan.epochs, kept)} == {*open_tasks}:
             return plan
     if not open_tasks or (whole and backend.places == 1):
@@ -169,91 +218,45 @@ def _plan(
         created=created,
     )
     for shard in plan.shards:
-        _write_begun(out, plan, shard, kept)
+        # A shard whose tasks have finished epochs in other logs begins with those.
+        units = unit_keys(shard.tasks, plan.epochs)
+        finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
+        if finished:
+            write_partial_log(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
     write_plan(out, plan)
     return plan
 
 
-def _write_begun(
-    out: StorePath, plan: ShardPlan, shard: Shard, kept: Mapping[UnitKey, Kept]
-) -> None:
-    """A shard whose tasks have finished epochs elsewhere begins with those."""
-    units = [(task, epoch) for task in shard.tasks for epoch in range(1, plan.epochs + 1)]
-    finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
-    if finished:
-        write_begun(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
-
-
 def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[UnitKey, Kept]) -> list[str]:
-    """The tasks that have an epoch which is not finished."""
-    return [
-        task
-        for task in tasks
-        if any(
-            (task, epoch) not in kept or not kept[task, epoch].finished
-            for epoch in range(1, epochs + 1)
-        )
-    ]
-
-
-def _parts(
-    out: StorePath,
-    spec: RunSpec,
-    plan: ShardPlan | None,
-    kept: Mapping[UnitKey, Kept],
-    command: Command,
-    limits: RunLimits,
-    *,
-    whole: bool,
-) -> list[RunPart]:
-    """What is left, a part for each shard that has something left."""
-    folder = progress_folder(out)
-    if plan is None:
-        part = RunPart("", spec.tasks, log_folder(out), folder, command, limits)
-        return [part] if whole else []
-    return [
-        RunPart(
-            shard.name,
-            shard.tasks,
-            shards_folder(out, plan) / shard.name,
-            folder,
-            command,
-            limits,
-        )
-        for shard in plan.shards
-        if _open_tasks(shard.tasks, plan.epochs, kept)
-    ]
+    """Return the tasks with an epoch that is not finished."""
+    finished = {key for key, one in kept.items() if one.finished}
+    return [task for task in tasks if not finished.issuperset(unit_keys([task], epochs))]
 
 
 def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
-    """One log, once every unit of the run is finished; until then the shards are continued."""
+    """Merge all logs once every unit of the run is finished; until then shards are continued."""
     kept = kept_units(log_folder(out))
     dealt = [task for shard in plan.shards for task in shard.tasks]
-    missing = [key for key in _units(dealt, plan.epochs) if key not in kept]
+    missing = [key for key in unit_keys(dealt, plan.epochs) if key not in kept]
     if missing:
         raise RunError(
-            f"All shards were evaluated, and {log_folder(out)} has no log of {len(missing)} "
-            "units: a run on several machines needs a folder that all of them share."
+            f"All shards were evaluated, but {log_folder(out)} has no log of {len(missing)} "
+            "units. A run on several machines needs an --out that all of them share."
         )
-    wanted = _units(manifest.spec.tasks, manifest.spec.epochs)
+    wanted = unit_keys(manifest.spec.tasks, manifest.spec.epochs)
     merged = not shards_folder(out, plan).is_dir()
     if not merged and all(key in kept and kept[key].finished for key in wanted):
         chosen = {key: kept[key].log for key in wanted}
         merge_shards(chosen, merged_log(out, plan), shards_folder(out, plan))
 
 
-def _units(tasks: Iterable[str], epochs: int) -> list[UnitKey]:
-    return [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
-
-
 def _safe(out: StorePath, manifest: RunManifest) -> str:
-    """What is safe, and how to go on."""
-    total = manifest.spec.units
+    """Say what is safe and how to continue."""
     try:
-        finished, full = finished_units(log_folder(out)), full_words(out)
+        finished, full = finished_units(log_folder(out)), disk_full_hint(out)
     except (GtaError, OSError):
-        return "Finished units are in the run's logs; give the same command again to go on."
+        return "Finished units are in the run's logs; run the same command again to continue."
     return (
-        f"{finished} of {total} units are finished and safe in {out}{full}; the same command goes "
-        "on with the rest."
+        f"{finished} of {manifest.spec.units} units are finished and safe in {out}{full}; run the "
+        "same command again to continue."
     )

@@ -1,4 +1,4 @@
-"""A run of one system on one dataset: its manifest, and the evaluation of what is not done yet."""
+"""A run of one system on one dataset: its manifest, and the evaluation of its open units."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.model import Model
 
+from gta_bench.agents import prompts as agent_prompts
 from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.generation import generate_config
@@ -24,6 +25,7 @@ from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
+from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.harnesses.choice import Harness
 from gta_bench.packages import require_packages
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
@@ -38,13 +40,7 @@ from gta_bench.records.run import (
 )
 from gta_bench.redaction import protect
 from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
-from gta_bench.running.evaluation import (
-    agent_digests,
-    evaluate,
-    harness_digests,
-    package_versions,
-    tool_digests,
-)
+from gta_bench.running.evaluation import evaluate, package_versions
 from gta_bench.running.shards import Listener, RunPart, run_units
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import log_folder, open_run, read_manifest
@@ -56,14 +52,15 @@ from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
 from gta_bench.tasks.context import Earlier, RunContext, workspaces
 from gta_bench.tasks.run_tools import note_recording, open_tooling
+from gta_bench.tools import prompts as tool_prompts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What a run uses of this machine: where its parts lie, and how they are reached.
+    """What a run uses on this machine: where its data are, and how its model is reached.
 
-    None of it says what is measured, so none of it is in the manifest: a run that is continued
-    elsewhere is the same run.
+    None of it defines what is measured, so none of it is in the manifest: a run that is continued
+    on another machine is the same run.
     """
 
     data: Path
@@ -74,47 +71,55 @@ class Resources:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the system is somebody else's, and not a model with an agent of ours."""
+        """Whether the system is a harness, not a model with one of our agents."""
         return self.harness is not None
 
 
 def read_dataset(name: DatasetName, root: Path) -> Dataset:
-    """The dataset in that folder."""
+    """Load the dataset from a folder."""
     return load_atomic(root) if name == "atomic" else load_workflow(root)
 
 
 def describe_system(resources: Resources, agent: str, images: Images) -> System:
-    """The system as the manifest names it."""
+    """Return the system as the manifest names it."""
     model, harness = resources.model, resources.harness
-    return System(
-        model=model.name,
-        agent=agent if harness is None else "harness",
-        harness=None if harness is None else harness.shown_target,
-        harness_version=None if harness is None else harness.version,
-        harness_digest=None if harness is None else _files_digest(harness),
-        images=images,
-        **{name: getattr(model.settings, name) for name in Generation.model_fields},
-    )
+    own: dict[str, Any] = {"agent": agent}
+    if harness is not None:
+        from gta_bench.harnesses.files import files_digest
 
-
-def _files_digest(harness: Harness) -> str | None:
-    from gta_bench.harnesses.exposure import files_digest
-
-    return files_digest(harness)
+        own = {
+            "agent": "harness",
+            "harness": harness.shown_target,
+            "harness_version": harness.version,
+            "harness_digest": files_digest(harness),
+        }
+    generation = {name: getattr(model.settings, name) for name in Generation.model_fields}
+    return System(model=model.name, images=images, **own, **generation)
 
 
 def plan_run(
     spec: RunSpec, resources: Resources, dataset: Dataset, *, out: StorePath | None = None
 ) -> RunManifest:
-    """The manifest of a run that has not begun; refuses what cannot be run, or could be cheated."""
-    protect({} if resources.harness is None else resources.harness.secrets)
-    _check_packages(spec, resources.harness)
-    shown = _shown(resources, out)
-    if not resources.is_foreign:
-        _check_agent(spec)
+    """Return the manifest of a run that has not begun.
+
+    Raises if the system cannot be run, or could see the answers.
+    """
+    from gta_bench.harnesses.exposure import check_exposure, shown_paths
+
+    harness = resources.harness
+    protect({} if harness is None else harness.secrets)
+    _check_packages(spec, harness)
+    folder = out if isinstance(out, Path) else None
+    check_exposure(harness, resources.settings, resources.data, out=folder)
+    if harness is None:
+        if spec.dataset == "workflow":
+            from gta_bench.tasks.workflow import check_agent
+
+            check_agent(spec.system.agent)
+        load_agent(spec.system.agent)
     parse_controls(spec.controls)
     if resources.model.settings.args:
-        # Arguments that the provider does not take are told before anything is written.
+        # Arguments that the provider does not accept are reported before anything is written.
         open_model(resources.model, resources.settings.budget)
     spec = _applicable(spec, resources)
     return RunManifest(
@@ -123,19 +128,10 @@ def plan_run(
         dataset_digest=dataset_digest(dataset),
         dataset_tasks=len(dataset.tasks),
         prompts=_prompts(spec, resources),
-        packages=package_versions() | _drivers(resources.harness),
+        packages=package_versions() | _drivers(harness),
         notes=_notes(spec, resources),
-        shown=shown,
+        shown=() if harness is None else shown_paths(harness),
     )
-
-
-def _shown(resources: Resources, out: StorePath | None) -> tuple[str, ...]:
-    """What a harness sees of this machine; raises where that, or what the jail shows, is gold."""
-    from gta_bench.harnesses.exposure import check_exposure, shown_paths
-
-    folder = out if isinstance(out, Path) else None
-    check_exposure(resources.harness, resources.settings, resources.data, out=folder)
-    return () if resources.harness is None else shown_paths(resources.harness)
 
 
 def execute(
@@ -148,14 +144,20 @@ def execute(
     earlier: Earlier | None = None,
     backend: Backend = INLINE,
 ) -> None:
-    """Run what is not finished yet of what was planned; a run that has less of it is extended.
+    """Run the planned units that are not finished yet; a smaller run is extended.
 
-    `model` is asked instead of opening the one that the run names; it stays in this process.
+    `model` replaces the model that the run names; it is used in this process only.
     """
     _check_backend(resources, backend)
-    _check_data(out, str(resources.data))
+    # Refuse another path before the run is extended by units that could then not be run.
+    before, data = data_of_logs(log_folder(out)), str(resources.data)
+    if before not in (None, data):
+        raise RunError(
+            f"{out} was run with the data in {before} and cannot continue with {data}. Use "
+            f"--data {before}, or choose another --out."
+        )
     manifest = open_run(out, planned)
-    # Another similarity is another scoring, so the logs keep the first one.
+    # A different similarity would be a different scoring, so the logs keep the first one.
     if planned.spec.dataset == "atomic":
         load_similarity(manifest.spec.similarity)
     spec = planned.spec.model_copy(update={"similarity": manifest.spec.similarity})
@@ -170,16 +172,6 @@ def execute(
     note_recording(resources.tape, out, manifest)
 
 
-def _check_data(out: StorePath, data: str) -> None:
-    """Refuse another path before the run is extended by what could then not be run."""
-    before = data_of_logs(log_folder(out))
-    if before not in (None, data):
-        raise RunError(
-            f"{out} was run with the data in {before} and cannot go on with those in {data}; give "
-            f"--data {before}, or name another --out."
-        )
-
-
 def _evaluate(
     spec: RunSpec,
     resources: Resources,
@@ -191,8 +183,16 @@ def _evaluate(
     listener: Listener | None = None,
 ) -> None:
     """Evaluate a part of the run in this process."""
-    _forget_dataset(spec)
-    task = _task(spec, str(resources.data), resources)
+    # Read the dataset again: its files may have changed since the last run in this process.
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import loaded_workflow
+
+        loaded_workflow.cache_clear()
+    else:
+        from gta_bench.tasks.atomic_step import loaded_dataset
+
+        loaded_dataset.cache_clear()
+    task = _task(spec, resources)
     asked = model or open_model(resources.model, resources.settings.budget)
     stated = state_run(spec, read_manifest(out).dataset_digest)
     with _context(spec, resources, out, earlier) as context:
@@ -205,18 +205,6 @@ def _evaluate(
             listener=listener,
             stated=stated,
         )
-
-
-def _forget_dataset(spec: RunSpec) -> None:
-    """Read the dataset again: its files may have changed since the last run in this process."""
-    if spec.dataset == "workflow":
-        from gta_bench.tasks.units import loaded_workflow
-
-        loaded_workflow.cache_clear()
-    else:
-        from gta_bench.tasks.units import loaded_dataset
-
-        loaded_dataset.cache_clear()
 
 
 @contextmanager
@@ -238,64 +226,37 @@ def _context(
         )
 
 
-def _task(spec: RunSpec, data: str, resources: Resources) -> Task:
-    """The Inspect task; a run imports nothing that only other kinds of runs need."""
-    if spec.dataset == "workflow":
-        return _workflow_task(spec, data, resources)
-    if resources.harness is not None and spec.mode == "step":
-        from gta_bench.tasks.harness import atomic_step_harness
-
-        return atomic_step_harness(data=data, similarity=spec.similarity)
+def _task(spec: RunSpec, resources: Resources) -> Task:
+    """Return the Inspect task; a run imports nothing that only other kinds of runs need."""
+    named: dict[str, Any] = {"data": str(resources.data)}
+    if spec.dataset == "atomic":
+        named["similarity"] = spec.similarity
     if resources.harness is not None:
-        from gta_bench.tasks.harness import atomic_harness
+        from gta_bench.tasks import harness
 
-        return atomic_harness(data=data, similarity=spec.similarity)
-    named: dict[str, Any] = {
-        "data": data,
-        "agent": spec.system.agent,
-        "images": spec.system.images,
-        "similarity": spec.similarity,
-    }
+        if spec.dataset == "workflow":
+            return harness.workflow_harness(**named)
+        step = spec.mode == "step"
+        return harness.atomic_step_harness(**named) if step else harness.atomic_harness(**named)
+    named |= {"agent": spec.system.agent, "images": spec.system.images}
     if spec.mode == "step":
         from gta_bench.tasks.atomic import atomic_step
 
         return atomic_step(**named)
+    # Inspect recognizes a task that it continues by its arguments; solvers read the spec.
+    assert spec.loop is not None
+    named["max_turns"] = spec.loop.max_turns
+    if spec.dataset == "workflow":
+        from gta_bench.tasks.workflow import workflow
+
+        return workflow(**named)
     from gta_bench.tasks.atomic import atomic
 
-    return atomic(**named, max_turns=_max_turns(spec))
-
-
-def _workflow_task(spec: RunSpec, data: str, resources: Resources) -> Task:
-    if resources.harness is not None:
-        from gta_bench.tasks.harness import workflow_harness
-
-        return workflow_harness(data=data)
-    from gta_bench.tasks.workflow import workflow
-
-    return workflow(
-        data=data,
-        agent=spec.system.agent,
-        images=spec.system.images,
-        max_turns=_max_turns(spec),
-    )
-
-
-def _max_turns(spec: RunSpec) -> int:
-    """By its arguments the engine recognizes a task that it continues; solvers read the spec."""
-    assert spec.loop is not None
-    return spec.loop.max_turns
-
-
-def _check_agent(spec: RunSpec) -> None:
-    if spec.dataset == "workflow":
-        from gta_bench.tasks.workflow import check_agent
-
-        check_agent(spec.system.agent)
-    load_agent(spec.system.agent)
+    return atomic(**named)
 
 
 def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
-    """Name what is missing for the run, its judging and its scores, before anything is paid for."""
+    """Raise if the run, its judging or its scoring lacks a package, before anything costs money."""
     if harness is not None and harness.kind == "command":
         require_packages("--harness", *SERVER_PACKAGES, extra="serve")
     server = parse_tools(spec.tools)
@@ -308,7 +269,7 @@ def _check_packages(spec: RunSpec, harness: Harness | None) -> None:
 
 
 def _check_backend(resources: Resources, backend: Backend) -> None:
-    """Fail now, in one line, where this machine or workers could not do the work."""
+    """Raise now if this machine or the workers could not do the work."""
     if backend is INLINE:
         harness = resources.harness
         if harness is not None and harness.kind != "bridged" and harness.network == "open":
@@ -318,7 +279,7 @@ def _check_backend(resources: Resources, backend: Backend) -> None:
 
 
 def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
-    """The spec with what its system brings, and without what means nothing to it."""
+    """Add to the spec what its system defines, and remove what does not apply to it."""
     own: dict[str, Any] = {}
     if resources.harness is not None:
         own |= {"network": resources.harness.network, "limits": resources.harness.bounds}
@@ -330,7 +291,7 @@ def _applicable(spec: RunSpec, resources: Resources) -> RunSpec:
 
 
 def _wording(spec: RunSpec, settings: Settings) -> dict[str, Any]:
-    """Whose words the published protocol is spoken in, and the sampling that comes with them."""
+    """Return whose prompts the published protocol uses, and the sampling that belongs to them."""
     if published.find_published(Path(settings.data.prompts)) is None:
         return {"wording": "own"}
     system = spec.system
@@ -341,15 +302,23 @@ def _wording(spec: RunSpec, settings: Settings) -> dict[str, Any]:
 
 
 def _prompts(spec: RunSpec, resources: Resources) -> dict[str, str]:
-    own = agent_digests() if resources.harness is None else harness_digests()
+    """Return the digests of the prompts that the run uses."""
+    own = {"agents": agent_prompts.digests()}
+    if resources.harness is not None:
+        own = {"harnesses": harness_prompts.digests()}
+    if spec.mode != "step":
+        own["tools"] = tool_prompts.digests()
+    found = {
+        f"{room}/{name}": one for room, digests in own.items() for name, one in digests.items()
+    }
     if spec.wording == "published":
         folder = Path(resources.settings.data.prompts)
-        own |= published.read_published(folder).digests()
-    return own if spec.mode == "step" else own | tool_digests()
+        found |= published.read_published(folder).digests()
+    return found
 
 
 def _drivers(harness: Harness | None) -> dict[str, str]:
-    """What drives a harness that Inspect knows."""
+    """Return the package that drives a named harness, with its version."""
     if harness is None or harness.kind != "named":
         return {}
     from gta_bench.harnesses.named import DRIVER, driver_version
@@ -366,7 +335,7 @@ def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
         return () if prefix is None else (prefix.note,)
     if spec.wording == "own":
         return (
-            "react-upstream spoke in our own words and with the provider's own sampling. For the "
+            "react-upstream used our own prompts and the provider's default sampling. For the "
             f"published ones: {published.how_to_get()}.",
         )
     if spec.mode == "end-to-end" and spec.system.agent in NEED_REFERENCES:

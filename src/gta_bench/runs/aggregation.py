@@ -1,6 +1,6 @@
-"""Exported runs read back as scores: verdict rows are pooled by DuckDB, never held as objects.
+"""Reads exported runs back as scores: DuckDB pools verdict rows, which never become objects.
 
-The figures are those of `metrics.workflow_scores`, to the last digits of a sum.
+The figures equal those of `metrics.workflow_scores`, up to the last digits of a sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,13 @@ from gta_bench.records.workflow_scores import (
     JudgeScores,
     WorkflowScores,
 )
-from gta_bench.runs.database import connected, quoted
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.results_table import connect_database, quote_path
+from gta_bench.runs.store import StorePath, explain_store_errors
 
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
-# `recorded_cost` as a condition: something was asked, and nobody knows the price.
+# `recorded_cost` as a condition: something was asked, and its price is unknown.
 UNPRICED = """
 cost_usd IS NULL
 AND (value IS NOT NULL OR coalesce(input_tokens, 0) + coalesce(output_tokens, 0) > 0)
@@ -44,8 +44,8 @@ SELECT * FROM (
     FROM verdicts GROUP BY run, judge
 ) JOIN (SELECT run, leaf_threshold, root_threshold FROM runs) USING (run)
 """
-# The one pass that looks at every verdict's place: a leaf has the mean of its repeats if all of
-# them gave a score. What was said of a unit that broke is not looked at.
+# The one pass over all verdicts: a leaf has the mean of its repeats if all of them gave a score.
+# Verdicts on a unit that failed are ignored.
 LEAVES = """
 CREATE TEMP TABLE leaf AS
 SELECT run, judge, task, epoch, weight, compat_weight, present, leaf_threshold,
@@ -63,14 +63,14 @@ ANTI JOIN (
     WHERE failure IS NOT NULL OR list_contains(kinds, $not_delivered)
 ) USING (run, task, epoch)
 """
-# What was not delivered fails under strict, and has no score under compat.
+# Missing deliverables fail under strict, and have no score under compat.
 NOT_DELIVERED_LEAVES = """
 INSERT INTO leaf
 SELECT run, judge, task, epoch, 1.0 / leaves, NULL, repeats, leaf_threshold, 0.0, NULL
 FROM (SELECT *, unnest(range(leaves)) FROM samples
       WHERE failure IS NULL AND list_contains(kinds, $not_delivered)) JOIN judges USING (run)
 """
-# A unit has a root if all its leaves have a score; units that no judge saw are there all the same.
+# A unit has a root if all its leaves have a score; units that no judge saw are included, too.
 UNITS = f"""
 CREATE TEMP TABLE units AS
 WITH judged AS (
@@ -119,22 +119,28 @@ class ExportedRun(NamedTuple):
 
 
 def read_export(folder: StorePath) -> list[ExportedRun]:
-    """All exported runs, in the order in which they were given."""
-    with reaching(folder), connected(folder) as connection:
+    """Read all exported runs, in the order in which they were exported."""
+    with explain_store_errors(folder), connect_database(folder) as connection:
         for table in ("runs", "samples", "verdicts"):
             if any((folder / table).glob("*.parquet")):
-                files = quoted(folder / table / "*.parquet")
+                files = quote_path(folder / table / "*.parquet")
                 connection.execute(f"CREATE VIEW {table} AS FROM {files}")
         judges = judge_scores(connection) if (folder / "verdicts").is_dir() else {}
         rows = connection.execute("SELECT run, dataset, manifest, scores FROM runs").fetchall()
-    return [
-        _exported(name, dataset, manifest, scores, judges.get(name, ()))
-        for name, dataset, manifest, scores in rows
-    ]
+    found = []
+    for name, dataset, manifest, scores in rows:
+        pooled: RunScores | WorkflowScores
+        if dataset == "atomic":
+            pooled = RunScores.model_validate_json(scores)
+        else:
+            pooled = WorkflowScores.model_validate_json(scores)
+            pooled = pooled.model_copy(update={"judges": judges.get(name, ())})
+        found.append(ExportedRun(name, RunManifest.model_validate_json(manifest), pooled))
+    return found
 
 
 def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[JudgeScores, ...]]:
-    """Every judge's table for every run, from the views `runs`, `samples` and `verdicts`."""
+    """Compute every judge's scores of every run from the views `runs`, `samples`, `verdicts`."""
     kind = {"not_delivered": NOT_DELIVERED}
     connection.execute(JUDGES)
     connection.execute(LEAVES, kind)
@@ -163,7 +169,10 @@ def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Judge
     for row in connection.execute(TOTALS).fetchall():
         key = (row[0], row[1])
         whole = groups["'all'"][key][0]
-        called = {group.name: group for group in groups["called"].get(key, ())}
+        called: dict[str, GroupScores] = {
+            name: group_scores(name, JudgedCounts(), n_units=0, n_leaves=0) for name in CATEGORIES
+        }
+        called |= {group.name: group for group in groups["called"].get(key, ())}
         found.setdefault(row[0], []).append(
             JudgeScores(
                 judge=row[1],
@@ -174,10 +183,7 @@ def judge_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Judge
                 ),
                 categories=groups["category"][key],
                 kinds=groups["kind"].get(key, ()),
-                tool_categories=(
-                    *(called.pop(name, _nothing(name)) for name in CATEGORIES),
-                    *called.values(),
-                ),
+                tool_categories=tuple(called.values()),
                 curve=tuple(_curve(row[9:], curves.get(key, (0,) * 12))),
                 usage=Usage(
                     input_tokens=row[5] or 0,
@@ -203,27 +209,16 @@ def _groups(
     return {key: tuple(groups) for key, groups in found.items()}
 
 
-def _nothing(name: str) -> GroupScores:
-    return group_scores(name, JudgedCounts(), n_units=0, n_leaves=0)
-
-
 def _curve(roots: Sequence[int], leaves: Sequence[int]) -> Iterator[CurvePoint]:
-    """Of each: how many have a score, and how many reach each threshold."""
-    for place, threshold in enumerate(THRESHOLDS, start=1):
+    """Yield the success rates at each threshold.
+
+    Both arguments have how many were scored, then how many reach each threshold.
+    """
+    for number, threshold in enumerate(THRESHOLDS, start=1):
         counts = JudgedCounts(
             roots=roots[0],
-            roots_passed=roots[place],
+            roots_passed=roots[number],
             leaves=leaves[0],
-            leaves_passed=leaves[place],
+            leaves_passed=leaves[number],
         )
         yield curve_point(threshold, counts)
-
-
-def _exported(
-    name: str, dataset: str, manifest: str, scores: str, judges: tuple[JudgeScores, ...]
-) -> ExportedRun:
-    held = RunManifest.model_validate_json(manifest)
-    if dataset == "atomic":
-        return ExportedRun(name, held, RunScores.model_validate_json(scores))
-    pooled = WorkflowScores.model_validate_json(scores)
-    return ExportedRun(name, held, pooled.model_copy(update={"judges": judges}))

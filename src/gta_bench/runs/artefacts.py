@@ -1,4 +1,4 @@
-"""Files kept once by their content, whatever names they have."""
+"""Files stored once by content, whatever their names."""
 
 import hashlib
 
@@ -11,13 +11,13 @@ ARTEFACTS = "artefacts"
 
 
 class ArtefactStore:
-    """A folder of files named by their SHA-256; a file is there whole or not at all."""
+    """A folder of files named by their SHA-256, written atomically."""
 
     def __init__(self, folder: StorePath) -> None:
         self.folder = folder
 
     def keep(self, data: bytes) -> str:
-        """Keep the bytes without secrets, and return the digest of what is kept."""
+        """Store the bytes without secrets, and return the digest of what was stored."""
         return self._write(current_redactor().data(data))
 
     def _write(self, data: bytes) -> str:
@@ -28,22 +28,26 @@ class ArtefactStore:
         return digest
 
     def keep_file(self, path: str, data: bytes) -> Deliverable:
-        """Keep a file, and return its record; secrets are taken out of its name too."""
+        """Store a file, and return its record; secrets are removed from its name, too."""
         clean = current_redactor().data(data)
         name = current_redactor().filename(path)
         return Deliverable(path=name, digest=self._write(clean), size=len(clean))
 
     def read(self, digest: str) -> bytes:
-        """The bytes of a digest, checked."""
+        """Return the bytes of a digest; raises RunError if they are missing or were changed."""
         file = self.path(digest)
         try:
             data = file.read_bytes()
         except FileNotFoundError as exc:
-            raise RunError(f"{self.folder} lacks the file {digest}.") from exc
+            raise RunError(
+                f"{self.folder} has no file {digest}. Restore it from a copy of the run."
+            ) from exc
         if hashlib.sha256(data).hexdigest() != digest:
-            raise RunError(f"{file} was changed: its content is not that of its name.")
+            raise RunError(
+                f"{file} was changed: its content does not match its name. Restore it from a copy."
+            )
         return data
 
     def path(self, digest: str) -> StorePath:
-        """Where the bytes of a digest lie, or would."""
+        """Return the path of a digest, whether or not it is stored."""
         return self.folder / digest[:2] / digest

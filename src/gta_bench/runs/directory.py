@@ -1,21 +1,34 @@
-"""Where a run's files lie, and how its manifest is kept."""
+"""The files in a run's folder: where they are, how they are read, and what is damaged."""
 
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
+from zipfile import BadZipFile
 
 from pydantic import ValidationError
+from zstandard import ZstdError
 
 from gta_bench.errors import RunError, counted
 from gta_bench.records.base import Record
+from gta_bench.records.cost import Cost
 from gta_bench.records.judges import Floors
+from gta_bench.records.progress import (
+    Command,
+    RunProgress,
+    ShardProgress,
+    total_cost,
+    total_progress,
+)
 from gta_bench.records.run import RunManifest, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.lock import locked
-from gta_bench.runs.store import StorePath, write_whole
-from gta_bench.runs.unreadable import explain_versions, is_broken_json
+from gta_bench.runs.store import StorePath, locked, sorted_by_name, store_path, write_whole
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
@@ -24,141 +37,285 @@ NULLS = "floor"
 LOGS = "logs"
 FILES = "files"
 ROUNDS = "rounds"
+# The packages whose versions decide how the files of a run look.
+WRITERS = ("gta-bench", "inspect_ai")
+# A log is at most this deep in its run: `logs/<name>.shards/<number>/`.
+_DEPTH = 6
+# What the formats themselves raise for damage: the archive, its compression, JSON.
+_DAMAGE = (
+    BadZipFile,
+    EOFError,
+    NotImplementedError,
+    UnicodeDecodeError,
+    ZstdError,
+    json.JSONDecodeError,
+    zlib.error,
+)
+# What reading an intact archive or text raises if its content is not as expected.
+_OTHER_FORM = (KeyError, ValueError)
 
-ScoresRecord = TypeVar("ScoresRecord", bound=Record)
+RecordT = TypeVar("RecordT", bound=Record)
 AnyPath = TypeVar("AnyPath", Path, StorePath)
 
 
 def log_folder(run: AnyPath) -> AnyPath:
-    """Where the evaluation engine keeps the run's logs."""
+    """Return the folder of the run's Inspect logs."""
     return run / LOGS
 
 
 def files_folder(run: Path) -> Path:
-    """Where each task's workspace lies, with its deliverables."""
+    """Return the folder of the tasks' workspaces, with their deliverables."""
     return run / FILES
 
 
 def round_folder(run: AnyPath, number: int) -> AnyPath:
-    """Where a round lies: the first is the run itself, a later one is a run inside it."""
+    """Return the folder of a round: the first is the run itself, a later one is a run inside it."""
     return run if number == 1 else run / ROUNDS / str(number)
 
 
+def null_folder(run: StorePath, system: str) -> StorePath:
+    """Return the folder of a system that does nothing: a run inside the run whose tasks it has."""
+    return run / NULLS / system
+
+
 def read_manifest(run: StorePath) -> RunManifest:
-    """What held while the run was made."""
+    """Read `run.json`: the run's spec, dataset, prompts and package versions."""
     file = run / MANIFEST
     if not file.is_file():
         raise RunError(
-            f"{run} is not a run: there is no {MANIFEST} in it. `gta run` and `gta import` "
-            "make runs."
+            f"{run} is not a run: it has no {MANIFEST}. Create runs with `gta run` or `gta import`."
         )
     try:
         return RunManifest.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        problem = f"{file}: {counted(exc.error_count(), 'field')} cannot be read."
-        told = "" if is_broken_json(exc) else f" {explain_versions(file)}"
-        raise RunError(f"{problem}{told}") from exc
+        fields = counted(exc.error_count(), "field")
+        hint = "Restore it from a copy." if is_broken_json(exc) else explain_versions(file)
+        raise RunError(f"{file}: {fields} cannot be read. {hint}") from exc
 
 
 def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:
-    """The run that is there and would be continued, None where one would begin; writes nothing."""
+    """Return the manifest of the run that would be continued; None if a new one would begin.
+
+    Raises if the folder cannot be used for this run. Writes nothing.
+    """
     if (run / MANIFEST).is_file():
         kept = read_manifest(run)
-        _check_same(run, kept, manifest)
+        found = kept.difference(manifest)
+        if found is not None:
+            mine, other = show_setting(found.mine), show_setting(found.other)
+            raise RunError(
+                f"{run} contains a run with another setting ({found.name}: {mine} there, {other} "
+                "here). Choose another --out."
+            )
         return kept
     if unquote(str(run)) != str(run):
-        raise RunError(f"{run}: the engine reads % as part of an address; name another --out.")
+        raise RunError(f"{run}: Inspect decodes % in paths. Choose another --out.")
     if run.exists() and any(run.iterdir()):
-        raise RunError(f"{run} is not empty and is not a run; name another --out.")
+        raise RunError(f"{run} is not empty and is not a run. Choose another --out.")
     return None
 
 
 def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
-    """Begin a run, or continue and extend the one that is there.
+    """Begin a run, or continue and extend the existing one; return the manifest of the whole run.
 
-    Returns the manifest of the whole run. Another run's folder is not touched.
+    The folder of a different run is not touched.
     """
     kept = find_run(run, manifest)
-    if kept is not None:
-        return _extend(run, kept, manifest)
-    run.mkdir(parents=True, exist_ok=True)
-    write_manifest(run, manifest)
-    return manifest
-
-
-def _check_same(run: StorePath, kept: RunManifest, wanted: RunManifest) -> None:
-    found = kept.difference(wanted)
-    if found is not None:
-        mine, other = show_setting(found.mine), show_setting(found.other)
-        raise RunError(
-            f"{run} holds a run with another setting ({found.name}: {mine} there, {other} here); "
-            "name another --out."
-        )
-
-
-def _extend(run: StorePath, kept: RunManifest, wanted: RunManifest) -> RunManifest:
-    if kept.extend(wanted) is kept:
+    if kept is None:
+        run.mkdir(parents=True, exist_ok=True)
+        write_manifest(run, manifest)
+        return manifest
+    if kept.extend(manifest) is kept:
         return kept
     with locked(run):
-        grown = read_manifest(run).extend(wanted)
+        grown = read_manifest(run).extend(manifest)
         write_manifest(run, grown)
     return grown
 
 
 def write_manifest(run: StorePath, manifest: RunManifest) -> None:
-    """Keep what holds for the run."""
+    """Write `run.json`."""
     write_record(run / MANIFEST, manifest)
 
 
 def write_scores(run: StorePath, scores: RunScores | WorkflowScores) -> None:
-    """Keep the run's scores."""
+    """Write `scores.json`."""
     write_record(run / SCORES, scores)
 
 
 def read_scores(run: StorePath) -> RunScores:
-    """The scores of an Atomic run; `gta score` makes them."""
+    """Read the scores of an Atomic run; `gta score` writes them."""
     return _read_scores(run, RunScores)
 
 
 def read_workflow_scores(run: StorePath) -> WorkflowScores:
-    """The scores of a Workflow run; `gta score` makes them."""
+    """Read the scores of a Workflow run; `gta score` writes them."""
     return _read_scores(run, WorkflowScores)
 
 
-def null_folder(run: StorePath, system: str) -> StorePath:
-    """Where a system that does nothing lies: a run inside the run whose tasks it has."""
-    return run / NULLS / system
+def _read_scores(run: StorePath, kind: type[RecordT]) -> RecordT:
+    if not (run / SCORES).is_file():
+        raise RunError(
+            f"{run} has no scores yet: run `gta score {run}` (GTA-Workflow: with --judge MODEL)."
+        )
+    return read_record(run / SCORES, kind, f"Run `gta score {run}` again.")
 
 
 def write_floors(run: StorePath, floors: Floors) -> None:
-    """Keep what judges gave to systems that do nothing."""
+    """Write the scores that judges gave to systems that do nothing."""
     write_record(run / FLOOR, floors)
 
 
 def read_floors(run: StorePath) -> Floors:
-    """What judges gave to systems that do nothing; empty where none was asked."""
-    file = run / FLOOR
-    if not file.is_file():
+    """Read the scores that judges gave to systems that do nothing; empty if none was asked."""
+    if not (run / FLOOR).is_file():
         return Floors()
-    try:
-        return Floors.model_validate_json(file.read_bytes())
-    except ValidationError as exc:
-        raise RunError(f"{file} cannot be read; run `gta judge floor {run}` again.") from exc
+    return read_record(run / FLOOR, Floors, f"Run `gta judge floor {run}` again.")
 
 
-def _read_scores(run: StorePath, kind: type[ScoresRecord]) -> ScoresRecord:
-    file = run / SCORES
-    if not file.is_file():
-        raise RunError(
-            f"{run} has no scores yet: run `gta score {run}` (GTA-Workflow: with --judge MODEL)."
-        )
+def read_record(
+    file: StorePath, kind: type[RecordT], hint: str = "Restore it from a copy."
+) -> RecordT:
+    """Read a record from a JSON file; `hint` tells what to do if it cannot be read."""
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        raise RunError(f"{file} cannot be read; run `gta score {run}` again.") from exc
+        fields = counted(exc.error_count(), "field")
+        raise RunError(f"{file}: {fields} cannot be read. {hint}") from exc
 
 
 def write_record(file: StorePath, record: Record) -> None:
-    """All or nothing, and without secrets: a reader never sees half a file."""
+    """Write a record to a JSON file atomically, without secrets."""
     data = current_redactor().json(record.model_dump_json(indent=2).encode())
     write_whole(file, data + b"\n")
+
+
+@contextmanager
+def explain_unreadable(log: str) -> Iterator[None]:
+    """Raise RunError if a log is damaged, or intact but written by another version.
+
+    Only a damaged log may be removed: an intact one can be read by the versions that wrote it.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (*_DAMAGE, *_OTHER_FORM) as exc:
+        if isinstance(exc, _DAMAGE) or is_broken_json(exc):
+            raise RunError(
+                f"The log {log} is damaged ({_describe(exc)}). All other logs of the run are "
+                "intact. Restore it from a copy, or remove it and run the same command again: "
+                "only its units are run again."
+            ) from exc
+        raise RunError(
+            f"The log {log} has an unknown form ({_describe(exc)}). "
+            f"{explain_versions(store_path(log))}"
+        ) from exc
+
+
+def is_broken_json(exc: Exception) -> bool:
+    """Whether a record could not be read because the text is not JSON."""
+    return isinstance(exc, ValidationError) and exc.errors()[0]["type"] == "json_invalid"
+
+
+def explain_versions(file: StorePath) -> str:
+    """Say which versions wrote a file of a run, which are installed, and what to do."""
+    here = {name: version(name) for name in WRITERS}
+    wrote = _list_versions(_find_writers(file))
+    return (
+        f"It is not damaged: do not remove it. It was written by {wrote or 'unknown versions'}; "
+        f"installed are {_list_versions(here)}. Use the versions that wrote it, or newer ones."
+    )
+
+
+def _describe(exc: Exception) -> str:
+    if isinstance(exc, ValidationError) and not is_broken_json(exc):
+        first = exc.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        return f"{exc.title}: {field}: {first['msg']}"
+    return f"{type(exc).__name__}: {(str(exc).splitlines() or [''])[0][:120]}"
+
+
+def _list_versions(packages: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {packages[name]}" for name in WRITERS if name in packages)
+
+
+def _find_writers(file: StorePath) -> Mapping[str, str]:
+    """Return the packages in the nearest `run.json`, whichever version wrote that."""
+    folder = file.parent
+    for _ in range(_DEPTH):
+        if (folder / MANIFEST).is_file():
+            try:
+                found = json.loads((folder / MANIFEST).read_bytes())["packages"]
+                return {str(name): str(one) for name, one in found.items()}
+            except (AttributeError, KeyError, TypeError, ValueError):
+                return {}
+        folder = folder.parent
+    return {}
+
+
+PROGRESS = "progress"
+COMMAND = "command.json"
+
+
+def progress_folder(run: StorePath) -> StorePath:
+    """Return the folder with the progress of the newest command on a run."""
+    return run / PROGRESS
+
+
+def begin_progress(folder: StorePath, command: Command) -> None:
+    """Begin a new command; of earlier ones, only the counts of how replies ended are kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    before = read_progress(folder)
+    stops = {} if before is None else before.stops
+    write_record(folder / COMMAND, command.model_copy(update={"stops": stops}))
+    for file in folder.glob("shard-*.json"):
+        with suppress(FileNotFoundError):  # another command is beginning, too
+            file.unlink()
+
+
+def read_spent(folder: StorePath) -> Cost:
+    """Return what the run had cost when its last command ended, with all failed attempts."""
+    command = read_command(folder)
+    if command is None or command.judge is not None:
+        return Cost()
+    return total_cost(command, read_shards(folder))
+
+
+def write_progress(folder: StorePath, progress: ShardProgress) -> None:
+    """Write the progress of a shard."""
+    write_record(folder / f"shard-{progress.shard}.json", progress)
+
+
+def read_shard_progress(folder: StorePath, shard: str, command: Command) -> ShardProgress:
+    """Read where a shard continues; what a killed attempt did for this command still counts."""
+    try:
+        found = ShardProgress.model_validate_json((folder / f"shard-{shard}.json").read_bytes())
+    except (FileNotFoundError, ValidationError):
+        found = None
+    if found is None or found.command != command.started:
+        return ShardProgress(shard=shard, command=command.started, updated=command.started)
+    return found.model_copy(update={"failed": 0, "running": 0, "causes": {}})
+
+
+def read_progress(folder: StorePath) -> RunProgress | None:
+    """Read the sum over all shards; None if no command has begun."""
+    command = read_command(folder)
+    if command is None:
+        return None
+    return total_progress(command, read_shards(folder))
+
+
+def read_command(folder: StorePath) -> Command | None:
+    """Read what the newest command set out to do."""
+    file = folder / COMMAND
+    return Command.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+
+def read_shards(folder: StorePath) -> list[ShardProgress]:
+    """Read the latest progress of every shard."""
+    found = []
+    for file in sorted_by_name(folder.glob("shard-*.json")):
+        with suppress(FileNotFoundError):  # a new command is beginning
+            found.append(ShardProgress.model_validate_json(file.read_bytes()))
+    return found

@@ -1,4 +1,4 @@
-"""Finished results of elsewhere, written as a log, so that they take the same path as a run."""
+"""Writes finished results from elsewhere as a log, so that they are scored like any run."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,19 +22,16 @@ from gta_bench.records.units import TaskT, Unit
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.log_layout import redact_logs
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, write_unit_data
-from gta_bench.runs.store import StorePath, reaching
+from gta_bench.runs.store import StorePath, explain_store_errors
 
-# A name that the evaluation engine can resolve when it reads the log again.
+# A name that Inspect can resolve when it reads the log.
 MODEL = "mockllm/imported"
 
 
 def write_imported(run: StorePath, manifest: RunManifest, units: Sequence[Unit[TaskT]]) -> None:
     """Write the units as one finished log in the run's folder."""
     task = "workflow" if manifest.spec.mode == "workflow" else f"atomic_{manifest.spec.mode}"
-    _write_log(run, manifest, task, [_sample(unit) for unit in units])
-
-
-def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[EvalSample]) -> None:
+    samples = [_sample(unit) for unit in units]
     redact_logs()
     now = datetime.now(UTC)
     stamp = now.isoformat(timespec="seconds")
@@ -65,7 +62,7 @@ def _write_log(run: StorePath, manifest: RunManifest, task: str, samples: list[E
     folder = log_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{now:%Y-%m-%dT%H-%M-%S}-00-00_{task.replace('_', '-')}_{log.eval.eval_id}.eval"
-    with reaching(folder, writing=True):
+    with explain_store_errors(folder, writing=True):
         write_eval_log(log, str(folder / name))
 
 

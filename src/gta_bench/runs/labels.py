@@ -1,14 +1,11 @@
-"""People's labels of a run: a file for each of them, and one for the last word."""
+"""The labels that people gave to a run's leaves: a file per person, and one for adjudication."""
 
 import csv
 import io
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
-from gta_bench.errors import RunError
 from gta_bench.records.labels import Labels
-from gta_bench.runs.directory import write_record
+from gta_bench.runs.directory import read_record, write_record
 from gta_bench.runs.store import StorePath, sorted_by_name
 
 LABELS = "labels"
@@ -17,49 +14,42 @@ COLUMNS = ("task", "epoch", "leaf", "rater", "score", "reason", "adjudicated", "
 
 
 def read_labels(run: StorePath) -> list[Labels]:
-    """The labels of everybody, by name."""
-    return [_read(file) for file in sorted_by_name((run / LABELS).glob("*.json"))]
+    """Read everybody's labels, sorted by name."""
+    files = sorted_by_name((run / LABELS).glob("*.json"))
+    return [read_record(file, Labels) for file in files]
 
 
 def labels_of(run: StorePath, rater: str) -> Labels:
-    """One person's labels; empty before the first."""
+    """Read one person's labels; empty before the first."""
     file = run / LABELS / f"{rater}.json"
-    return _read(file) if file.is_file() else Labels(rater=rater)
+    return read_record(file, Labels) if file.is_file() else Labels(rater=rater)
 
 
 def write_labels(run: StorePath, labels: Labels) -> None:
-    """Keep one person's labels."""
-    (run / LABELS).mkdir(parents=True, exist_ok=True)
+    """Write one person's labels."""
     write_record(run / LABELS / f"{labels.rater}.json", labels)
 
 
 def read_adjudication(run: StorePath) -> Labels | None:
-    """The last words on disputed leaves, if any was said."""
+    """Read the final labels of disputed leaves; None if there are none."""
     file = run / ADJUDICATION
-    return _read(file) if file.is_file() else None
+    return read_record(file, Labels) if file.is_file() else None
 
 
 def write_adjudication(run: StorePath, labels: Labels) -> None:
-    """Keep the last words."""
+    """Write the final labels of disputed leaves."""
     write_record(run / ADJUDICATION, labels)
 
 
 def labels_csv(raters: Sequence[Labels], adjudication: Labels | None) -> str:
-    """All labels as CSV, for any other program."""
+    """Return all labels as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    every = [(one, False) for one in raters]
-    every += [] if adjudication is None else [(adjudication, True)]
-    for labels, last in every:
+    everyone = [(one, "false") for one in raters]
+    everyone += [] if adjudication is None else [(adjudication, "true")]
+    for labels, is_final in everyone:
         for one in labels.labels:
-            said = (one.value, one.reason, str(last).lower(), one.evidence, one.chance)
-            writer.writerow((one.task, one.epoch, one.leaf, labels.rater, *said))
+            judged = (one.value, one.reason, is_final, one.evidence, one.chance)
+            writer.writerow((one.task, one.epoch, one.leaf, labels.rater, *judged))
     return text.getvalue()
-
-
-def _read(file: StorePath) -> Labels:
-    try:
-        return Labels.model_validate_json(file.read_bytes())
-    except ValidationError as exc:
-        raise RunError(f"{file}: {exc.error_count()} fields cannot be read.") from exc

@@ -1,9 +1,9 @@
-"""How Inspect lays out a log: the one module that reads and writes its archives by hand.
+"""The layout of Inspect's logs, and everything else that is not part of its public API.
 
-A log is a zip archive with a JSON file for each sample. Inspect's own reader makes a record of
+A log is a zip archive with a JSON file for each sample. Inspect's own reader creates a record of
 every message and event, which takes several times as long as all that we do with a sample, and its
-writer holds all samples in memory (docs/decisions/0017-reader.md has the figures). That layout is
-no public contract: tests/runs/test_log_layout.py compares everything below with the installed
+writer keeps all samples in memory (docs/decisions/0017-reader.md has the figures). The layout is
+not a public contract: tests/runs/test_log_layout.py compares everything below with the installed
 Inspect.
 """
 
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Required
 from zipfile import BadZipFile, ZipFile
 
 from inspect_ai._util import json as inspect_json
+from inspect_ai._util.error import PrerequisiteError as PrerequisiteError  # eval_set raises it
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.log._recorders import eval as inspect_recorder
@@ -27,16 +28,16 @@ from typing_extensions import TypedDict
 from gta_bench.errors import NOT_BEGUN, EnvironmentProblem
 from gta_bench.records.attempts import UnitKey
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.store import StorePath, made_whole, opened, store_path
-from gta_bench.runs.unreadable import explain_unreadable
+from gta_bench.runs.directory import explain_unreadable
+from gta_bench.runs.store import StorePath, open_binary, store_path, write_atomically
 
 HEADER, REDUCTIONS, SUMMARIES = "header.json", "reductions.json", "summaries.json"
 START = "_journal/start.json"
-# Where the summaries are until an evaluation ends.
+# The folder of summaries until an evaluation ends.
 JOURNAL = "_journal/summaries/"
-# Who may read the repository that Inspect notes in a log.
+# Credentials in the repository address that Inspect writes into a log.
 _ORIGIN_USER = re.compile(rb'("origin": ?"[A-Za-z+.-]+://)[^/@"\\]+@')
-# What the archive's reader raises where bytes are wrong, beside BadZipFile.
+# What the archive's reader raises for corrupt bytes, besides BadZipFile.
 _WRONG_BYTES = (IndexError, KeyError, OverflowError, RuntimeError, ValueError, struct.error)
 
 
@@ -49,7 +50,7 @@ class _Error(BaseModel):
 
 
 class ModelCall(BaseModel):
-    """One call of a model, as its event tells of it."""
+    """One model call, as its event describes it."""
 
     role: str | None = None
     error: str | None = None
@@ -64,8 +65,8 @@ class _EventOutput(TypedDict):
 class _Event(TypedDict, total=False):
     """The part of an event that is read.
 
-    Everything else, which is most of a sample, never becomes an object of Python. Only a model's
-    call is known to be as typed here: other events use the same names in their own ways.
+    Everything else, which is most of a sample, never becomes a Python object. Only model calls are
+    known to have these types: other events use the same names in other ways.
     """
 
     event: Required[str]
@@ -76,7 +77,7 @@ class _Event(TypedDict, total=False):
 
 
 class Stored(BaseModel):
-    """What every reader of a sample or of its summary wants; `uuid` is its attempt's id too."""
+    """What every reader of a sample or summary needs; `uuid` is also the id of its attempt."""
 
     id: int | str
     epoch: int
@@ -90,20 +91,20 @@ class Stored(BaseModel):
 
 
 class StoredSummary(Stored):
-    """What is read of a sample's summary."""
+    """The fields of a sample's summary that are read."""
 
     error: str | None = None
     retries: int | None = None
 
 
 class StoredScores(Stored):
-    """What is read of a sample that is copied to another log."""
+    """The fields of a sample that are read when it is copied to another log."""
 
     scores: dict[str, Score] | None = None
 
 
 class StoredSample(Stored):
-    """What is read of a sample for its unit."""
+    """The fields of a sample that are read for its unit."""
 
     metadata: dict[str, Any] = {}
     store: dict[str, Any] = {}
@@ -114,28 +115,28 @@ class StoredSample(Stored):
 
     @property
     def failure(self) -> str | None:
-        """What ended the sample, in one line; None where nothing did."""
+        """The error that ended the sample, in one line; None if there was none."""
         if self.error is None:
             return None
         return self.error.message.splitlines()[0] if self.error.message else "error"
 
     @property
     def failed_before(self) -> list[str]:
-        """What ended the attempts before this one, as far as the engine kept it."""
+        """The errors that ended earlier attempts, as far as Inspect kept them."""
         before = (one.message for one in self.error_retries or ())
         return [message for message in before if not message.endswith(NOT_BEGUN)]
 
     def model_calls(self) -> list[ModelCall]:
-        """The calls of the system's own model; those of a judge have a role."""
+        """Return the calls of the system's own model; those of a judge have a role."""
         calls = (ModelCall.model_validate(one) for one in self.events if one["event"] == "model")
         return [call for call in calls if call.role is None]
 
 
 def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
-    """These samples of the log, one in memory at a time."""
+    """Yield these samples of the log, one in memory at a time."""
     if log.endswith(".json"):
         wanted = set(keys)
-        with opened(store_path(log)) as file:
+        with open_binary(store_path(log)) as file:
             whole = json.load(file)
         for raw in whole["samples"]:
             if (str(raw["id"]), raw["epoch"]) in wanted:
@@ -147,7 +148,7 @@ def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
 
 
 def stored_summaries(log: str) -> list[StoredSummary]:
-    """The summaries of a log, also of one whose evaluation did not end."""
+    """Read the summaries of a log, even if its evaluation did not end."""
     if log.endswith(".json"):
         whole = read_eval_log_sample_summaries(log)
         return [StoredSummary.model_validate(one.model_dump()) for one in whole]
@@ -156,29 +157,29 @@ def stored_summaries(log: str) -> list[StoredSummary]:
 
 
 def to_json_safe(value: Any, *args: Any, **kwargs: Any) -> bytes:
-    """A part of a log as Inspect writes it, without secrets."""
+    """Serialize a part of a log as Inspect does, without secrets."""
     data = inspect_json.to_json_safe(value, *args, **kwargs)
     return _ORIGIN_USER.sub(rb"\1", current_redactor().json(data))
 
 
 def redact_logs() -> None:
-    """From now on Inspect writes no log in this process with a secret in it.
+    """Make Inspect redact secrets in all logs that it writes in this process from now on.
 
-    It has no place for that: its hooks are called after a sample is written. Its recorder turns
-    everything into JSON by one function.
+    It has no hook for this: hooks are called after a sample is written. Its recorder serializes
+    everything with one function, which is replaced here.
     """
     if not hasattr(inspect_recorder, "to_json_safe"):
         raise EnvironmentProblem(
-            "This release of Inspect writes logs in another way, and keys could get into them: "
-            "install the one of constraints.txt."
+            "This version of Inspect writes logs in a different way, so keys could get into them. "
+            "Install the version in constraints.txt."
         )
     vars(inspect_recorder)["to_json_safe"] = to_json_safe
 
 
 @contextmanager
-def writing_log(target: StorePath) -> Iterator["LogWriter"]:
-    """Write a log whole or not at all."""
-    with made_whole(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as zipped:
+def open_log_writer(target: StorePath) -> Iterator["LogWriter"]:
+    """Write a log atomically."""
+    with write_atomically(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as zipped:
         yield LogWriter(zipped)
 
 
@@ -195,7 +196,7 @@ class LogWriter:
         self._zipped.writestr(START, to_json_safe(start))
 
     def copy(self, log: str, keys: Sequence[UnitKey]) -> Iterator[StoredScores]:
-        """Copy samples of a log as they are; reading them also checks their sums."""
+        """Copy samples of a log unchanged; reading them also verifies their checksums."""
         wanted = set(keys)
         with explain_unreadable(log), _open_archive(log) as source:
             for summary in _raw_summaries(source):
@@ -207,12 +208,12 @@ class LogWriter:
                     yield StoredScores.model_validate_json(data)
 
     def end_samples(self) -> None:
-        """Write the summaries, which are then no longer in memory."""
+        """Write the summaries and free their memory."""
         self._zipped.writestr(SUMMARIES, b"[" + b",".join(self._summaries) + b"]")
         self._summaries.clear()
 
     def finish(self, header: EvalLog) -> None:
-        """Write the results; samples of the header are left out."""
+        """Write the results, without the samples of the header."""
         if header.reductions is not None:  # a task without a scorer has none
             self._zipped.writestr(REDUCTIONS, to_json_safe(header.reductions))
         bare = header.model_copy(update={"samples": None, "reductions": None})
@@ -221,8 +222,8 @@ class LogWriter:
 
 @contextmanager
 def _open_archive(log: str) -> Iterator[ZipFile]:
-    """The archive of a log; whatever its bytes make the reader raise is BadZipFile."""
-    with opened(store_path(log)) as file:
+    """Open the archive of a log; all errors of corrupt bytes become BadZipFile."""
+    with open_binary(store_path(log)) as file:
         try:
             zipped = ZipFile(file)
         except _WRONG_BYTES as exc:
@@ -232,7 +233,7 @@ def _open_archive(log: str) -> Iterator[ZipFile]:
 
 
 def _read_member(zipped: ZipFile, name: str) -> bytes:
-    """A file of an archive; one that is missing is as bad as one with wrong bytes."""
+    """Read a file of an archive; a missing one is reported like a corrupt one."""
     try:
         return zipped.read(name)
     except _WRONG_BYTES as exc:
@@ -240,14 +241,14 @@ def _read_member(zipped: ZipFile, name: str) -> bytes:
 
 
 def _sample_file(task: int | str, epoch: int) -> str:
-    """The name of a sample inside a log."""
+    """Return the name of a sample inside a log."""
     return f"samples/{task}_epoch_{epoch}.json"
 
 
 def _raw_summaries(zipped: ZipFile) -> list[dict[str, Any]]:
-    """The summaries inside a log as they are written there, the last one of each sample.
+    """Read the summaries in a log as they are, the last one of each sample.
 
-    A journal has a sample once more where an attempt of the engine took it over from another.
+    A journal has a sample twice if one of Inspect's attempts took it over from another.
     """
     names = zipped.namelist()
     files = [SUMMARIES] if SUMMARIES in names else [n for n in names if n.startswith(JOURNAL)]

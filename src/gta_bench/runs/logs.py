@@ -1,4 +1,4 @@
-"""A run's logs read back as units, whatever ended them: success, an error, or a kill."""
+"""Reads a run's logs back as units, whether they ended in success, an error or a kill."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,35 +14,36 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from inspect_ai.model import ModelUsage
+from pydantic import ValidationError
+from pydantic_core import to_json
 
-from gta_bench.errors import was_stopped
+from gta_bench.errors import RunError, was_stopped
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, newest_lines
+from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, count_attempts, newest_lines
 from gta_bench.records.cost import Cost, paid_cost, sum_costs
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.files import Deliverable
 from gta_bench.records.progress import short_cause
-from gta_bench.records.run import STATEMENT
-from gta_bench.records.units import UnitT, Usage, WorkflowUnit
+from gta_bench.records.run import STATEMENT, RunSpec
+from gta_bench.records.units import AtomicUnit, UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
-from gta_bench.runs.attempts import append_attempts, read_attempt_lines, read_attempts
-from gta_bench.runs.log_layout import ModelCall, StoredSample, stored_samples, stored_summaries
-from gta_bench.runs.requirements import read_trees
+from gta_bench.runs.directory import LOGS, explain_unreadable, is_broken_json
+from gta_bench.runs.log_layout import StoredSample, stored_samples, stored_summaries
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
-from gta_bench.runs.store import StorePath, reaching
-from gta_bench.runs.unreadable import explain_unreadable
+from gta_bench.runs.store import StorePath, append_lines, explain_store_errors, parts_of, whole_file
+from gta_bench.runs.verdicts import read_trees
 
-# Samples that are in memory at once while a log is read. With each go the engine reads the
-# log's directory again, so that a long log is read in no more than so many goes.
+# Samples that are in memory at once while a log is read. Inspect reads the log's directory again
+# for each batch, so a long log is read in at most so many batches.
 BATCH = 256
-GOES = 50
+MOST_BATCHES = 50
 
 T = TypeVar("T")
 
 
 class ReadUnits(NamedTuple, Generic[UnitT]):
-    """What the logs hold, and the (task, epoch) pairs that were not run yet."""
+    """The units in the logs, and the (task, epoch) pairs that were not run yet."""
 
     units: tuple[UnitT, ...]
     not_run: tuple[UnitKey, ...]
@@ -51,12 +52,12 @@ class ReadUnits(NamedTuple, Generic[UnitT]):
 def read_units(
     folder: StorePath, tasks: Sequence[str], epochs: int, kind: type[UnitT]
 ) -> ReadUnits[UnitT]:
-    """One unit of that kind for every task and epoch that was run, in that order."""
+    """Read one unit for every task and epoch that was run, in that order."""
     if kind is WorkflowUnit:
         known = _Tasks(WorkflowTask, read_trees(folder.parent))
     else:
         known = _Tasks(AtomicTask, {})
-    wanted = {(task, epoch): None for task in tasks for epoch in range(1, epochs + 1)}
+    wanted = dict.fromkeys(unit_keys(tasks, epochs))
     tried = read_attempts(folder.parent) or {}
     found = dict(_newest(folder, lambda sample: _unit(sample, kind, known, tried), wanted))
     return ReadUnits(
@@ -65,20 +66,32 @@ def read_units(
     )
 
 
+def unit_keys(tasks: Iterable[str], epochs: int) -> list[UnitKey]:
+    """Return every task in every epoch, task by task."""
+    return [(task, epoch) for task in tasks for epoch in range(1, epochs + 1)]
+
+
+def read_run_units(run: StorePath, spec: RunSpec) -> Sequence[AtomicUnit] | Sequence[WorkflowUnit]:
+    """Read the units of `spec` that were run, of either dataset."""
+    if spec.dataset == "workflow":
+        return read_units(run / LOGS, spec.tasks, spec.epochs, WorkflowUnit).units
+    return read_units(run / LOGS, spec.tasks, spec.epochs, AtomicUnit).units
+
+
 def read_finished(folder: StorePath) -> dict[UnitKey, UnitData]:
-    """What every finished unit left behind, by task and epoch."""
-    return {key: data for key, data in _newest(folder, _finished_data) if data is not None}
+    """Read what every finished unit stored, by task and epoch."""
 
+    def read(sample: StoredSample) -> UnitData | None:
+        return read_unit_data(sample.store.items()) if sample.error is None else None
 
-def _finished_data(sample: StoredSample) -> UnitData | None:
-    return read_unit_data(sample.store.items()) if sample.error is None else None
+    return {key: data for key, data in _newest(folder, read) if data is not None}
 
 
 class Kept(NamedTuple):
-    """Where the newest sample of a unit lies, whether it is finished, and what it cost.
+    """The log with the newest sample of a unit, whether it is finished, and what it cost.
 
-    One that was `stopped` did not begin or was interrupted: as a result it is not there. `attempts`
-    is how often the engine tried it at most, as far as this log tells.
+    A `stopped` unit did not begin or was interrupted, so it has no result. `attempts` is how often
+    Inspect tried it at most, as far as this log shows.
     """
 
     log: str
@@ -89,10 +102,10 @@ class Kept(NamedTuple):
 
 
 def kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
-    """Every unit that the logs hold; a killed attempt leaves its log, and finished beats failed."""
+    """Find the newest sample of every unit in the logs; a finished one beats a failed one."""
     found: dict[UnitKey, Kept] = {}
     for log in log_files(folder):
-        with explain_unreadable(log), reaching(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
             summaries = stored_summaries(log)
         for one in summaries:
             if one.key not in found or one.error is None or not found[one.key].finished:
@@ -104,10 +117,10 @@ def kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
 
 
 def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
-    """Note what logs show of attempts at units without a result, and `attempts.jsonl` lacks.
+    """Append attempts at units without a result that the logs show and `attempts.jsonl` lacks.
 
-    Whoever removed or damaged its lines would have more attempts than others. Logs of versions that
-    had no such file say nothing of what was run.
+    Otherwise a system whose lines were removed or damaged would get more attempts than others. Logs
+    of versions that had no such file are ignored.
     """
     tried = newest_lines(read_attempt_lines(run) or ())
     lacking: dict[str, list[UnitKey]] = {}
@@ -115,7 +128,7 @@ def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
         if not (one.finished or one.stopped) and len(tried.get(key, ())) < one.attempts:
             lacking.setdefault(one.log, []).append(key)
     for log, keys in lacking.items():
-        with explain_unreadable(log), reaching(run):
+        with explain_unreadable(log), explain_store_errors(run):
             if STATEMENT not in (read_eval_log(log, header_only=True).eval.metadata or {}):
                 continue
             for sample in stored_samples(log, keys):
@@ -127,7 +140,7 @@ def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
 
 
 def _shown_attempts(sample: StoredSample) -> list[AttemptLine]:
-    """The attempts of a sample without a result; only the last, its own, has a name and usage."""
+    """List the attempts of a sample without a result; only the last has an id and usage."""
     causes = [*sample.failed_before, sample.failure or ""]
     names = [uuid4().hex for _ in sample.failed_before] + [sample.uuid or uuid4().hex]
     used = sample_usage(sample, sample.model_calls())
@@ -146,16 +159,16 @@ def _shown_attempts(sample: StoredSample) -> list[AttemptLine]:
 
 
 def finished_units(folder: StorePath) -> int:
-    """How many units the logs hold that need not be run again."""
+    """Count the units in the logs that need not be run again."""
     return sum(one.finished for one in kept_units(folder).values())
 
 
 def log_files(folder: StorePath) -> list[str]:
-    """The logs of a run and of its shards, by the time at which they were begun."""
+    """List the logs of a run and of its shards, oldest first."""
     if not folder.is_dir():
         return []
-    with reaching(folder):
-        # Resolved, so that one log has one name, whatever links and `..` lead to it.
+    with explain_store_errors(folder):
+        # Resolved, so that a log has one name even if it is reached through links or `..`.
         found = list_eval_logs(str(folder.resolve()))
     return sorted(
         (info.name.removeprefix("file://") for info in found),
@@ -164,20 +177,19 @@ def log_files(folder: StorePath) -> list[str]:
 
 
 def data_of_logs(folder: StorePath) -> str | None:
-    """The path of the dataset that the logs were made with; the engine goes on with no other."""
+    """Return the path of the dataset that the logs were made with; Inspect continues no other."""
     for log in log_files(folder)[:1]:
-        with explain_unreadable(log), reaching(folder):
-            stored_summaries(log)  # the engine has other words for a log that is damaged
+        with explain_unreadable(log), explain_store_errors(folder):
+            stored_summaries(log)  # raises our own error for a damaged log
             found = read_eval_log(log, header_only=True).eval.task_args.get("data")
         return None if found is None else str(found)
     return None
 
 
 class UnitConversation(NamedTuple):
-    """What a unit's system was told and what it said itself, in its own model calls.
+    """The texts of a unit's own model calls: prompts (`told`), tool results and replies (`said`).
 
-    `replied` is what the model replied in these calls. `models` are those that were asked, by the
-    names under which they were.
+    `replied` has only the replies to these calls. `models` has the names of the models asked.
     """
 
     task: str
@@ -190,7 +202,7 @@ class UnitConversation(NamedTuple):
 
 
 def read_said(sample: EvalSample) -> UnitConversation:
-    """The messages of a unit; a judge's calls are left out."""
+    """Collect the messages of a unit, without a judge's calls."""
     told: dict[str, None] = {}
     tools: dict[str, None] = {}
     said: dict[str, None] = {sample.output.completion: None}
@@ -212,16 +224,16 @@ def read_said(sample: EvalSample) -> UnitConversation:
 
 
 def model_events(sample: EvalSample) -> list[ModelEvent]:
-    """Every call of a model in a sample, a judge's too."""
+    """Return every model call in a sample, including a judge's."""
     return [event for event in sample.events if isinstance(event, ModelEvent)]
 
 
 def whole_samples(folder: StorePath) -> Iterator[EvalSample]:
-    """The newest sample of each unit with all that was said, a few in memory at a time."""
+    """Yield the newest sample of each unit with all its messages, a few in memory at a time."""
     for log, keys in _newest_by_log(folder, None).items():
-        batch = max(BATCH, -(-len(keys) // GOES))
+        batch = max(BATCH, -(-len(keys) // MOST_BATCHES))
         for start in range(0, len(keys), batch):
-            with explain_unreadable(log), reaching(folder):
+            with explain_unreadable(log), explain_store_errors(folder):
                 samples = read_eval_log_samples_by_id(
                     log, keys[start : start + batch], resolve_attachments=True
                 )
@@ -229,14 +241,14 @@ def whole_samples(folder: StorePath) -> Iterator[EvalSample]:
 
 
 def copy_logs(folder: StorePath, to: StorePath) -> None:
-    """The logs once more as plain JSON, which any reader can check before unpacking."""
+    """Write the logs again as plain JSON, which any reader can check before unpacking."""
     for info in list_eval_logs(str(folder)):
         name = info.name.rsplit("/", 1)[-1].rpartition(".")[0]
         write_eval_log(read_eval_log(info), str(to / f"{name}.json"), format="json")
 
 
 def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
-    """The log that holds the unit, as seen from the folder."""
+    """Return the path of the log with the unit, relative to the folder."""
     kept = kept_units(folder).get((task, epoch))
     return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
@@ -244,7 +256,7 @@ def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
 def _newest_by_log(
     folder: StorePath, wanted: Container[UnitKey] | None
 ) -> dict[str, list[UnitKey]]:
-    """Which log has the newest sample of each unit that was run to some end."""
+    """Group the units that ran to an end by the log with their newest sample."""
     found: dict[str, list[UnitKey]] = {}
     for key, kept in kept_units(folder).items():
         if not kept.stopped and (wanted is None or key in wanted):
@@ -255,9 +267,9 @@ def _newest_by_log(
 def _newest(
     folder: StorePath, read: Callable[[StoredSample], T], wanted: Container[UnitKey] | None = None
 ) -> Iterator[tuple[UnitKey, T]]:
-    """What `read` makes of the newest sample of each unit."""
+    """Yield what `read` returns for the newest sample of each unit."""
     for log, keys in _newest_by_log(folder, wanted).items():
-        with explain_unreadable(log), reaching(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
             for sample in stored_samples(log, keys):
                 # A sample that failed before its solver began has no record of its task yet.
                 if sample.failure is None or TASK in sample.metadata:
@@ -270,6 +282,12 @@ def _unit(
     calls, data = sample.model_calls(), read_unit_data(sample.store.items())
     task = tasks.read(sample)
     attempts: Attempts = tried.get(sample.key, Attempts())
+    # Attempts without a result are recorded outside the log. A harness may state its own usage.
+    took = list(attempts.usage)
+    if sample.error is None or not attempts.number:
+        took.append(data.usage or sample_usage(sample, calls))
+    # Includes attempts whose lines were removed, as far as the log shows them.
+    number = max(attempts.number, 1 + len(sample.failed_before)) if attempts.number else None
     values: dict[str, Any] = {
         "task": task,
         "epoch": sample.epoch,
@@ -279,15 +297,12 @@ def _unit(
         "delivered": data.delivered,
         "failure": sample.failure,
         "upstream": sample.metadata.get(UPSTREAM),
-        "usage": _usage_of_all(sample, calls, data, attempts),
+        "usage": total_usage(took),
         "calls": data.calls,
-        "models": _models(calls),
+        "models": tuple(sorted({call.output.model for call in calls if call.output.model})),
         "digests": tasks.digests(task, data),
         "stops": data.stops,
-        # Also those whose lines were removed, as far as the log tells of them.
-        "attempts": max(attempts.number, 1 + len(sample.failed_before))
-        if attempts.number
-        else None,
+        "attempts": number,
     }
     if data.steps is not None and (sample.failure is None or kind is WorkflowUnit):
         values["trace"] = data.steps
@@ -295,7 +310,7 @@ def _unit(
 
 
 class _Tasks:
-    """The tasks of samples and their digests; epochs share both, the larger part of a unit."""
+    """Tasks of samples and their digests, shared by epochs because they are most of a unit."""
 
     def __init__(
         self,
@@ -309,7 +324,7 @@ class _Tasks:
         self._computed: dict[tuple[str, tuple[Deliverable, ...]], TaskDigests] = {}
 
     def read(self, sample: StoredSample) -> AtomicTask | WorkflowTask:
-        """The task of a sample."""
+        """Return the task of a sample."""
         raw, task = self._read.get(str(sample.id), (None, None))
         if task is None or raw != sample.metadata[TASK]:
             task = self._kind.model_validate(sample.metadata[TASK])
@@ -319,7 +334,7 @@ class _Tasks:
         return task
 
     def digests(self, task: AtomicTask | WorkflowTask, data: UnitData) -> TaskDigests:
-        """The digests of a unit; where its log has none, as far as the unit tells them."""
+        """Return the digests of a unit, computed from the unit if its log has none."""
         found = data.digests or self._compute(task, data.inputs)
         if task.id in self._trees:
             now = self._compute(task, data.inputs)
@@ -336,26 +351,8 @@ class _Tasks:
         return self._computed[key]
 
 
-def _models(calls: Sequence[ModelCall]) -> tuple[str, ...]:
-    return tuple(sorted({call.output.model for call in calls if call.output.model}))
-
-
-def _usage_of_all(
-    sample: StoredSample, calls: Sequence[ModelCall], data: UnitData, attempts: Attempts
-) -> Usage:
-    """What all attempts took; those without a result are recorded apart from the log."""
-    if sample.error is not None and attempts.number:
-        return total_usage(attempts.usage)
-    return total_usage([*attempts.usage, _usage(sample, calls, data)])
-
-
-def _usage(sample: StoredSample, calls: Sequence[ModelCall], data: UnitData) -> Usage:
-    """What the newest attempt took; a foreign system may have said so itself."""
-    return data.usage or sample_usage(sample, calls)
-
-
 class _Asked(Protocol):
-    """A call of a model, by whoever tells of it."""
+    """A model call, as an event or as read from a log."""
 
     @property
     def error(self) -> str | None: ...
@@ -364,7 +361,7 @@ class _Asked(Protocol):
 
 
 def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> Usage:
-    """What a sample took, in which these calls were made."""
+    """Sum the usage of a sample with these model calls."""
     used = list(sample.model_usage.values())
     return Usage(
         model_calls=sum(call.error is None for call in calls),
@@ -377,5 +374,46 @@ def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> 
 
 
 def models_cost(used: Iterable[ModelUsage]) -> Cost:
-    """What the models that a sample asked cost together."""
+    """Sum the cost of the models that a sample used."""
     return sum_costs(paid_cost(usage.total_cost) for usage in used)
+
+
+ATTEMPTS = "attempts.jsonl"
+
+
+def append_attempts(run: StorePath, lines: Iterable[AttemptLine]) -> None:
+    """Append lines durably; several processes may do so at once."""
+    dumped = (line.model_dump_json(exclude_defaults=True).encode() for line in lines)
+    append_lines(run / ATTEMPTS, b"".join(line + b"\n" for line in dumped))
+
+
+def read_attempts(run: StorePath, task: str | None = None) -> dict[UnitKey, Attempts] | None:
+    """Count the attempts at every unit, or at one task's; None if they were not recorded."""
+    lines = read_attempt_lines(run, task)
+    return None if lines is None else count_attempts(lines)
+
+
+def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptLine] | None:
+    """Read the lines of all attempts, or of one task's; None if they were not recorded.
+
+    Runs of earlier versions and imported runs have no record of them. A line that a kill cut off is
+    skipped; any other unreadable line is an error.
+    """
+    file = run / ATTEMPTS
+    if not (file.is_file() or parts_of(file).is_dir()):
+        return None
+    with whole_file(file) as whole:
+        raw = whole.read_bytes().split(b"\n")
+    lines = []
+    named = b"" if task is None else to_json(task)
+    for number, line in enumerate(raw, 1):
+        try:
+            if line and named in line:
+                lines.append(AttemptLine.model_validate_json(line))
+        except ValidationError as exc:
+            if not is_broken_json(exc):
+                raise RunError(
+                    f"{file}, line {number}: not a valid attempt. Remove the line, or restore the "
+                    "file from a copy."
+                ) from exc
+    return lines

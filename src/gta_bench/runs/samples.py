@@ -1,4 +1,4 @@
-"""What an Inspect sample keeps of a unit: the task in its metadata, all else in its store."""
+"""What an Inspect sample stores of a unit: the task in its metadata, all else in its store."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,14 +19,13 @@ UPSTREAM = "gta_upstream"
 
 
 class UnitData(BaseModel):
-    """What a unit left behind.
+    """The results of a unit.
 
-    `steps` is None where no prediction was made. `messages` are those of the dialogue in JSON, as
-    the model's provider gave them, with which a later round of feedback goes on; earlier versions
-    kept the dialogue as `turns`. `stops` says how replies ended that did not end in the ordinary
-    way. `usage` is what a foreign system states
-    about itself; without it the usage follows from the sample's model calls. `digests` are missing
-    in logs of the first versions.
+    `steps` is None if no prediction was made. `messages` is the dialogue in JSON, as the model's
+    provider returned it; a later round of feedback continues it. Earlier versions stored the
+    dialogue as `turns`. `stops` tells how replies ended that did not end normally. `usage` is what
+    a harness states about itself; without it, usage follows from the sample's model calls.
+    `digests` are missing in logs of the first versions.
     """
 
     steps: Trace | None = None
@@ -45,13 +44,13 @@ class UnitData(BaseModel):
 class UnitStore(StoreModel, UnitData):
     """The same, bound to the store of a sample: solvers write to `store_as(UnitStore)`.
 
-    It is slow to read, as Inspect builds a validator each time that a field is read. Whoever reads
-    many units uses `read_unit_data`.
+    Reading is slow, because Inspect builds a validator whenever a field is read. To read many
+    units, use `read_unit_data`.
     """
 
 
 def read_unit_data(store: Iterable[tuple[str, Any]]) -> UnitData:
-    """What a sample's store holds, in the form of this version or of the first ones.
+    """Read a sample's store, in the form of this version or of the first ones.
 
     The first versions wrote plain keys (`gta_steps`), where `UnitStore` writes `UnitStore:steps`.
     """
@@ -66,23 +65,23 @@ def read_unit_data(store: Iterable[tuple[str, Any]]) -> UnitData:
 
 
 def write_unit_data(data: UnitData) -> dict[str, Any]:
-    """The store of a sample that was not evaluated here."""
+    """Return the store of a sample that was not evaluated here."""
     store = Store()
     UnitStore(store=store, **dict(data))
     return dict(store.items())
 
 
 def read_task(metadata: Mapping[str, Any], kind: type[TaskT]) -> TaskT:
-    """The task of a sample, from its metadata."""
+    """Read the task of a sample from its metadata."""
     if TASK not in metadata:
         raise UsageError(
-            "The sample has no record of its task: another solver took the place of ours "
-            "(`--solver`). Give the task an agent, `-T agent=pkg.mod:function`."
+            "The sample has no record of its task: `--solver` replaced our solver. Pass an agent "
+            "to the task instead: `-T agent=pkg.mod:function`."
         )
     return kind.model_validate(metadata[TASK])
 
 
 def read_upstream(metadata: Mapping[str, Any]) -> UpstreamPair | None:
-    """The prediction and reference of an imported sample, as its file had them."""
+    """Read the prediction and reference of an imported sample, as in its file."""
     pair = metadata.get(UPSTREAM)
     return None if pair is None else UpstreamPair.model_validate(pair)

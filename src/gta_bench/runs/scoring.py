@@ -1,4 +1,4 @@
-"""A stored run scored and read for comparisons; no model is asked."""
+"""Scores a stored run and reads it for comparisons; no model is called."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -21,19 +21,19 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
     write_scores,
 )
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.logs import read_run_units, read_units
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.settings import Settings
 
 ENTRY_POINTS = "gta_bench.metrics"
 
-# A number for a unit, or None where the metric says nothing about it.
+# Returns a number for a unit, or None if the metric does not apply to it.
 UnitMetric = Callable[[Any], float | None]
 
 
 def load_metric(name: str) -> UnitMetric:
-    """A metric that an installed package brings, or `pkg.mod:function`."""
+    """Load a metric of an installed package, or `pkg.mod:function`."""
     known = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     module, colon, attribute = known.get(name, name).partition(":")
     choices = ", ".join([*sorted(known), "`pkg.mod:function`"])
@@ -52,9 +52,9 @@ def measure(
     name: str,
     n_units: int,
 ) -> Measured:
-    """The metric's mean over the units that it says something about.
+    """Return the metric's mean over the units that it applies to.
 
-    A unit that failed through no fault of the system is not shown to the metric.
+    Units that failed through no fault of the system are left out.
     """
     found = {
         f"{unit.task.id}.{unit.epoch}": value
@@ -66,7 +66,7 @@ def measure(
 
 
 def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
-    """Score the run by every judge that was asked, and keep the scores."""
+    """Score the run by every judge that was asked, and write the scores."""
     manifest = read_manifest(run)
     found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     rows = list(read_verdicts(run).values())
@@ -87,16 +87,13 @@ _Shown = dict[tuple[str, int], dict[str, str]]
 
 
 def read_compared(run: StorePath) -> ComparedRun:
-    """All that a comparison looks at; `gta score` must have scored the run."""
+    """Read what a comparison needs; `gta score` must have scored the run."""
     manifest = read_manifest(run)
-    folder = log_folder(run)
-    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...]
+    units = read_run_units(run, manifest.spec)
     if manifest.spec.dataset == "atomic":
-        units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, AtomicUnit).units
         return ComparedRun(
             name=str(run), manifest=manifest, scores=read_scores(run), units=_facts(units, {})
         )
-    units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units
     shown: _Shown = {}
     prompts: dict[str, set[str]] = {}
     for key, row in read_verdicts(run).items():
@@ -112,7 +109,7 @@ def read_compared(run: StorePath) -> ComparedRun:
 
 
 def _facts(
-    units: tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...], shown: _Shown
+    units: Sequence[AtomicUnit] | Sequence[WorkflowUnit], shown: _Shown
 ) -> dict[tuple[str, int], UnitFacts]:
     return {
         (unit.task.id, unit.epoch): UnitFacts(

@@ -1,11 +1,13 @@
-"""Where a run's files lie: a folder of this machine, or an address of any store fsspec knows.
+"""Files of a run: in a local folder, or at an address of any store that fsspec supports.
 
-`RemotePath` has the part of `pathlib.Path` that readers and writers of runs use, so they are the
-same for both. An object of a store is there whole or not at all, and cannot be appended to: see
-`append`.
+`RemotePath` has the part of `pathlib.Path` that readers and writers of runs use, so the same code
+handles both. An object in a store is written completely or not at all and cannot be appended to;
+see `append`.
 """
 
 import fcntl
+import json
+import os
 import shutil
 import tempfile
 import time
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO
 from uuid import uuid4
@@ -20,100 +23,76 @@ from uuid import uuid4
 from fsspec import AbstractFileSystem, filesystem  # type: ignore[import-untyped]
 from fsspec.core import split_protocol  # type: ignore[import-untyped]
 
-from gta_bench.errors import EnvironmentProblem, StoreError, UsageError
+from gta_bench.errors import EnvironmentProblem, RunError, StoreError, UsageError
 
 PARTS = ".parts"
+LOCK = ".lock"
 LEAST_ROOM = 4 * 2**20  # bytes; no log can be continued with less
-AT_ONCE = 1000  # parts that are fetched side by side
+AT_ONCE = 1000  # parts that are fetched concurrently
+BLOCK = 65536  # bytes that are searched for the end of a line at once
 
 
-class RemotePath:
-    """A file or folder in a store; a folder is there if something lies in it."""
+class RemotePath(PurePosixPath):
+    """A file or folder in a store, such as s3://bucket/runs/x.
 
-    def __init__(self, protocol: str, path: str) -> None:
-        self.protocol = protocol
-        self.path = path.strip("/")
+    A folder exists if it contains something. pathlib does the arithmetic of names, with the
+    protocol as the first part; fsspec does everything else.
+    """
+
+    def __str__(self) -> str:
+        return super().__str__().replace(":/", "://", 1)
 
     @property
     def fs(self) -> AbstractFileSystem:
-        """The store, as fsspec knows it."""
-        return _filesystem(self.protocol)
+        """The store's fsspec file system."""
+        return _filesystem(self.parts[0].removesuffix(":"))
 
     @property
-    def name(self) -> str:
-        """The last part."""
-        return PurePosixPath(self.path).name
-
-    @property
-    def stem(self) -> str:
-        """The name without its ending."""
-        return PurePosixPath(self.path).stem
-
-    @property
-    def parent(self) -> "RemotePath":
-        """The folder."""
-        return RemotePath(self.protocol, self.path.rpartition("/")[0])
-
-    def with_name(self, name: str) -> "RemotePath":
-        """The file of another name in the same folder."""
-        return self.parent / name
-
-    def __truediv__(self, name: str) -> "RemotePath":
-        return RemotePath(self.protocol, f"{self.path}/{name}")
-
-    def __str__(self) -> str:
-        return f"{self.protocol}://{self.path}"
-
-    def __repr__(self) -> str:
-        return f"RemotePath({str(self)!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RemotePath) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
+    def path(self) -> str:
+        """The path in `fs`."""
+        return "/".join(self.parts[1:])
 
     def resolve(self) -> "RemotePath":
-        """An address has no other form."""
+        """Return the path itself: addresses have no links."""
         return self
 
     def as_uri(self) -> str:
-        """The address."""
+        """Return the address."""
         return str(self)
 
     def exists(self) -> bool:
-        """Whether there is a file, or a folder with something in it."""
+        """Whether this is a file or a folder that contains something."""
         return self._kind() is not None
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
+        """Whether this is a file."""
         return self._kind() == "file"
 
     def is_dir(self) -> bool:
-        """Whether there is a folder with something in it."""
+        """Whether this is a folder that contains something."""
         return self._kind() == "directory"
 
     def _kind(self) -> str | None:
-        """What is there. A store's own `isfile` takes one that does not answer for an empty one."""
-        with reaching(self):
+        # fsspec's `isfile` and `isdir` return False if the store does not answer.
+        with explain_store_errors(self):
             try:
                 return str(self.fs.info(self.path)["type"])
             except FileNotFoundError:
                 return None
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Nothing: folders of a store come with what lies in them."""
+        """Do nothing: a store creates folders with the files in them."""
 
     def iterdir(self) -> Iterator["RemotePath"]:
-        """What lies directly in the folder."""
-        with reaching(self):
-            names = self.fs.ls(self.path, detail=False) if self.is_dir() else []
-        return (RemotePath(self.protocol, name) for name in names)
+        """Yield the direct children; none if the folder does not exist."""
+        with explain_store_errors(self):
+            found = self.fs.ls(self.path, detail=False) if self.is_dir() else []
+        return (self / name.rstrip("/").rpartition("/")[2] for name in found)
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Files below the folder, by a pattern with as many parts as they have."""
+        """Yield the files that match a pattern with as many parts as their relative path has."""
         depth = pattern.count("/") + 1
-        with reaching(self):
+        with explain_store_errors(self):
             found = self.fs.find(self.path, maxdepth=depth) if self.is_dir() else []
         for name in found:
             below = name.strip("/")[len(self.path) + 1 :]
@@ -121,97 +100,102 @@ class RemotePath:
                 yield self / below
 
     def read_bytes(self) -> bytes:
-        """The whole content."""
-        with reaching(self):
+        """Return the content."""
+        with explain_store_errors(self):
             data = self.fs.cat_file(self.path)
         assert isinstance(data, bytes)
         return data
 
     def write_bytes(self, data: bytes) -> None:
-        """Put the file there, whole; an older one is replaced."""
-        with reaching(self, writing=True):
+        """Write or replace the file atomically."""
+        with explain_store_errors(self, writing=True):
             self.fs.pipe_file(self.path, data)
 
+    def write_text(self, text: str, encoding: str = "utf-8") -> None:
+        """Write or replace the file atomically."""
+        self.write_bytes(text.encode(encoding))
+
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove the file."""
-        with reaching(self):
+        """Delete the file."""
+        with explain_store_errors(self):
             if not missing_ok or self.fs.exists(self.path):
                 self.fs.rm_file(self.path)
-
-    def write_text(self, text: str, encoding: str = "utf-8") -> None:
-        """Put the text there, whole."""
-        self.write_bytes(text.encode(encoding))
 
 
 StorePath = Path | RemotePath
 
 
 def store_path(text: str) -> StorePath:
-    """A folder of this machine, or an address such as s3://bucket/runs/x."""
+    """Parse a local path, or an address such as s3://bucket/runs/x.
+
+    >>> store_path("runs/x")
+    PosixPath('runs/x')
+    >>> store_path("s3://bucket/runs/x").parent
+    RemotePath('s3://bucket/runs')
+    """
     protocol, path = split_protocol(text)
     if protocol is None:
         return Path(text)
     if protocol in ("file", "local"):
         return Path(path)
-    place = RemotePath(protocol, path)
     try:
-        _ = place.fs
+        _filesystem(protocol)
     except ImportError as exc:
-        raise EnvironmentProblem(f"{text} needs a package that is not here: {exc}.") from exc
+        raise EnvironmentProblem(f"{text} needs a package that is not installed: {exc}.") from exc
     except ValueError as exc:
-        raise UsageError(f"{text} is no folder and no address that is known: {exc}.") from exc
-    return place
+        raise UsageError(f"{text} is neither a folder nor a supported address: {exc}.") from exc
+    return RemotePath(text)
 
 
 @contextmanager
-def reaching(place: StorePath, *, writing: bool = False) -> Iterator[None]:
-    """Failures of a store inside the block are told in one line; those of a folder stay."""
+def explain_store_errors(path: StorePath, *, writing: bool = False) -> Iterator[None]:
+    """Turn failures of a store inside the block into StoreError; those of a local path stay."""
     try:
         yield
     except StoreError:
         raise
     except FileNotFoundError as exc:
-        if isinstance(place, Path) or not writing:
+        if isinstance(path, Path) or not writing:
             raise
         raise StoreError(
-            f"{place} cannot be written: {_reason(exc)} Look whether the bucket is there."
+            f"Cannot write to {path}: {_reason(exc)} Check that the bucket exists."
         ) from exc
     except _failures() as exc:
-        if isinstance(place, Path):
+        if isinstance(path, Path):
             raise
         raise StoreError(
-            f"{place} cannot be reached: {_reason(exc)} What the store holds already is safe; "
-            "give the same command again when it answers, and only what is missing is done."
+            f"Cannot reach {path}: {_reason(exc)} Everything already in the store is safe; run "
+            "the same command again when it is available, and it does only what is missing."
         ) from exc
 
 
-def full_words(place: StorePath) -> str:
-    """`, whose disk is full…` after the name of a folder of which that is true.
+def disk_full_hint(path: StorePath) -> str:
+    """Return a hint that goes after the name of a folder whose disk is full, else "".
 
-    A write that fails for want of room may show as anything, such as a log that is not there.
+    A write that fails for lack of space may surface as any error, such as a missing log.
     """
-    if isinstance(place, RemotePath) or shutil.disk_usage(place).free > LEAST_ROOM:
+    if isinstance(path, RemotePath) or shutil.disk_usage(path).free > LEAST_ROOM:
         return ""
-    return ", whose disk is full: make room"
+    return " (its disk is full: free some space)"
 
 
 def write_whole(file: StorePath, data: bytes) -> None:
-    """All or nothing: a reader never sees half a file."""
+    """Write or replace a file atomically: a reader never sees half of it."""
     if isinstance(file, RemotePath):
         file.write_bytes(data)
         return
-    with made_whole(file) as part:
+    with write_atomically(file) as part:
         part.write_bytes(data)
 
 
 @contextmanager
-def made_whole(file: StorePath) -> Iterator[Path]:
-    """A file of this machine to write; at the end of the block it is in its place, or never."""
+def write_atomically(file: StorePath) -> Iterator[Path]:
+    """Yield a local file to write; it becomes `file` if the block succeeds, else it is deleted."""
     if isinstance(file, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gta-") as folder:
             part = Path(folder) / file.name
             yield part
-            with reaching(file, writing=True):
+            with explain_store_errors(file, writing=True):
                 file.fs.put_file(str(part), file.path)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -224,10 +208,10 @@ def made_whole(file: StorePath) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(file: StorePath) -> Iterator[IO[bytes]]:
-    """A file for reading at any place of it."""
+def open_binary(file: StorePath) -> Iterator[IO[bytes]]:
+    """Open a file for reading, with random access."""
     if isinstance(file, RemotePath):
-        with reaching(file), file.fs.open(file.path, "rb") as stream:
+        with explain_store_errors(file), file.fs.open(file.path, "rb") as stream:
             yield stream
         return
     with file.open("rb") as stream:
@@ -235,26 +219,112 @@ def opened(file: StorePath) -> Iterator[IO[bytes]]:
 
 
 def remove_folder(folder: StorePath) -> None:
-    """Remove a folder with all that lies in it."""
+    """Delete a folder and everything in it."""
     if isinstance(folder, RemotePath):
-        with reaching(folder, writing=True):
+        with explain_store_errors(folder, writing=True):
             if folder.fs.exists(folder.path):
                 folder.fs.rm(folder.path, recursive=True)
         return
     shutil.rmtree(folder)
 
 
-def append(file: RemotePath, data: bytes) -> None:
-    """Keep more of a file that grows: in an object of its own, `<file>.parts/<time>-…`.
+@contextmanager
+def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
+    """Lock a folder for this process; the lock ends with the process, however that ends.
 
-    The file is what lies under its own name, if anything does, and then its parts by their names.
+    Raises RunError if another process still has the lock after `patience` seconds.
+    """
+    local = _find_lock(folder)
+    local.mkdir(parents=True, exist_ok=True)
+    with (local / LOCK).open("a") as handle:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as exc:
+                if time.monotonic() >= end:
+                    raise RunError(
+                        f"Another command is working on {folder}; `gta status` shows its progress."
+                    ) from exc
+                time.sleep(0.2)
+        yield
+
+
+def is_locked(folder: StorePath) -> bool:
+    """Whether a process is working on the folder now."""
+    if not (_find_lock(folder) / LOCK).is_file():
+        return False
+    try:
+        with locked(folder):
+            return False
+    except RunError:
+        return True
+
+
+def _find_lock(folder: StorePath) -> Path:
+    """Return the folder with the lock; a store is locked among this machine's processes only."""
+    if isinstance(folder, Path):
+        return folder
+    return Path(tempfile.gettempdir()) / f"gta-lock-{sha256(str(folder).encode()).hexdigest()[:16]}"
+
+
+def append_lines(file: StorePath, data: bytes) -> None:
+    """Append whole lines durably; several threads and processes may do so at once.
+
+    A last line that a kill left half written is replaced.
+    """
+    if isinstance(file, RemotePath):
+        if data:
+            append(file, data)
+        return
+    fold_parts(file)
+    with file.open("ab+") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        end = end_of_lines(stream)
+        stream.seek(end)
+        if tail := stream.read():
+            if is_json(tail):
+                data = b"\n" + data
+            else:
+                stream.truncate(end)
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def end_of_lines(stream: IO[bytes]) -> int:
+    """Return the offset after the last complete line of a file."""
+    end = stream.seek(0, os.SEEK_END)
+    while end > 0:
+        start = stream.seek(max(0, end - BLOCK))
+        found = stream.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def is_json(line: bytes) -> bool:
+    """Whether a line is complete JSON; one that a kill cut off is not."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def append(file: RemotePath, data: bytes) -> None:
+    """Append to a file in a store by writing a new object, `<file>.parts/<time>-…`.
+
+    The file is the object with its own name, if there is one, followed by its parts in order.
     """
     (parts_of(file) / f"{time.time_ns():020d}-{uuid4().hex[:8]}").write_bytes(data)
 
 
 @contextmanager
 def whole_file(file: StorePath) -> Iterator[Path]:
-    """A file that grows, with its parts: itself where it has none, else a copy for the block."""
+    """Yield a file joined with its parts: the file itself if it has none, else a temporary copy."""
     parts = sorted_by_name(parts_of(file).iterdir()) if parts_of(file).is_dir() else []
     if isinstance(file, Path) and not parts:
         yield file
@@ -264,7 +334,7 @@ def whole_file(file: StorePath) -> Iterator[Path]:
         with copy.open("wb") as stream:
             if file.is_file():
                 data = file.read_bytes()
-                # A line that a kill left half written ends where the first part begins.
+                # Drop a line that a kill left half written before the first part.
                 stream.write(data[: data.rfind(b"\n") + 1] if parts else data)
             for data in _contents(parts):
                 stream.write(data)
@@ -272,11 +342,11 @@ def whole_file(file: StorePath) -> Iterator[Path]:
 
 
 def fold_parts(file: Path) -> None:
-    """Parts that came from a store with the file become its own lines, before more is appended."""
+    """Move parts that were copied here from a store into the file, before more is appended."""
     parts = file.with_name(f"{file.name}{PARTS}")
     if not parts.is_dir():
         return
-    # Whoever else appends waits here, and finds the parts folded.
+    # Other processes that append wait here, and find the parts already folded.
     with file.with_name(f".{file.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if parts.is_dir():
@@ -286,37 +356,37 @@ def fold_parts(file: Path) -> None:
 
 
 def sorted_by_name(files: Iterable[StorePath]) -> list[StorePath]:
-    """Files of one place, in order."""
+    """Sort files of one folder."""
     return sorted(files, key=str)
 
 
 def parts_of(file: StorePath) -> StorePath:
-    """Where the parts of a file lie."""
+    """Return the folder with the parts of a file."""
     return file.with_name(f"{file.name}{PARTS}")
 
 
 def _contents(files: Sequence[StorePath]) -> Iterator[bytes]:
-    """The contents of files in one folder, in order; a store is asked for many at once."""
+    """Yield the contents of files in order, fetching many at once from a store."""
     for start in range(0, len(files), AT_ONCE):
         some = files[start : start + AT_ONCE]
         remote = [file for file in some if isinstance(file, RemotePath)]
         if not remote:
             yield from (file.read_bytes() for file in some)
             continue
-        with reaching(remote[0]):
+        with explain_store_errors(remote[0]):
             found = remote[0].fs.cat([file.path for file in remote])
         yield from (found[name] for name in sorted(found))
 
 
 @cache
 def _filesystem(protocol: str) -> AbstractFileSystem:
-    # Another process may write at any time: no listing is remembered.
+    # Another process may write at any time, so listings are not cached.
     return filesystem(protocol, use_listings_cache=False)
 
 
 @cache
 def _failures() -> tuple[type[Exception], ...]:
-    """What a store's client raises; imported when the first failure is looked at."""
+    """Return what clients of stores raise; they are imported only when something fails."""
     from aiohttp import ClientError as HttpError
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,
@@ -327,5 +397,5 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _reason(exc: Exception) -> str:
-    words = " ".join(str(exc).split()) or type(exc).__name__
-    return words if words.endswith(".") else f"{words}."
+    text = " ".join(str(exc).split()) or type(exc).__name__
+    return text if text.endswith(".") else f"{text}."

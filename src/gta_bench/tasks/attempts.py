@@ -24,8 +24,7 @@ from gta_bench.records.attempts import AttemptLine, Attempts, End
 from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import Usage
-from gta_bench.runs.attempts import append_attempts, read_attempts
-from gta_bench.runs.logs import sample_usage
+from gta_bench.runs.logs import append_attempts, read_attempts, sample_usage
 from gta_bench.runs.samples import UnitStore
 from gta_bench.runs.store import StorePath
 from gta_bench.tasks.context import current_context, current_settings

@@ -20,7 +20,6 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure, FailureCount
 from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
-from gta_bench.reports.failures import example
 from gta_bench.reports.gains import (
     Loss,
     error_kinds,
@@ -29,7 +28,7 @@ from gta_bench.reports.gains import (
     missed,
     unit_losses,
 )
-from gta_bench.reports.summary import tool_table
+from gta_bench.reports.summary import example, tool_table
 from gta_bench.reports.tables import line
 from gta_bench.web.boards import atomic_groups, workflow_groups
 from gta_bench.web.cells import PageCell, PageTable, number_cell, plain

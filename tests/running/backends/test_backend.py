@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import EnvironmentProblem, GtaError
-from gta_bench.running.backends.backend import INLINE
-from gta_bench.running.backends.choice import open_backend
-from gta_bench.running.backends.processes import Processes
+from gta_bench.running.backends.backend import INLINE, Processes, open_backend
 from tests.conftest import REPOSITORY
 from tests.running.backends import works
 
@@ -49,7 +47,7 @@ def test_all_items_are_worked_on_in_as_many_processes_as_may_run(
     ("name", "message", "code"),
     [
         ("bad", r"^This part is bad\.$", 2),
-        ("full", r"^/somewhere: No space left on device\. Make room on the disk\.$", 3),
+        ("full", r"^/somewhere: No space left on device\. Free some disk space\.$", 3),
     ],
 )
 def test_a_failure_is_told_as_it_would_be_here_and_ends_the_rest(
@@ -85,7 +83,7 @@ def test_an_interrupt_ends_every_process(two: Processes, tmp_path: Path) -> None
 
 
 PROGRAM = """
-from gta_bench.running.backends.processes import Processes
+from gta_bench.running.backends.backend import Processes
 from tests.running.backends import works
 if __name__ == "__main__":
     Processes(1).run(works.note_slowly, [({folder!r}, "a")], at_once=1, tick=int)
@@ -110,3 +108,17 @@ def test_a_process_ends_with_the_driver_that_was_killed(tmp_path: Path) -> None:
     while worker.exists():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def test_the_private_switch_that_keeps_ray_on_loopback_is_still_there() -> None:
+    """Ray replaces 127.0.0.1 by the machine's address unless this constant of its module is off."""
+    program = "from ray._private import ray_constants; print(ray_constants.ENABLE_RAY_CLUSTER)"
+    for value, printed in (("0", "False"), ("1", "True")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": value},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == printed
