@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
-from gta_bench.agents.contract import Setup
-from gta_bench.agents.history import History, dataset_files, step_histories
+from gta_bench.agents.contract import History, Setup, dataset_files, step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps

@@ -85,7 +85,7 @@ def describe_system(resources: Resources, agent: str, images: Images) -> System:
     model, harness = resources.model, resources.harness
     own: dict[str, Any] = {"agent": agent}
     if harness is not None:
-        from gta_bench.harnesses.files import files_digest
+        from gta_bench.harnesses.exposure import files_digest
 
         own = {
             "agent": "harness",
@@ -185,11 +185,11 @@ def _evaluate(
     """Evaluate a part of the run in this process."""
     # Read the dataset again: its files may have changed since the last run in this process.
     if spec.dataset == "workflow":
-        from gta_bench.tasks.workflow import loaded_workflow
+        from gta_bench.tasks.units import loaded_workflow
 
         loaded_workflow.cache_clear()
     else:
-        from gta_bench.tasks.atomic_step import loaded_dataset
+        from gta_bench.tasks.units import loaded_dataset
 
         loaded_dataset.cache_clear()
     task = _task(spec, resources)
