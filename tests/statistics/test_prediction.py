@@ -74,7 +74,7 @@ def test_scores_of_ten_are_corrected_on_their_own_scale() -> None:
 
 
 def test_without_labels_there_is_nothing_to_correct_with() -> None:
-    with pytest.raises(ValueError, match="nothing is labelled"):
+    with pytest.raises(ValueError, match="nothing is labeled"):
         corrected_rate(parts([], [1.0]))
 
 
@@ -264,7 +264,7 @@ def test_where_people_pass_nothing_what_is_sure_makes_a_zero_no_surer_than_it_is
 
 def test_what_is_sure_says_nothing_of_the_judge() -> None:
     sure = [JudgedPart(f"s{n}", 0.0, 0.0, sure=True) for n in range(60)]
-    with pytest.raises(ValueError, match="nothing is labelled"):
+    with pytest.raises(ValueError, match="nothing is labeled"):
         corrected_rate([*sure, JudgedPart("o", 1.0, None)])
     one = parts([(1.0, 1.0), (0.0, 0.0)] * 5, [1.0, 0.0] * 20)
     all_of_it, alone = bias_variance([*one, *sure]), bias_variance(one)

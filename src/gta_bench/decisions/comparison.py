@@ -35,7 +35,7 @@ from gta_bench.reports.pairing import Paired, Part, Parts, pair_tasks
 from gta_bench.reports.summary import is_foreign
 from gta_bench.statistics.missing import envelope_of
 from gta_bench.statistics.pooled import difference_of
-from gta_bench.statistics.ranks import holm
+from gta_bench.statistics.proportions import holm
 
 
 class MeasuredPair(NamedTuple):

@@ -15,8 +15,13 @@ from gta_bench.metrics.consistency import check_entry, released_size
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
 from gta_bench.records.run import RunMode
 from gta_bench.records.statistics import Interval, Standing
-from gta_bench.statistics.proportions import newcombe, two_proportions, wilson
-from gta_bench.statistics.ranks import holm, standings
+from gta_bench.statistics.proportions import (
+    holm,
+    newcombe,
+    rank_systems,
+    two_proportions,
+    wilson,
+)
 
 
 class BoardText(NamedTuple):
@@ -148,7 +153,7 @@ def _table(board: Board, release: str, entries: Sequence[Entry]) -> BoardTable:
     )
     metrics = tuple(name for name in BOARD_METRICS if any(name in one.scores for one in ranked))
     comparisons, p_values = _compare(ranked, headline)
-    placed = standings([entry.scores[headline].value for entry in ranked], p_values)
+    placed = rank_systems([entry.scores[headline].value for entry in ranked], p_values)
     rows = tuple(_row(*pair, metrics, headline) for pair in zip(ranked, placed, strict=True))
     return BoardTable(board, release, metrics, rows, comparisons)
 
