@@ -271,10 +271,10 @@ def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
 
 
 def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
-    label = part.labelled
+    label = part.labeled
     return part._replace(
         judged=float(succeeds(part.judged, threshold)),
-        labelled=None if label is None else float(succeeds(label, threshold)),
+        labeled=None if label is None else float(succeeds(label, threshold)),
     )
 
 

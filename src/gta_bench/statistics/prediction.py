@@ -42,12 +42,12 @@ class JudgedPart(NamedTuple):
     """One unit: how much of `whole` the judge passes, and how much people pass if they labeled it.
 
     `chance` is the probability of being drawn for labeling, up to a common factor. A `sure` unit
-    needs no label: `labelled` follows from a rule and says nothing about the judge.
+    needs no label: `labeled` follows from a rule and says nothing about the judge.
     """
 
     task: str
     judged: float
-    labelled: float | None
+    labeled: float | None
     whole: float = 1.0
     chance: float = 1.0
     sure: bool = False
@@ -55,24 +55,24 @@ class JudgedPart(NamedTuple):
     @property
     def by_people(self) -> bool:
         """Whether people labeled it."""
-        return self.labelled is not None and not self.sure
+        return self.labeled is not None and not self.sure
 
 
 class _Sums(NamedTuple):
     """Sums by task: what people and judge pass of the known units, and the judge of all units.
 
-    `labelled` is the size of the known units and `asked` its part without the sure ones.
+    `labeled` is the size of the known units and `asked` its part without the sure ones.
     """
 
     people: _Array
     judge: _Array
-    labelled: _Array
+    labeled: _Array
     asked: _Array
     judged: _Array
     whole: _Array
 
 
-class _Labelled(NamedTuple):
+class _Labeled(NamedTuple):
     """What people and judge pass of a labeled task, its size, and its size without sure units."""
 
     people: float
@@ -126,7 +126,7 @@ def corrected_difference(
     an allowance for unobserved errors keeps the interval from having almost no width.
     """
     one, two = (_fit(parts, top, level) for parts in (first, second))
-    ours, theirs = (_labelled(parts) for parts in (first, second))
+    ours, theirs = (_labeled(parts) for parts in (first, second))
     methods: set[IntervalMethod] = {one.interval.method, two.interval.method}
     if methods == {"labels-only"} and ours.keys() == theirs.keys():
         sides = (
@@ -166,7 +166,7 @@ def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float | N
     sums = _by_task(parts)
     if (tasks := effective_tasks(sums.asked)) <= ONE_TASK:
         return None
-    moved = task_influence(Ratio(sums.people - sums.judge, sums.labelled))
+    moved = task_influence(Ratio(sums.people - sums.judge, sums.labeled))
     seen = float(moved @ moved) * tasks / (tasks - 1)
     return open_ * (seen + _unseen(parts, top))
 
@@ -175,25 +175,25 @@ def _combine(one: float, two: float, shared: float) -> float:
     return math.sqrt(max(0.0, one**2 + two**2 - 2 * shared * one * two))
 
 
-def _labelled(parts: Sequence[JudgedPart]) -> dict[str, _Labelled]:
+def _labeled(parts: Sequence[JudgedPart]) -> dict[str, _Labeled]:
     """Return the labeled tasks."""
     sums = _by_task(parts)
-    columns = (sums.people, sums.labelled, sums.judge, sums.asked)
-    rows = map(_Labelled._make, zip(*(column.tolist() for column in columns), strict=True))
+    columns = (sums.people, sums.labeled, sums.judge, sums.asked)
+    rows = map(_Labeled._make, zip(*(column.tolist() for column in columns), strict=True))
     every = dict(zip(_task_indexes(parts), rows, strict=True))
     return {task: own for task, own in every.items() if own.whole > 0}
 
 
 def _paired(
-    ours: Mapping[str, _Labelled], theirs: Mapping[str, _Labelled]
-) -> tuple[list[_Labelled], list[_Labelled]]:
+    ours: Mapping[str, _Labeled], theirs: Mapping[str, _Labeled]
+) -> tuple[list[_Labeled], list[_Labeled]]:
     """Return both sides of the tasks with labels on both, in the same order."""
     common = [task for task in ours if task in theirs]
     return [ours[task] for task in common], [theirs[task] for task in common]
 
 
 def _unseen_apart(
-    ours: Mapping[str, _Labelled], theirs: Mapping[str, _Labelled], top: float, level: float
+    ours: Mapping[str, _Labeled], theirs: Mapping[str, _Labeled], top: float, level: float
 ) -> float:
     """Return how far unobserved errors can move a difference; 0 if the observed ones vary."""
     apart = [one.error - two.error for one, two in zip(*_paired(ours, theirs), strict=True)]
@@ -212,15 +212,15 @@ def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
     if not any(part.by_people for part in parts):
         raise ValueError("nothing is labeled")
     names, sums = _task_indexes(parts), _by_task(parts)
-    chosen = sums.labelled > 0
-    alone = Ratio(sums.people[chosen], sums.labelled[chosen])
+    chosen = sums.labeled > 0
+    alone = Ratio(sums.people[chosen], sums.labeled[chosen])
     worth, n = _worth(alone, sums.asked[chosen], top), int(np.count_nonzero(sums.asked))
     labels = score_interval(alone.value, worth, top=top, level=level, n=n).model_copy(
         update={"method": "labels-only"}
     )
-    every, labelled = Ratio(sums.judged, sums.whole), Ratio(sums.judge, sums.labelled)
-    own = task_influence(Ratio(sums.people, sums.labelled))
-    added = task_influence(every) - task_influence(labelled)
+    every, labeled = Ratio(sums.judged, sums.whole), Ratio(sums.judge, sums.labeled)
+    own = task_influence(Ratio(sums.people, sums.labeled))
+    added = task_influence(every) - task_influence(labeled)
     variance, spread = float(own @ own), float(added @ added) + (unseen := _unseen(parts, top))
     weight = min(1.0, max(0.0, -float(own @ added) / spread)) if spread > ROUNDING else 0.0
     only = _Fit(labels, dict(zip(names, own.tolist(), strict=True)), 0.0)
@@ -228,7 +228,7 @@ def _fit(parts: Sequence[JudgedPart], top: float, level: float) -> _Fit:
         return only
     moved = own + weight * added
     gain = variance / (float(moved @ moved) + weight**2 * unseen)
-    estimate = min(top, max(0.0, alone.value + weight * (every.value - labelled.value)))
+    estimate = min(top, max(0.0, alone.value + weight * (every.value - labeled.value)))
     better = worth._replace(trials=worth.trials * gain)
     found = score_interval(estimate, better, top=top, level=level, n=n)
     if found.high - found.low > labels.high - labels.low:
@@ -260,7 +260,7 @@ def _task_indexes(parts: Sequence[JudgedPart]) -> dict[str, int]:
 def _by_task(parts: Sequence[JudgedPart]) -> _Sums:
     """Sum by task; labeled units are weighted by the inverse of their probability."""
     names = _task_indexes(parts)
-    known = [part for part in parts if part.labelled is not None]
+    known = [part for part in parts if part.labeled is not None]
     every = np.array([names[part.task] for part in parts])
     some = np.array([names[part.task] for part in known])
     weights = _weights(parts)
@@ -270,9 +270,9 @@ def _by_task(parts: Sequence[JudgedPart]) -> _Sums:
         return np.bincount(indexes, values, len(names)).astype(np.float64)
 
     return _Sums(
-        people=sum_up(some, weights * np.array([part.labelled for part in known])),
+        people=sum_up(some, weights * np.array([part.labeled for part in known])),
         judge=sum_up(some, weights * np.array([part.judged for part in known])),
-        labelled=sum_up(some, sizes),
+        labeled=sum_up(some, sizes),
         asked=sum_up(some, sizes * np.array([not part.sure for part in known])),
         judged=sum_up(every, np.array([part.judged for part in parts])),
         whole=sum_up(every, np.array([part.whole for part in parts])),
@@ -284,7 +284,7 @@ def _weights(parts: Sequence[JudgedPart]) -> _Array:
 
     Sure units have weight 1; labeled units together weigh as much as all units that are not sure.
     """
-    known = [part for part in parts if part.labelled is not None]
+    known = [part for part in parts if part.labeled is not None]
     asked = np.array([part.by_people for part in known])
     chances = np.array([part.chance for part in known])
     found: _Array = np.where(asked, chances[asked].min() / chances, 1.0)
@@ -297,12 +297,10 @@ def _weights(parts: Sequence[JudgedPart]) -> _Array:
 
 def _unseen(parts: Sequence[JudgedPart], top: float) -> float:
     """Return the variance of unobserved differences; 0 if the observed ones vary."""
-    known = [part for part in parts if part.labelled is not None]
+    known = [part for part in parts if part.labeled is not None]
     asked = np.array([part.by_people for part in known])
     errors = [
-        part.judged - part.labelled
-        for part in known
-        if part.labelled is not None and part.by_people
+        part.judged - part.labeled for part in known if part.labeled is not None and part.by_people
     ]
     if max(errors) - min(errors) > ERRORS_ALIKE:
         return 0.0
