@@ -1,7 +1,7 @@
 """GTA-Atomic end to end, strict: AnsAcc, AnsAcc+I and multiset F1 by tool category."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.counts import add_counts, total
@@ -18,19 +18,6 @@ from gta_bench.records.scores import (
     StrictEndToEndScores,
 )
 from gta_bench.records.steps import CallStep, Trace
-
-
-def score(
-    tasks: Mapping[str, AtomicTask],
-    predictions: Mapping[str, Trace],
-    *,
-    similarity: SimilarityFunction,
-) -> StrictEndToEndScores:
-    """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
-    return pool(
-        count_task(task, predictions.get(name), similarity=similarity)
-        for name, task in tasks.items()
-    )
 
 
 def count_task(

@@ -1,6 +1,6 @@
 """GTA-Atomic step by step, strict: InstAcc, ToolAcc, ArgAcc, typed arguments, SummAcc."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from gta_bench.metrics.counts import add_counts, total
@@ -14,19 +14,6 @@ from gta_bench.records.scores import StrictStepCounts, StrictStepScores
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, Trace
 
 Pair = tuple[PredictedStep | None, CallStep | AnswerStep]
-
-
-def score(
-    tasks: Mapping[str, AtomicTask],
-    predictions: Mapping[str, Trace],
-    *,
-    similarity: SimilarityFunction,
-) -> StrictStepScores:
-    """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
-    return pool(
-        count_task(task, predictions.get(name), similarity=similarity)
-        for name, task in tasks.items()
-    )
 
 
 def count_task(
