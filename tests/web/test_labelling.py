@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
-from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settled_scores
+from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settle_scores
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.running.judge_run import made_evidence
@@ -142,7 +142,7 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
     assert "A: 8</strong> Ada&#39;s reason" in shown.text
     assert "B: 4</strong> no reason given" in shown.text
     assert "bob" not in shown.text
-    assert len(settled_scores(raters, None, 7)) == 2
+    assert len(settle_scores(raters, None, 7)) == 2
     again = page.post("/settle/1", {"score": "x"})
     assert "Choose a score" in again.text
     page.post("/settle/1", {"score": "6", "reason": "In between."})
@@ -150,7 +150,7 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
     page.post("/settle/2", {"score": "3"})
     assert page.get("/settle").url.path == "/"
     assert "2 disputed, 2 settled" in page.get("/").text
-    assert sorted(settled_scores(raters, read_adjudication(run), 7).values()) == [2, 3, 6, 9]
+    assert sorted(settle_scores(raters, read_adjudication(run), 7).values()) == [2, 3, 6, 9]
     assert page.post("/settle/1", {"score": "6"}, Origin="null").status_code == 403
     exported = CliRunner().invoke(gta, ["judge", "label", str(run), "--export", str(run / "l.csv")])
     assert exported.exit_code == 0, exported.output

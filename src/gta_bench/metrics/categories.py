@@ -1,4 +1,4 @@
-"""What each tool is for: the category that its calls count in."""
+"""The category of each tool."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,7 +24,7 @@ TOOL_CATEGORY: Final[Mapping[str, Category]] = {
     "ImageStylization": "creativity",
 }
 
-# GTA-Atomic's F1 counts only its own tools; GTA-Workflow has these beside them.
+# GTA-Workflow has more tools; the F1 of GTA-Atomic does not count them.
 WORKFLOW_CATEGORY: Final[Mapping[str, Category]] = {
     **TOOL_CATEGORY,
     "ImageQualityTest": "perception",
@@ -53,5 +53,5 @@ WORKFLOW_CATEGORY: Final[Mapping[str, Category]] = {
     "TextToVideoTool": "creativity",
 }
 
-# A task without reference answer asks for an image: it is judged by the calls of these tools.
+# A task without a reference answer asks for an image and is scored by its calls of these tools.
 IMAGE_TOOLS: Final = frozenset({"DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization"})

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gta_bench.judging.run_evidence import MadeEvidence
-from gta_bench.metrics.labels import disputed_leaves, given_labels
+from gta_bench.metrics.labels import disputed_leaves, group_labels
 from gta_bench.metrics.panel import LeafPlace
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
@@ -81,7 +81,7 @@ def label_items(
 
 def people_agreement(raters: Sequence[Labels], *, threshold: float) -> Agreement:
     """How far people agree with each other."""
-    places = list(given_labels(raters))
+    places = list(group_labels(raters))
     table = [
         [None if (one := rater.of(place)) is None else one.value for rater in raters]
         for place in places

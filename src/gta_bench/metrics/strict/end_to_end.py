@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import SimilarityFunction, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_END_TO_END, strict_values
@@ -24,7 +24,7 @@ def count_task(
     task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictEndToEndCounts:
     """Count one task; only the last step can be the answer."""
-    similar = bounded(similarity)
+    similar = clip_similarity(similarity)
     steps = prediction or ()
     outcomes = [outcome(step) for step in steps]
     calls = [step for step in steps if isinstance(step, CallStep)]

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import SimilarityFunction, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_STEP, strict_values
@@ -18,7 +18,7 @@ def count_task(
     task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictStepCounts:
     """Count the hits of one task; a step without prediction is a miss."""
-    similar = bounded(similarity)
+    similar = clip_similarity(similarity)
     steps = prediction or ()
     outcomes = [outcome(step) for step in steps]
     gold = reference_steps(task)
@@ -78,7 +78,7 @@ def step_reward(
     gold = reference_steps(task)
     if position >= len(gold) or outcome(step) != gold[position].step:
         return 0.0
-    wanted, similar = gold[position], bounded(similarity)
+    wanted, similar = gold[position], clip_similarity(similarity)
     if isinstance(step, CallStep) and isinstance(wanted, CallStep):
         if step.name != wanted.name:
             return 1 / 3 / len(gold)
