@@ -12,8 +12,8 @@ from gta_bench.leaderboard.tables import (
     EntryComparison,
     Row,
     ScoreCell,
-    careers,
-    tables,
+    build_tables,
+    find_careers,
 )
 from gta_bench.metrics.table import label, metric
 from gta_bench.records.leaderboard import Board, Entry
@@ -33,7 +33,7 @@ class _Plot(NamedTuple):
 
 def build_site(entries: Sequence[Entry], folder: Path) -> list[Path]:
     """Write every page into the folder; the files written."""
-    made = tables(entries)
+    made = build_tables(entries)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _pages(made) | {name: asset(name) for name in ASSETS}
     for name, content in pages.items():
@@ -48,7 +48,7 @@ def _pages(made: Sequence[BoardTable]) -> dict[str, str]:
     common = _common(by_board)
     rows = [(table, row) for table in made for row in table.rows]
     newest = {board: own[0] for board, own in by_board.items()}
-    told = {board: careers(own) for board, own in by_board.items()}
+    told = {board: find_careers(own) for board, own in by_board.items()}
     return {
         "index.html": render(
             "site_index.html", **common, page="index.html", newest=newest, rows=rows
