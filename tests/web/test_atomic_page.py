@@ -35,7 +35,7 @@ from gta_bench.similarity.catalog import load_similarity
 from gta_bench.similarity.scoring import scored
 from gta_bench.web.material import AtomicRun, anchor
 from gta_bench.web.page import report_page
-from gta_bench.web.sections import STEPS_SHOWN, paired_steps, reference_text
+from gta_bench.web.sections import STEPS_SHOWN, pair_steps, reference_text
 from tests.builders import manifest as build_manifest
 
 Tasks = Mapping[str, AtomicTask]
@@ -73,7 +73,7 @@ def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode)
     assert cell in text
     assert "<strong>0.00</strong> <small>0.00 to" in text
     assert "empty reply" in text
-    assert "Left out: 154." in text
+    assert "154 more are left out" in text
     assert len(re.findall("<article", text)) == 150
     assert len(text) < 1_500_000
 
@@ -98,7 +98,7 @@ def test_repeats_and_broken_work_are_on_the_page_in_the_words_of_the_terminal(
     again = [one.model_copy(update={"epoch": 2}) for one in gold(tasks, "step")]
     again[0] = again[0].model_copy(update={"trace": (crash,) * len(again[0].trace or ())})
     run = material([*gold(tasks, "step"), *again], "step")
-    manifest = run.manifest.with_spec(tasks=tuple(tasks), epochs=2)
+    manifest = run.summary.manifest.with_spec(tasks=tuple(tasks), epochs=2)
     run = AtomicRun(run.summary._replace(manifest=manifest), run.units)
     text = unescape(report_page([run]))
     assert f"<h3>{REPEATS}</h3>" in text
@@ -171,9 +171,7 @@ def test_steps_stand_beside_the_reference(atomic_tasks: Tasks) -> None:
         CallStep(name="OCR", arguments="{", error=StepError(type="args", message="no JSON")),
         ThoughtStep(content="hm"),
     )
-    notes = [
-        pair.note for pair in paired_steps(AtomicUnit(task=task, trace=(gold_steps[0], *wrong)))
-    ]
+    notes = [pair.note for pair in pair_steps(AtomicUnit(task=task, trace=(gold_steps[0], *wrong)))]
     assert notes[0] == ""
     assert {"other tool", "failed call", "no turn"} & set(notes)
     assert notes[5:] == ["missing"] * (len(gold_steps) - 5)

@@ -1,4 +1,4 @@
-"""What pages and trees are made from, read from the folders of runs."""
+"""Read the data of pages and trees from the folders of runs, and write the report."""
 
 from collections.abc import Collection, Sequence
 
@@ -25,7 +25,7 @@ from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
 
 def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
-    """The runs as one HTML file."""
+    """Write the report of the runs as one HTML file."""
     require_packages("An HTML page", "scipy", extra="report")
     from gta_bench.web.page import report_page
 
@@ -40,7 +40,7 @@ def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection
 
 
 def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
-    """Everything of a run that a page shows, under its path or another name."""
+    """Read the data of a run's page; it is named by its path by default."""
     name = name or str(run)
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":

@@ -20,7 +20,7 @@ from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, wri
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
 from gta_bench.tasks.judging import judgeable_units
-from gta_bench.web.labelling import label_items, make_label_app, people_agreement
+from gta_bench.web.labeling import label_items, make_label_app, people_agreement
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 
@@ -126,7 +126,7 @@ def test_forms_from_elsewhere_other_hosts_and_long_ones_are_refused(page: Page, 
     assert page.get("/picture/" + "0" * 64).status_code == 404
     assert page.get("/other.css").status_code == 404
     assert page.get("/label.js").headers["content-type"].startswith("text/javascript")
-    assert "A name has" in page.post("/", {"rater": "../x"}).text
+    assert "Use up to 40 letters" in page.post("/", {"rater": "../x"}).text
 
 
 def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Path) -> None:
@@ -320,5 +320,5 @@ def test_a_form_that_is_another_leafs_by_now_settles_nothing(page: Page, run: Pa
         page.post(f"/label/bob/{number}", {"score": "1"})
     stale = page.post("/settle/1", {"score": "5", "place": "7 1 other"})
     assert stale.status_code == 403
-    assert "of another leaf by now" in stale.text
+    assert "the leaf has changed" in stale.text
     assert read_adjudication(run) is None
