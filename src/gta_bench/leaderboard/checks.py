@@ -23,6 +23,7 @@ from gta_bench.records.leaderboard import CANARY, BundleFinding
 from gta_bench.records.run import STATEMENT, RunManifest, RunSpec, show_setting, state_run
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.verdicts import VerdictRow
 from gta_bench.runs.attempts import read_attempt_lines
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
@@ -52,10 +53,8 @@ def unit_findings(unit: _Unit, said: UnitConversation | None) -> Iterator[Bundle
     own = [step.content for step in unit.trace or () if isinstance(step, AnswerStep)]
     spoken = "\n".join([*own, "" if said is None else said.said])
     if _GUID in spoken:
-        yield BundleFinding(
-            check="canary",
-            message=f"task {unit.task.id}: the system wrote the canary, so it was trained on GTA",
-        )
+        message = f"task {unit.task.id}: the system wrote the canary, so it was trained on GTA"
+        yield BundleFinding(check="canary", message=message)
     if said is None:
         return
     prompt = _normalize(said.told)
@@ -63,10 +62,8 @@ def unit_findings(unit: _Unit, said: UnitConversation | None) -> Iterator[Bundle
     for secret in _secrets(unit):
         text = _normalize(secret)
         if len(text) >= SHORTEST and text in prompt and text not in known:
-            yield BundleFinding(
-                check="leaked-answer",
-                message=f"task {unit.task.id}: the prompt contains the reference {secret[:60]!r}",
-            )
+            message = f"task {unit.task.id}: the prompt contains the reference {secret[:60]!r}"
+            yield BundleFinding(check="leaked-answer", message=message)
             return
 
 
@@ -115,21 +112,17 @@ class JudgeRecord(NamedTuple):
 def read_judged(run: Path) -> dict[str, JudgeRecord]:
     """Read the records of a run's judges by name."""
     registry = read_judges(run)
-    names = {entry.name: None for entry in registry.judges}
-    prompts: dict[str, set[str]] = {}
-    answered: dict[str, set[str]] = {}
+    rows: dict[str, list[VerdictRow]] = {entry.name: [] for entry in registry.judges}
     for key, row in read_verdicts(run).items():
-        names[key.judge] = None
-        prompts.setdefault(key.judge, set()).add(row.prompts)
-        answered.setdefault(key.judge, set()).add(row.model)
+        rows.setdefault(key.judge, []).append(row)
     return {
         name: JudgeRecord(
-            tuple(sorted(prompts.get(name, ()))),
-            tuple(sorted(answered.get(name, set()) - {""})),
+            tuple(sorted({row.prompts for row in own})),
+            tuple(sorted({row.model for row in own} - {""})),
             registry.of(name),
             tuple(entry.model for entry in registry.judges if entry.name in name),
         )
-        for name in names
+        for name, own in rows.items()
     }
 
 

@@ -71,7 +71,12 @@ def entry_of(
     for run in runs:
         if isinstance(run.scores, WorkflowScores):
             chosen = _judge(run, run.scores, judge)
-            scores |= _workflow_scores(run.scores, chosen)
+            thresholds = run.scores.leaf_threshold, run.scores.root_threshold
+            counts = count_judged(
+                chosen.tasks, leaf_threshold=thresholds[0], root_threshold=thresholds[1]
+            )
+            scores |= _board_scores(JUDGED, counts)
+            scores |= _board_scores({TOOL_SR.name: TOOL_SR}, run.scores.tools)
         else:
             scores |= _atomic_scores(run.scores)
     headline = BOARDS[board].headline
@@ -84,8 +89,9 @@ def entry_of(
     attempts = [run.scores.attempts for run in runs if run.scores.attempts is not None]
     system = label.system or system_name(manifest)
     release = f"{manifest.created:%Y-%m}"
+    slug = re.sub(r"[^a-z0-9.]+", "-", system.lower()).strip("-.")[:120] or "system"
     return Entry(
-        id=f"{release}/{board}/{_slug(system)}",
+        id=f"{release}/{board}/{slug}",
         board=board,
         release=release,
         group=label.group,
@@ -165,18 +171,12 @@ def _judge(run: ScoredRun, scores: WorkflowScores, name: str | None) -> JudgeSco
     return chosen
 
 
-def _workflow_scores(scores: WorkflowScores, judge: JudgeScores) -> dict[MetricName, Score]:
-    counts = count_judged(
-        judge.tasks, leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
-    )
-    return _board_scores(JUDGED, counts) | _board_scores({TOOL_SR.name: TOOL_SR}, scores.tools)
-
-
 def _atomic_scores(scores: RunScores) -> dict[MetricName, Score]:
+    counts = [unit.strict for unit in scores.units]
     if scores.mode == "step":
-        steps = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictStepCounts)]
+        steps = [one for one in counts if isinstance(one, StrictStepCounts)]
         return _board_scores(STRICT_STEP, add_counts(StrictStepCounts, steps))
-    ends = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictEndToEndCounts)]
+    ends = [one for one in counts if isinstance(one, StrictEndToEndCounts)]
     return _board_scores(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
 
 
@@ -281,7 +281,3 @@ def _notes(run: ScoredRun, judge: str | None) -> list[str]:
         said += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
     said += _other_names(run, judge)
     return [one.rstrip(".") for one in said[1:]]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:120] or "system"

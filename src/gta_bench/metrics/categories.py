@@ -7,21 +7,14 @@ from gta_bench.records.scores import Category
 
 CATEGORIES: Final[tuple[Category, ...]] = ("perception", "operation", "logic", "creativity")
 
+_ATOMIC_TOOLS: Final[Mapping[Category, tuple[str, ...]]] = {
+    "perception": ("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox"),
+    "operation": ("DrawBox", "AddText", "GoogleSearch"),
+    "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
+    "creativity": ("TextToImage", "ImageStylization"),
+}
 TOOL_CATEGORY: Final[Mapping[str, Category]] = {
-    "OCR": "perception",
-    "ImageDescription": "perception",
-    "RegionAttributeDescription": "perception",
-    "TextToBbox": "perception",
-    "DrawBox": "operation",
-    "AddText": "operation",
-    "GoogleSearch": "operation",
-    "Calculator": "logic",
-    "Solver": "logic",
-    "Plot": "logic",
-    "MathOCR": "logic",
-    "CountGivenObject": "logic",
-    "TextToImage": "creativity",
-    "ImageStylization": "creativity",
+    tool: category for category, tools in _ATOMIC_TOOLS.items() for tool in tools
 }
 
 # GTA-Workflow has more tools; the F1 of GTA-Atomic does not count them.

@@ -1,6 +1,6 @@
 """Whether two runs can be compared, what a reader must know, and what a control changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from gta_bench.metrics.counts import add_counts
@@ -32,7 +32,22 @@ def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
 
 def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
     """Return the differences between two runs other than the system."""
-    return list(_cautions(first, second))
+    found = []
+    one, two = first.manifest, second.manifest
+    if one.dataset_digest != two.dataset_digest:
+        found.append(f"dataset digests: {one.dataset_digest[:12]} and {two.dataset_digest[:12]}")
+        both = _both_digests(first, second).values()
+        unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
+        if unknown:
+            found.append(f"inputs or tools of {unknown} of the tasks: not recorded in both runs")
+    for name, left, right in compare_specs(one.spec, two.spec):
+        # A tape that was recorded and later replayed is shown the same way.
+        same_tape = name == "tape" and show_setting(left) == show_setting(right)
+        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
+            found.append(f"{name}: {show_setting(left)} and {show_setting(right)}")
+    if one.prompts != two.prompts:
+        found.append(f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}")
+    return found
 
 
 def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
@@ -94,7 +109,7 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
     if unseen:
         yield f"no judge has scored {unseen[0]}; run `gta score {unseen[0]} --judge MODEL`"
     elif not common_judges(first, second):
-        yield _differ("judges", _listed(_judges(first)), _listed(_judges(second)))
+        yield _differ("judges", *(", ".join(_judges(run)) for run in (first, second)))
     for judge in common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())
         # A run may have verdicts of two prompts if its second judging was interrupted.
@@ -105,30 +120,11 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
 def _both_digests(
     first: ComparedRun, second: ComparedRun
 ) -> dict[str, tuple[TaskDigests, TaskDigests]]:
-    one, two = _digests(first), _digests(second)
+    one, two = (
+        {task: unit.digests for (task, _), unit in run.units.items() if unit.digests is not None}
+        for run in (first, second)
+    )
     return {task: (one[task], two[task]) for task in one if task in two}
-
-
-def _digests(run: ComparedRun) -> dict[str, TaskDigests]:
-    """Return the digests of each task for which the run has a unit."""
-    return {task: unit.digests for (task, _), unit in run.units.items() if unit.digests is not None}
-
-
-def _cautions(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
-    one, two = first.manifest, second.manifest
-    if one.dataset_digest != two.dataset_digest:
-        yield f"dataset digests: {one.dataset_digest[:12]} and {two.dataset_digest[:12]}"
-        both = _both_digests(first, second).values()
-        unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
-        if unknown:
-            yield f"inputs or tools of {unknown} of the tasks: not recorded in both runs"
-    for name, left, right in compare_specs(one.spec, two.spec):
-        # A tape that was recorded and later replayed is shown the same way.
-        same_tape = name == "tape" and show_setting(left) == show_setting(right)
-        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
-            yield f"{name}: {show_setting(left)} and {show_setting(right)}"
-    if one.prompts != two.prompts:
-        yield f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}"
 
 
 def _judges(run: ComparedRun) -> tuple[str, ...]:
@@ -194,7 +190,3 @@ def _unit_values(scores: RunScores) -> Iterator[tuple[UnitScore, float]]:
 
 def _differ(what: str, one: object, two: object) -> str:
     return f"the {what} differ ({one} and {two})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"

@@ -144,20 +144,18 @@ def pool_strict(
     mode: Mode, counts: Iterable[StrictStepCounts | StrictEndToEndCounts]
 ) -> StrictStepScores | StrictEndToEndScores:
     """Return the strict percentages over all units."""
-    kept = list(counts)
     if mode == "step":
-        return strict_steps.pool(one for one in kept if isinstance(one, StrictStepCounts))
-    return strict_end_to_end.pool(one for one in kept if isinstance(one, StrictEndToEndCounts))
+        return strict_steps.pool(one for one in counts if isinstance(one, StrictStepCounts))
+    return strict_end_to_end.pool(one for one in counts if isinstance(one, StrictEndToEndCounts))
 
 
 def pool_compat(
     mode: Mode, counts: Iterable[StepCounts | EndToEndCounts]
 ) -> StepScores | EndToEndScores:
     """Return the percentages over all units as upstream computes them."""
-    kept = list(counts)
     if mode == "step":
-        return compat_steps.pool(one for one in kept if isinstance(one, StepCounts))
-    return compat_end_to_end.pool(one for one in kept if isinstance(one, EndToEndCounts))
+        return compat_steps.pool(one for one in counts if isinstance(one, StepCounts))
+    return compat_end_to_end.pool(one for one in counts if isinstance(one, EndToEndCounts))
 
 
 def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:

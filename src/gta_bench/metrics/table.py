@@ -8,9 +8,10 @@ unit and for the added counts of a run (`counts.add_counts`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.records.cost import recorded_cost
 from gta_bench.records.leaderboard import Board
@@ -291,36 +292,17 @@ ROOT_SCORE: Final[Metric[JudgedCounts]] = Metric(
 )
 
 
-def _root_rate(
-    name: str,
-    label: str,
-    meaning: str,
-    *,
-    strict: str,
-    released: Mapping[Board, int],
-    primary: bool = False,
-) -> Metric[JudgedCounts]:
-    return Metric(
-        name=name,
-        label=label,
-        meaning=meaning,
-        modes=("workflow",),
-        numerator=lambda counts: counts.roots_passed,
-        denominator=lambda counts: counts.roots,
-        strict=strict,
-        interval="share",
-        primary=primary,
-        released=released,
-    )
-
-
-ROOT_SR: Final = _root_rate(
-    "root_sr",
-    "Root SR",
-    "passed tasks",
+ROOT_SR: Final[Metric[JudgedCounts]] = Metric(
+    name="root_sr",
+    label="Root SR",
+    meaning="passed tasks",
+    modes=("workflow",),
+    numerator=lambda counts: counts.roots_passed,
+    denominator=lambda counts: counts.roots,
     strict="tasks with root ≥ R / tasks with a root",
-    released={"workflow": 132, "workflow-30": 30},
+    interval="share",
     primary=True,
+    released={"workflow": 132, "workflow-30": 30},
 )
 LEAF_SR: Final[Metric[JudgedCounts]] = Metric(
     name="leaf_sr",
@@ -343,24 +325,18 @@ TOOL_SR: Final[Metric[Sequence[ToolUse]]] = Metric(
     strict="calls that the executor finished / calls that reached it",
     interval="ratio",
 )
-
-
-def _category_rate(category: Category, *, released: int) -> Metric[JudgedCounts]:
-    letter = category[0]
-    return _root_rate(
-        f"{letter}_sr",
-        f"{letter.upper()}-SR",
-        f"passed tasks with {category} tools",
+# The numbers are the denominators on the released data, in the order of the categories.
+CATEGORY_SRS: Final = tuple(
+    replace(
+        ROOT_SR,
+        name=f"{category[0]}_sr",
+        label=f"{category[0].upper()}-SR",
+        meaning=f"passed tasks with {category} tools",
         strict="Root SR over the tasks in which the system called a tool of the category",
-        released={"workflow": released},
+        primary=False,
+        released={"workflow": tasks},
     )
-
-
-CATEGORY_SRS: Final = (
-    _category_rate("perception", released=38),
-    _category_rate("operation", released=84),
-    _category_rate("logic", released=122),
-    _category_rate("creativity", released=24),
+    for category, tasks in zip(CATEGORIES, (38, 84, 122, 24), strict=True)
 )
 
 

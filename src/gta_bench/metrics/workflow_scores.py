@@ -1,6 +1,7 @@
 """Scores of a Workflow run, one table for each judge."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
@@ -15,7 +16,6 @@ from gta_bench.records.units import Usage, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import (
     CompatScore,
-    GroupScores,
     JudgeScores,
     LeafScore,
     TaskScore,
@@ -105,22 +105,13 @@ def _judge_scores(
         task_score(unit, placed.get((unit.task.id, unit.epoch), {}), repeats=repeats)
         for unit in units
     ]
-
-    def pool(name: str, chosen: Sequence[TaskScore], missing: int = 0) -> GroupScores:
-        return strict.pool(
-            name,
-            chosen,
-            leaf_threshold=thresholds.leaf,
-            root_threshold=thresholds.root,
-            missing=missing,
-        )
-
+    pool = partial(strict.pool, leaf_threshold=thresholds.leaf, root_threshold=thresholds.root)
     roots = [task.compat for task in tasks if task.compat is not None]
     upstream = JudgedCounts(roots=len(roots), root_sum=total(roots))
     return JudgeScores(
         judge=judge,
         repeats=repeats,
-        strict=pool("all", tasks, missing),
+        strict=pool("all", tasks, missing=missing),
         compat=CompatScore(root_score=ROOT_SCORE.compat_value(upstream), n=upstream.roots),
         categories=tuple(
             pool(name, [task for task in tasks if (task.category or NO_CATEGORY) == name])

@@ -57,9 +57,14 @@ class Ratio(NamedTuple):
     @property
     def is_yes_or_no(self) -> bool:
         """Whether each task is either passed or failed."""
-        numerators, denominators = np.asarray(self.numerators), np.asarray(self.denominators)
+        numerators, denominators = self.arrays
         passed = (numerators == 0) | (numerators == 1)
         return bool(np.all(denominators == 1) and np.all(passed))
+
+    @property
+    def arrays(self) -> tuple[_Array, _Array]:
+        """Numerators and denominators as arrays of floats."""
+        return np.asarray(self.numerators, np.float64), np.asarray(self.denominators, np.float64)
 
 
 class Worth(NamedTuple):
@@ -118,7 +123,7 @@ def difference_of(
 ) -> Difference:
     """Compare two pooled scores, first minus second, on the same tasks in the same order."""
     n, gap = len(first.numerators), first.value - second.value
-    shares = [_shares(side) for side in (first, second)]
+    shares = [side / side.sum() for side in (first.arrays[1], second.arrays[1])]
     weights = (shares[0] + shares[1]) / 2
     moved = task_influence(first) - task_influence(second)
     # The smaller effective number of the two sides.
@@ -203,22 +208,14 @@ def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) ->
 
 def task_influence(ratio: Ratio) -> _Array:
     """Return how much each task moves a pooled score; the squares sum to its variance."""
-    numerators = np.asarray(ratio.numerators, dtype=np.float64)
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
+    numerators, denominators = ratio.arrays
     moved: _Array = (numerators - ratio.value * denominators) / denominators.sum()
     return moved
 
 
-def _shares(ratio: Ratio) -> _Array:
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
-    found: _Array = denominators / denominators.sum()
-    return found
-
-
 def _rates(ratio: Ratio) -> _Array:
     """Return the score of each task; a task with nothing to measure gets the pooled score."""
-    numerators = np.asarray(ratio.numerators, dtype=np.float64)
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
+    numerators, denominators = ratio.arrays
     empty = np.full(len(numerators), ratio.value)
     found: _Array = np.divide(numerators, denominators, out=empty, where=denominators > 0)
     return found

@@ -60,7 +60,7 @@ class _Row(NamedTuple):
 
 def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
     """Return a board for each mode that has runs, which keep their numbers on the page."""
-    found = []
+    found: list[dict[str, object]] = []
     for mode, title in TITLES.items():
         own = [(number, run) for number, run in enumerate(runs, start=1) if run_mode(run) == mode]
         if own:

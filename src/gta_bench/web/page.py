@@ -221,12 +221,13 @@ def _cause_table(name: str, failures: Sequence[Failure], link: _Link) -> PageTab
 
 
 def _task_table(run: RunMaterial, keys: Sequence[UnitKey], link: _Link) -> PageTable:
+    heading: tuple[str, ...] = ("outcome",)
+    texts: tuple[int, ...] = (0, 1, 2)
     if isinstance(run, AtomicRun):
-        heading, texts = ("outcome",), (0, 1, 2)
         cells = _atomic_cells(run)
     else:
-        names = tuple(judge.judge for judge in run.summary.scores.judges)
-        heading, texts = (*names, "files"), (0, 2 + len(names))
+        heading = (*(judge.judge for judge in run.summary.scores.judges), "files")
+        texts = (0, 1 + len(heading))
         cells = _workflow_cells(run)
     requests = {(unit.task.id, unit.epoch): unit.task.request for unit in run.units}
     rows = tuple(

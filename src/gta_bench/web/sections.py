@@ -115,10 +115,10 @@ def reference_text(task: AtomicTask) -> str:
     if task.answer is None:
         return "an image"
     if isinstance(task.answer, FreeTextAnswer):
-        return short(task.answer.references[0] if task.answer.references else "", LONGEST)
+        return _cut(task.answer.references[0] if task.answer.references else "")
     wanted = " and ".join(" or ".join(group) for group in task.answer.whitelist)
     unwanted = " or ".join(alias for group in task.answer.blacklist or () for alias in group)
-    return short(wanted + (f"; not {unwanted}" if unwanted else ""), LONGEST)
+    return _cut(wanted + (f"; not {unwanted}" if unwanted else ""))
 
 
 def pair_steps(unit: AtomicUnit) -> list[PairView]:
@@ -151,28 +151,27 @@ def _view_steps(trace: Sequence[PredictedStep]) -> list[_StepView]:
 
 
 def _view_step(step: PredictedStep) -> _StepView:
-    note, state = "", ""
     match step:
         case CallStep(name=name, arguments=arguments, error=error):
             if not isinstance(arguments, str):
                 arguments = json.dumps(arguments, ensure_ascii=False)
-            kind, text = "call", f"{name} {short(arguments, LONGEST)}"
-            if error is not None:
-                note = short(f"{error.type}: {error.message}".rstrip(": "), LONGEST)
-                state = "failed"
-            return _StepView(kind, text, note, state)
-        case AnswerStep(content=text, error=error):
-            kind = "answer"
-            if error is not None:
-                note, state = error.type, "failed"
-        case MalformedStep(content=text, reason=note):
-            kind, state = "malformed", "failed"
-        case ThoughtStep(content=text):
-            kind = "thought"
+            note = "" if error is None else _cut(f"{error.type}: {error.message}".rstrip(": "))
+            text = f"{name} {_cut(arguments)}"
+            return _StepView("call", text, note, "failed" if error else "")
+        case AnswerStep(content=content, error=error):
+            note = "" if error is None else error.type
+            return _StepView("answer", _cut(content), note, "failed" if error else "")
+        case MalformedStep(content=content, reason=reason):
+            return _StepView("malformed", _cut(content), reason, "failed")
+        case ThoughtStep(content=content):
+            return _StepView("thought", _cut(content))
         case ReplyStep(parts=parts):
-            kind = "reply"
-            text = "\n".join(part.content for part in parts) if parts else "nothing"
-    return _StepView(kind, short(text, LONGEST), note, state)
+            text = "\n".join(part.content for part in parts)
+            return _StepView("reply", _cut(text) if parts else "nothing")
+
+
+def _cut(text: str) -> str:
+    return short(text, LONGEST)
 
 
 def _gallery(

@@ -40,6 +40,11 @@ def _pages(tables: Sequence[BoardTable]) -> dict[str, str]:
         if (own := [table for table in tables if table.board == board])
     }
     common: dict[str, object] = {
+        "tables": tables,
+        "rows": [(table, row) for table in tables for row in table.rows],
+        "newest": {board: own[0] for board, own in by_board.items()},
+        "careers": {board: find_careers(own) for board, own in by_board.items()},
+        "data": _compare_data(tables),
         "boards": {board: BOARDS[board] for board in by_board},
         "labels": {name: label(name) for name in BOARD_METRICS},
         "meanings": {name: metric(name).meaning for name in BOARD_METRICS},
@@ -52,29 +57,15 @@ def _pages(tables: Sequence[BoardTable]) -> dict[str, str]:
         "p_text": p_text,
         "anchor": lambda table: f"{table.board}-{table.release}",
     }
-    contexts: dict[str, tuple[str, dict[str, object]]] = {
-        "index.html": (
-            "site_index.html",
-            {
-                "newest": {board: own[0] for board, own in by_board.items()},
-                "rows": [(table, row) for table in tables for row in table.rows],
-            },
-        ),
-        "compare.html": ("site_compare.html", {"tables": tables, "data": _compare_data(tables)}),
-        "history.html": (
-            "site_history.html",
-            {
-                "tables": tables,
-                "careers": {board: find_careers(own) for board, own in by_board.items()},
-            },
-        ),
+    pages = {
+        page: render(f"site_{page}", **common, page=page)
+        for page in ("index.html", "compare.html", "history.html")
     }
     for board, own in by_board.items():
-        contexts[BOARDS[board].page] = ("site_board.html", {"text": BOARDS[board], "tables": own})
-    return {
-        page: render(template, page=page, **common, **values)
-        for page, (template, values) in contexts.items()
-    }
+        text = BOARDS[board]
+        values = {**common, "page": text.page, "text": text, "tables": own}
+        pages[text.page] = render("site_board.html", **values)
+    return pages
 
 
 def span_text(interval: Interval | None) -> str:
