@@ -19,7 +19,7 @@ from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.running.evaluation import package_versions
 from gta_bench.web.material import JudgedRun
-from gta_bench.web.page import report_page
+from gta_bench.web.page import render_report
 from gta_bench.web.sections import FILES_SHOWN, thumbnail
 from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
@@ -67,7 +67,7 @@ def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) ->
         evidence=evidence,
         picture=lambda digest: picture(),
     )
-    return report_page([run])
+    return render_report([run])
 
 
 def test_what_systems_judges_and_files_say_is_text_and_never_markup() -> None:

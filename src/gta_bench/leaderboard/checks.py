@@ -44,21 +44,21 @@ SLACK: Final = timedelta(days=2)
 _Unit = AtomicUnit | WorkflowUnit
 
 
-def unit_findings(unit: _Unit, said: UnitConversation | None) -> Iterator[BundleFinding]:
+def unit_findings(unit: _Unit, conversation: UnitConversation | None) -> Iterator[BundleFinding]:
     """Yield the findings of a unit's trace: at most one leaked answer, and the canary.
 
     A leak is a reference answer or a leaf's requirement in a system or user message that is neither
     in the task's request nor in a tool reply.
     """
     own = [step.content for step in unit.trace or () if isinstance(step, AnswerStep)]
-    spoken = "\n".join([*own, "" if said is None else said.said])
+    spoken = "\n".join([*own, "" if conversation is None else conversation.said])
     if _GUID in spoken:
         message = f"task {unit.task.id}: the system wrote the canary, so it was trained on GTA"
         yield BundleFinding(check="canary", message=message)
-    if said is None:
+    if conversation is None:
         return
-    prompt = _normalize(said.told)
-    known = _normalize("\n".join([said.by_tools, *_allowed_texts(unit)]))
+    prompt = _normalize(conversation.told)
+    known = _normalize("\n".join([conversation.by_tools, *_allowed_texts(unit)]))
     for secret in _secrets(unit):
         text = _normalize(secret)
         if len(text) >= SHORTEST and text in prompt and text not in known:
@@ -219,10 +219,10 @@ class Replies:
     """A model's replies: the tools that it called, natively or in text, and all of its text."""
 
     def __init__(self, events: Iterable[ModelEvent], *, native: bool) -> None:
-        said = [event.output.message for event in events if event.output.choices]
-        calls = [call for message in said for call in message.tool_calls or ()]
+        messages = [event.output.message for event in events if event.output.choices]
+        calls = [call for message in messages for call in message.tool_calls or ()]
         self.called = Counter(call.function for call in calls)
-        texts = [message.text for message in said]
+        texts = [message.text for message in messages]
         self.protocol = "" if native else _plain("\n".join(texts))
         texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
         self.text = "\n".join(texts).casefold()
@@ -269,7 +269,7 @@ def _sum_usage(used: Iterable[ModelUsage]) -> tuple[float, ...]:
 
 
 def log_problems(
-    run: Path, manifest: RunManifest, units: Sequence[_Unit], said: Sequence[UnitConversation]
+    run: Path, manifest: RunManifest, units: Sequence[_Unit], dialogues: Sequence[UnitConversation]
 ) -> Iterator[str]:
     """Yield where run.json does not match the logs."""
     spec, folder = manifest.spec, log_folder(run)
@@ -284,16 +284,16 @@ def log_problems(
     known = {(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)}
     for task, epoch in sorted({*kept_units(folder)} - known):
         yield f"task {task} in epoch {epoch} is in a log but not in run.json"
-    spoken = {(one.task, one.epoch): one for one in said}
+    by_unit = {(one.task, one.epoch): one for one in dialogues}
     for unit in units:
         yield from _call_problems(unit, spec)
-        own = spoken.get((unit.task.id, unit.epoch))
+        own = by_unit.get((unit.task.id, unit.epoch))
         if own is not None and spec.system.agent in LOOPS:
             text = own.replied if manifest.imported_from is None else own.said
             # White space does not count.
             if "".join(unit.answer.split()) not in "".join(text.split()):
                 yield f"task {unit.task.id}: its answer is in no reply of the model"
-    for one in said:
+    for one in dialogues:
         for model in sorted({*one.models} - {spec.system.model}):
             yield f"task {one.task}: {model!r} was asked, which is not in run.json"
 
@@ -302,8 +302,8 @@ def _header_problems(header: EvalSpec, manifest: RunManifest) -> Iterator[str]:
     """Yield where the header of a log differs from run.json."""
     imported = header.model == IMPORTED
     if imported != (manifest.imported_from is not None):
-        said = "was imported" if imported else "was run here"
-        yield f"according to a log, the work {said}; according to run.json, it was not"
+        origin = "was imported" if imported else "was run here"
+        yield f"according to a log, the work {origin}; according to run.json, it was not"
     stated = (header.metadata or {}).get(STATEMENT)
     if not isinstance(stated, Mapping):
         yield "a log does not state what was run; run it again with this version"

@@ -74,10 +74,10 @@ def check_entry(entry: Entry) -> tuple[EntryFinding, ...]:
 
 def denominator(entry: Entry, metric: MetricName) -> int | None:
     """Return the denominator of the metric in this entry; None if it is not a proportion."""
-    return released_size(entry, metric) if table.metric(metric).is_count else None
+    return find_released_size(entry, metric) if table.metric(metric).is_count else None
 
 
-def released_size(entry: Entry, metric: MetricName) -> int | None:
+def find_released_size(entry: Entry, metric: MetricName) -> int | None:
     """Return the denominator of the metric on the released data; None if it is unknown."""
     row = table.metric(metric)
     strict = row.released_strict.get(entry.board) if entry.scoring == "strict" else None

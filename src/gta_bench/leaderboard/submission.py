@@ -270,14 +270,14 @@ def _notes(run: ScoredRun, judge: str | None) -> list[str]:
     """
     bare = run.manifest.model_copy(update={"notes": ()})
     if isinstance(run.scores, WorkflowScores):
-        said = workflow_remarks(WorkflowSummary("run", bare, run.scores, Floors()))
+        notes = workflow_remarks(WorkflowSummary("run", bare, run.scores, Floors()))
     else:
-        said = remarks(RunSummary("run", bare, run.scores))
+        notes = remarks(RunSummary("run", bare, run.scores))
     limits = run.manifest.spec.limits
     if limits is not None:
-        said.append(f"The system had {limits.seconds:g} s for each task.")
+        notes.append(f"The system had {limits.seconds:g} s for each task.")
     judged = run.judged.get(judge or "")
     if judged is not None:
-        said += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
-    said += _other_names(run, judge)
-    return [one.rstrip(".") for one in said[1:]]
+        notes += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
+    notes += _other_names(run, judge)
+    return [one.rstrip(".") for one in notes[1:]]

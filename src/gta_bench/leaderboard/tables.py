@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Final, NamedTuple, cast, get_args
 
 from gta_bench.errors import UsageError
-from gta_bench.leaderboard.entries import check_entry, released_size
+from gta_bench.leaderboard.entries import check_entry, find_released_size
 from gta_bench.metrics import table as metric_table
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
 from gta_bench.records.run import RunMode
@@ -138,7 +138,7 @@ def build_tables(entries: Sequence[Entry]) -> tuple[BoardTable, ...]:
 def find_interval(entry: Entry, metric: MetricName) -> Interval | None:
     """Return Wilson's interval of a proportion or of a mean of values from 0 to 1."""
     score = entry.scores[metric]
-    n = score.n or released_size(entry, metric)
+    n = score.n or find_released_size(entry, metric)
     if n is None or not 0 <= score.value <= 100:
         return None
     return wilson(_successes(score, n), n)

@@ -107,16 +107,16 @@ def _findings(
 
 
 def _run_findings(run: Path, manifest: RunManifest, units: Units) -> Iterator[BundleFinding]:
-    said = []
+    conversations = []
     for sample in whole_samples(log_folder(run)):
-        said.append(read_said(sample))
+        conversations.append(read_said(sample))
         for problem in sample_problems(sample, manifest):
             yield _finding("logs", f"task {sample.id}: {problem}")
-    for problem in log_problems(run, manifest, units, said):
+    for problem in log_problems(run, manifest, units, conversations):
         yield _finding("logs", problem)
     for problem in attempt_problems(run, manifest, units):
         yield _finding("attempts", problem)
-    by_unit = {(one.task, one.epoch): one for one in said}
+    by_unit = {(one.task, one.epoch): one for one in conversations}
     for unit in units:
         yield from unit_findings(unit, by_unit.get((unit.task.id, unit.epoch)))
 
@@ -199,10 +199,8 @@ def _differs(run: Path, scores: RunScores | WorkflowScores) -> bool:
         stated = {judge.judge: judge.strict for judge in read_workflow_scores(run).judges}
         return stated != {judge.judge: judge.strict for judge in scores.judges}
     stored = read_scores(run).strict.model_dump()
-    for name, value in scores.strict:
-        if value is None or stored[name] is None:
-            if value is not stored[name]:
-                return True
-        elif abs(stored[name] - value) > TOLERANCE:
-            return True
-    return False
+    return any(
+        (value is None) != (stored[name] is None)
+        or abs((value or 0) - (stored[name] or 0)) > TOLERANCE
+        for name, value in scores.strict
+    )

@@ -16,6 +16,7 @@ from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import CRASH_TEXTS, outcome, score_answer
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import ANS_ACC_I
+from gta_bench.records.atomic import Answer
 from gta_bench.records.calls import CallRecord, CallStatus
 from gta_bench.records.failures import Failure, FailureCause, FailureCount
 from gta_bench.records.run import Mode
@@ -35,8 +36,6 @@ from gta_bench.records.workflow_scores import LeafScore
 # Answers with lower scores are failures: whitelists give 0 or 1, similarities any value between.
 ENOUGH: Final = 0.5
 WHOLE_TASK: Final = "task"
-# Faults before the judge was asked are not the judge's.
-BEFORE_THE_JUDGE: Final = frozenset({"evidence_failed"})
 FILE_WORDS: Final = re.compile(
     r"\b(files?|documents?|reports?|slides?|decks?|presentations?|posters?|spreadsheets?|tables?|"
     r"videos?|clips?|audio|images?|pictures?|web ?pages?|"
@@ -108,18 +107,16 @@ def _step_failures(unit: AtomicUnit, *, similarity: SimilarityFunction) -> Itera
     answers = [number for number, step in enumerate(gold, start=1) if isinstance(step, AnswerStep)]
     steps = (unit.trace or ())[: len(gold)]
     for number, (left, right) in enumerate(zip_longest(steps, gold), start=1):
-        last = number in answers[-1:]
-        named = _step_cause(unit, left, right, last=last, similarity=similarity)
+        answer = unit.task.answer if number in answers[-1:] else None
+        named = _step_cause(left, right, answer, similarity)
         if named is not None:
             yield _failure(unit, f"step {number}", named)
 
 
 def _step_cause(
-    unit: AtomicUnit,
     left: PredictedStep | None,
     right: CallStep | AnswerStep,
-    *,
-    last: bool,
+    answer: Answer | None,
     similarity: SimilarityFunction,
 ) -> Named | None:
     if left is None:
@@ -132,8 +129,7 @@ def _step_cause(
         return "wrong tool", f"called {left.name} instead of answering"
     if isinstance(right, CallStep):
         return "wrong tool", f"answered instead of calling {right.name}"
-    answer = unit.task.answer
-    if last and answer is not None and score_answer(left, answer, similarity=similarity) < ENOUGH:
+    if answer is not None and score_answer(left, answer, similarity=similarity) < ENOUGH:
         return "wrong content", _describe(left)
     return None
 
@@ -176,8 +172,9 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
     if unit.failure is not None:
         return "infrastructure", unit.failure
     if leaf.value is None:
-        ours = BEFORE_THE_JUDGE & set(leaf.causes)
-        return "infrastructure" if ours else "judge unscored", ", ".join(leaf.causes)
+        # The judge was not asked if its evidence failed.
+        cause = "infrastructure" if "evidence_failed" in leaf.causes else "judge unscored"
+        return cause, ", ".join(leaf.causes)
     if not unit.delivered:
         return "missing deliverable", "the task was not delivered"
     if "context" in unit.stops:

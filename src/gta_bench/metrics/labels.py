@@ -60,7 +60,7 @@ def is_disputed(scores: Sequence[float], threshold: float) -> bool:
 def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[LeafPlace]:
     """Return the leaves that need adjudication, in the order of their first label."""
     labels = group_labels(raters)
-    return [place for place, scores in labels.items() if is_disputed(scores, threshold)]
+    return [leaf for leaf, scores in labels.items() if is_disputed(scores, threshold)]
 
 
 def settle_scores(
@@ -69,9 +69,7 @@ def settle_scores(
     """Return the adjudicated score, or else the mean; open disputed leaves are left out."""
     labels = group_labels(raters)
     found = {
-        place: fmean(scores)
-        for place, scores in labels.items()
-        if not is_disputed(scores, threshold)
+        leaf: fmean(scores) for leaf, scores in labels.items() if not is_disputed(scores, threshold)
     }
     last = {} if adjudication is None else {one.place: one.value for one in adjudication.labels}
     return {**found, **last}

@@ -56,7 +56,7 @@ def score_run(
     scored = [score_unit(unit, mode, similarity=similarity) for unit in units if not unit.failure]
     counts = {(unit.task, unit.epoch): unit.strict for unit in scored}
     return RunScores(
-        **shared_fields(units, not_run),
+        **compute_shared_fields(units, not_run),
         mode=mode,
         similarity=similarity_name,
         comparable=comparable,
@@ -80,7 +80,7 @@ def score_run(
     )
 
 
-def shared_fields(
+def compute_shared_fields(
     units: Sequence[AtomicUnit | WorkflowUnit], not_run: Sequence[tuple[str, int]]
 ) -> dict[str, Any]:
     """Return the fields that the scores of Atomic and Workflow runs have in common."""

@@ -110,10 +110,6 @@ class Metric(Generic[_Counts]):
         return self.numerator(counts), self.denominator(counts)
 
 
-def _one(_: object) -> float:
-    return 1
-
-
 INST_ACC: Final[Metric[StepCounts]] = Metric(
     name="inst_acc",
     label="InstAcc",
@@ -257,14 +253,12 @@ CALLS: Final[Metric[StepCounts | EndToEndCounts]] = Metric(
     scale="count",
     better=None,
 )
-CALL_ERRORS: Final[Metric[StepCounts | EndToEndCounts]] = Metric(
+CALL_ERRORS: Final = replace(
+    CALLS,
     name="tool_call_error",
     label="errors",
     meaning="calls that failed",
-    modes=("step", "end-to-end"),
     numerator=lambda counts: counts.tool_call_error,
-    denominator=None,
-    scale="count",
     better="lower",
 )
 MALFORMED: Final[Metric[StrictStepCounts | StrictEndToEndCounts]] = Metric(
@@ -347,7 +341,7 @@ def _usage(name: str, label: str, meaning: str, amount: Callable[[Usage], float]
         meaning=meaning,
         modes=("step", "end-to-end", "workflow"),
         numerator=amount,
-        denominator=_one,
+        denominator=lambda _: 1,
         scale="amount",
         better="lower",
         interval="mean",
@@ -361,18 +355,15 @@ TOKENS: Final = _usage(
     "tokens sent and received",
     lambda used: used.input_tokens + used.output_tokens,
 )
-COST: Final[Metric[Usage]] = Metric(
+COST: Final = replace(
+    SECONDS,
     name="cost_usd",
     label="dollars a task",
     short="US$ a task",
     meaning="cost of model calls, if that of every unit is known",
-    modes=("step", "end-to-end", "workflow"),
     numerator=lambda used: recorded_cost(used).known or 0.0,
     # A unit of unknown cost has nothing to measure; one without model calls costs nothing.
     denominator=lambda used: 0 if recorded_cost(used).unknown else 1,
-    scale="amount",
-    better="lower",
-    interval="mean",
 )
 
 _Rows = TypeVar("_Rows")

@@ -8,7 +8,7 @@ from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
 from gta_bench.metrics.compat import workflow as compat
 from gta_bench.metrics.counts import JudgedCounts, total
 from gta_bench.metrics.failures import leaf_failures
-from gta_bench.metrics.run_scores import shared_fields
+from gta_bench.metrics.run_scores import compute_shared_fields
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
 from gta_bench.records.cost import recorded_cost, sum_costs
@@ -56,7 +56,7 @@ def score_workflow(
     by_judge: dict[str, list[VerdictRow]] = {name: [] for name in asked}
     for row in rows:
         by_judge.setdefault(row.key.judge, []).append(row)
-    shared = shared_fields(units, not_run)
+    shared = compute_shared_fields(units, not_run)
     return WorkflowScores(
         **shared,
         leaf_threshold=thresholds.leaf,

@@ -64,10 +64,7 @@ def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Inter
     For more than two raters it is the mean over pairs. None if no pair has any variance.
     """
     values = _values(table) / top
-    pairs = [
-        (values[:, one], values[:, two]) for one, two in combinations(range(values.shape[1]), 2)
-    ]
-    parts = [_moments(one, two) for one, two in pairs]
+    parts = [_moments(one, two) for one, two in combinations(values.T, 2)]
     if not parts:
         return None
 
@@ -180,10 +177,10 @@ def _interval(
     """
     if not paired.any():
         return None
-    names, places = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
+    names, indexes = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
     sums = np.zeros((len(names), parts.shape[1]))
-    np.add.at(sums, places, parts)
-    items = np.bincount(places, weights=paired)
+    np.add.at(sums, indexes, parts)
+    items = np.bincount(indexes, weights=paired)
     sums = sums[sums.any(axis=1)]
     with np.errstate(divide="ignore", invalid="ignore"):
         (value,), (chance,) = measure(sums.sum(axis=0, keepdims=True))

@@ -166,14 +166,11 @@ def smallest_difference(
     if math.isinf(bound):
         return 1.0
     if trials < FEW:
-        return (
-            bisect_left(
-                range(100),
-                POWER,
-                key=lambda hundredths: _power(hundredths / 100, differing, int(trials), bound),
-            )
-            / 100
-        )
+
+        def power(hundredths: int) -> float:
+            return _power(hundredths / 100, differing, int(trials), bound)
+
+        return bisect_left(range(100), POWER, key=power) / 100
     reach = bound + float(stdtrit(tasks - 1, POWER))
     # The share that differs is at least the difference.
     return min(1.0, max(reach * math.sqrt(differing / trials), reach**2 / (trials + reach**2)))

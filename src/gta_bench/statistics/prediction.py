@@ -290,8 +290,8 @@ def _weights(parts: Sequence[JudgedPart]) -> _Array:
     found: _Array = np.where(asked, chances[asked].min() / chances, 1.0)
     if not asked.all():
         sizes = np.array([part.whole for part in known])
-        stands = sum(part.whole for part in parts if not part.sure)
-        found[asked] *= stands / float((found * sizes)[asked].sum())
+        size = sum(part.whole for part in parts if not part.sure)
+        found[asked] *= size / float((found * sizes)[asked].sum())
     return found
 
 

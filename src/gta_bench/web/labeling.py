@@ -35,7 +35,6 @@ from gta_bench.web.pages import read_asset, render
 
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 MAX_BODY = 100_000
-ADJUDICATOR = "adjudicator"
 MEDIA_TYPES = {"style.css": "text/css", "label.css": "text/css", "label.js": "text/javascript"}
 # A page loads nothing from other servers, whatever a deliverable contains.
 POLICY = (
@@ -235,7 +234,7 @@ class _LabelApp:
         return Response(read_asset(name), media_type=MEDIA_TYPES[name])
 
     def _adjudication(self) -> Labels:
-        return read_adjudication(self.run) or Labels(rater=ADJUDICATOR)
+        return read_adjudication(self.run) or Labels(rater="adjudicator")
 
     def _labels(self, request: Request) -> Labels | None:
         try:

@@ -17,7 +17,6 @@ from gta_bench.judge_quality.panel import (
     unstable_title,
 )
 from gta_bench.metrics.failures import count_failures
-from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
@@ -47,7 +46,7 @@ from gta_bench.web.pages import (
     render,
 )
 from gta_bench.web.sections import unit_name, view_sections
-from gta_bench.web.task_view import score_text
+from gta_bench.web.task_view import score_state, score_text
 
 # The number of sections on a page; the units that lost most in each run get one.
 SECTIONS: Final = 150
@@ -57,7 +56,7 @@ TASKS_LISTED: Final = 300
 _Link = Callable[[UnitKey], str]
 
 
-def report_page(
+def render_report(
     runs: Sequence[RunMaterial], *, wanted: Collection[str] = (), most: int = SECTIONS
 ) -> str:
     """Return the page; `wanted` tasks always get a section."""
@@ -269,5 +268,4 @@ def _root_cell(task: TaskScore, threshold: float) -> PageCell:
         known = sum(leaf.value is not None for leaf in task.leaves)
         leaves = counted(len(task.leaves), "leaf", "leaves")
         return PageCell("unscored", f"{known} of {leaves}", state="unscored")
-    state = "passed" if succeeds(task.root, threshold) else "failed"
-    return PageCell(score_text(task.root), state=state)
+    return PageCell(score_text(task.root), state=score_state(task.root, threshold))

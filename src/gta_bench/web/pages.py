@@ -15,7 +15,6 @@ from gta_bench.reports.estimates import Estimate
 from gta_bench.reports.tables import Table, short
 from gta_bench.web.task_view import score_text
 
-TEMPLATES: Final = "templates"
 DASH: Final = "\N{EN DASH}"
 
 
@@ -44,7 +43,7 @@ class PageTable(NamedTuple):
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("gta_bench.web", TEMPLATES),
+        loader=PackageLoader("gta_bench.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -61,7 +60,7 @@ def render(template: str, **values: object) -> str:
 
 def read_asset(name: str) -> str:
     """Return the text of a style sheet or script from the templates folder."""
-    return (files("gta_bench.web") / TEMPLATES / name).read_text(encoding="utf-8")
+    return (files("gta_bench.web") / "templates" / name).read_text(encoding="utf-8")
 
 
 def page_table(name: str, table: Table, texts: Sequence[int] = (0,)) -> PageTable:

@@ -27,7 +27,7 @@ from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
     """Write the report of the runs as one HTML file."""
     require_packages("An HTML page", "scipy", extra="report")
-    from gta_bench.web.page import report_page
+    from gta_bench.web.page import render_report
 
     names = [run.resolve().name for run in runs]
     unique = len(set(names)) == len(names)
@@ -35,7 +35,7 @@ def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection
         read_material(run, name if unique else str(run))
         for run, name in zip(runs, names, strict=True)
     ]
-    page = report_page(materials, wanted=wanted)
+    page = render_report(materials, wanted=wanted)
     file.write_text(current_redactor().text(page), encoding="utf-8")
 
 

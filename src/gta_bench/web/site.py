@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from gta_bench.leaderboard.tables import (
     BOARD_METRICS,
@@ -20,14 +19,12 @@ from gta_bench.records.leaderboard import Entry
 from gta_bench.records.statistics import Interval
 from gta_bench.web.pages import read_asset, render
 
-ASSETS: Final = ("style.css", "site.js")
-
 
 def build_site(entries: Sequence[Entry], folder: Path) -> list[Path]:
     """Write every page into the folder and return the written files."""
     tables = build_tables(entries)
     folder.mkdir(parents=True, exist_ok=True)
-    pages = _pages(tables) | {name: read_asset(name) for name in ASSETS}
+    pages = _pages(tables) | {name: read_asset(name) for name in ("style.css", "site.js")}
     for name, content in pages.items():
         (folder / name).write_text(content, encoding="utf-8")
     return [folder / name for name in pages]

@@ -67,7 +67,7 @@ def view_task(
             weight=node.weight,
             requirement=node.requirements or "",
             score=value,
-            state=_state(value, leaf_threshold),
+            state=score_state(value, leaf_threshold),
             verdicts=tuple(found),
             children=tuple(view(child) for child in node.children),
         )
@@ -77,7 +77,7 @@ def view_task(
         weight=1,
         requirement=unit.task.category or "",
         score=score.root,
-        state=_state(score.root, root_threshold),
+        state=score_state(score.root, root_threshold),
         children=tuple(view(node) for node in unit.task.checkpoints),
     )
     return TaskView(judge.judge, judge.repeats, root, len(known), len(score.leaves))
@@ -100,7 +100,8 @@ def score_text(score: float | None) -> str:
     return "unscored" if score is None else f"{score:.2f}"
 
 
-def _state(score: float | None, threshold: float) -> str:
+def score_state(score: float | None, threshold: float) -> str:
+    """Return passed, failed or unscored."""
     if score is None:
         return "unscored"
     return "passed" if succeeds(score, threshold) else "failed"
@@ -112,15 +113,9 @@ def _view_verdicts(
     judge: JudgeScores,
     verdicts: Mapping[VerdictKey, VerdictRow],
 ) -> Iterator[VerdictView]:
+    first = VerdictKey(task=score.task, epoch=score.epoch, leaf=outcome.leaf, judge=judge.judge)
     for repeat in range(1, judge.repeats + 1):
-        key = VerdictKey(
-            task=score.task,
-            epoch=score.epoch,
-            leaf=outcome.leaf,
-            judge=judge.judge,
-            repeat=repeat,
-        )
-        row = verdicts.get(key)
+        row = verdicts.get(first.model_copy(update={"repeat": repeat}))
         match None if row is None else row.verdict:
             case Scored(value=value, reason=reason, used=used):
                 yield VerdictView(repeat, value, reason, used)

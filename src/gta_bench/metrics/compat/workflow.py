@@ -11,7 +11,6 @@ from gta_bench.records.workflow import Checkpoint
 ROOT: Final = "root"
 FALLBACK: Final = "regex fallback"
 FAILED: Final = "parse failed"
-NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 
 
 class ParsedReply(NamedTuple):
@@ -32,7 +31,7 @@ def parse_reply(text: str) -> ParsedReply:
         score = float(reply.get("score", 0))
         return ParsedReply(max(0, min(10, score)), str(reply.get("analysis", "")))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-        found = NUMBER.search(text)
+        found = re.search(r"\d+(\.\d+)?", text)
     if found is None:
         return ParsedReply(0, FAILED)
     return ParsedReply(min(10, float(found.group())), FALLBACK)

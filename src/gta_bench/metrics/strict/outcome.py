@@ -41,7 +41,6 @@ BEFORE_LENGTH = 5  # up to four characters of the pattern and one of look-behind
 AFTER = re.compile(r" ?\\?%")
 PLAIN = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | {"\u2019": "'"})
 CLOSING = r"\w)\]}%°"
-WORD_START = r"(?<!\w)"
 NUMBER_START = rf"(?<!\w)(?<![0-9][.,])(?<!\A-)(?<![^{CLOSING}]-)"
 NUMBER_END = r"(?!\w)(?!\.[0-9])(?!,[0-9]{3}(?![0-9]))"
 
@@ -100,7 +99,7 @@ def _left_edge(alias: str) -> str:
         return NUMBER_START
     if alias[0] == "-":
         return rf"(?={SIGN})"
-    return WORD_START if re.match(r"\w", alias) else ""
+    return r"(?<!\w)" if re.match(r"\w", alias) else ""
 
 
 def _right_edge(alias: str) -> str:

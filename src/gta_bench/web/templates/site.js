@@ -60,7 +60,7 @@ function makeSortable(table) {
 }
 
 function filterRows(form, tables) {
-  const words = form.elements.find.value.trim().toLowerCase();
+  const text = form.elements.find.value.trim().toLowerCase();
   const kind = form.elements.kind.value;
   const flagged = form.elements.flagged.checked;
   let [shown, all] = [0, 0];
@@ -68,7 +68,7 @@ function filterRows(form, tables) {
     for (const row of table.querySelectorAll(".row")) {
       const name = row.querySelector("th").dataset.value;
       row.hidden =
-        !name.includes(words) ||
+        !name.includes(text) ||
         (kind !== "" && row.dataset.kind !== kind) ||
         (flagged && row.dataset.flagged !== "1");
       shown += row.hidden ? 0 : 1;
