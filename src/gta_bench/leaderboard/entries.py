@@ -16,7 +16,6 @@ from gta_bench.errors import UsageError
 from gta_bench.metrics import table
 from gta_bench.records.leaderboard import Entry, EntryCheck, EntryFinding, MetricName, Score
 
-PUBLISHED = ("atomic", "workflow", "workflow-30")
 _ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
 # For floating point only; the tolerance of a rounded value depends on its decimals.
 EPSILON: Final = 1e-9
@@ -27,7 +26,7 @@ def published() -> tuple[Entry, ...]:
     folder = files("gta_bench.leaderboard") / "published"
     return tuple(
         entry
-        for name in PUBLISHED
+        for name in ("atomic", "workflow", "workflow-30")
         for entry in _ENTRIES.validate_json((folder / f"{name}.json").read_bytes())
     )
 

@@ -173,8 +173,8 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
         return "infrastructure", unit.failure
     if leaf.value is None:
         # The judge was not asked if its evidence failed.
-        cause = "infrastructure" if "evidence_failed" in leaf.causes else "judge unscored"
-        return cause, ", ".join(leaf.causes)
+        unasked = "evidence_failed" in leaf.causes
+        return "infrastructure" if unasked else "judge unscored", ", ".join(leaf.causes)
     if not unit.delivered:
         return "missing deliverable", "the task was not delivered"
     if "context" in unit.stops:
