@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gta_bench.leaderboard.entries import count_behind, denominator
 from gta_bench.leaderboard.tables import BOARD_METRICS
-from gta_bench.metrics.consistency import count_behind, denominator
 from gta_bench.records.leaderboard import Board, Costs, Entry, Score
 
 TARGET = Path(__file__).parent.parent / "src/gta_bench/leaderboard/published"

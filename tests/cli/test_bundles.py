@@ -83,7 +83,10 @@ def test_the_key_is_private_and_used_again(
     ("change", "said"),
     [
         (replaced("runs/1/scores.json", "229", "230"), "digest: runs/1/scores.json was changed"),
-        (replaced("bundle.json", "canary 5", "canary 6"), "signature: the signature is not that"),
+        (
+            replaced("bundle.json", "canary 5", "canary 6"),
+            "signature: the signature does not match",
+        ),
         (lambda root: (root / "runs/1/run.json").unlink(), "digest: runs/1/run.json is missing"),
         (
             lambda root: (root / "runs/1/verdicts.jsonl").write_text("", encoding="utf-8"),
@@ -91,7 +94,7 @@ def test_the_key_is_private_and_used_again(
         ),
         (
             lambda root: (root / "setup.py").write_text("", encoding="utf-8"),
-            "archive: 'setup.py' does not belong into a bundle",
+            "archive: 'setup.py' does not belong in a bundle",
         ),
         (lambda root: (root / "signature.json").unlink(), "archive: signature.json is missing"),
         (
@@ -127,7 +130,7 @@ def test_a_tampered_bundle_is_refused(
         ),
         (
             replaced("runs/1/scores.json", '"exact-or-half"', '"mine"'),
-            "entry: its similarity 'mine' is none of",
+            "entry: its similarity 'mine' is not one of",
         ),
         (
             replaced("runs/1/logs/*.json", '"whitelist"', '"other"'),
@@ -139,7 +142,7 @@ def test_a_tampered_bundle_is_refused(
         ),
         (
             lambda root: rewrite(root / "runs/1/run.json", dataset_digest="0" * 64),
-            "dataset: made on dataset 0000000000000000, the one here is",
+            "dataset: it used dataset 0000000000000000, the one here is",
         ),
         (
             lambda root: rewrite(root / "runs/1/run.json", tasks=["0"]),
@@ -159,12 +162,12 @@ def test_a_system_that_says_the_canary_is_refused(
 ) -> None:
     known = replaced("runs/1/logs/*.json", "1919.96", f"1919.96 ({CANARY})")
     found = refused(changed(bundle, tmp_path / "x.zip", known, signed=True), atomic_dir)
-    assert "canary: task 1: the system says the canary: it was trained on GTA" in found
+    assert "canary: task 1: the system wrote the canary, so it was trained on GTA" in found
 
 
 def test_a_bundle_without_a_run_is_refused(bundle: Path, atomic_dir: Path, tmp_path: Path) -> None:
     empty = changed(bundle, tmp_path / "x.zip", lambda root: rmtree(root / "runs"), signed=True)
-    assert refused(empty, atomic_dir) == ["entry: there is no run in it"]
+    assert refused(empty, atomic_dir) == ["entry: it has no run"]
 
 
 def test_a_member_that_is_not_what_its_checksum_says_is_refused(
@@ -206,9 +209,9 @@ def test_a_step_run_and_an_end_to_end_run_make_one_entry(
 ) -> None:
     step = gold_run(atomic_dir, folder / "step", mode="step")
     alone = gta("leaderboard", "submit", step, "--out", folder / "y.zip", "--key", folder / "k")
-    assert "comes from an end-to-end run" in str(alone.exception)
+    assert "which needs an end-to-end run" in str(alone.exception)
     twice = gta("leaderboard", "submit", run, run, "--out", folder / "y.zip")
-    assert "Two runs of one mode" in str(twice.exception)
+    assert "Two runs of the same mode" in str(twice.exception)
     out = folder / "both.zip"
     options: list[str | Path] = ["--data", atomic_dir, "--key", folder / "key.pem"]
     gta("leaderboard", "submit", step, run, "--out", out, *options)
@@ -253,22 +256,22 @@ def test_a_workflow_run_is_checked_by_its_verdicts(folder: Path) -> None:
         signed=True,
     )
     found = refused(better, data)
-    assert "scores: Root SR is 89.39 in the entry and 100.00 by the logs" in found
+    assert "scores: Root SR is 89.39 in the entry and 100.00 in the logs" in found
     assert "scores: scores.json of run 1 does not follow from its logs" in found
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"epochs": 2}, "has 2 epochs; an entry is one of them"),
+        ({"epochs": 2}, "has 2 epochs; an entry has one"),
         ({"controls": ("no-tools",)}, "ran under controls (no-tools)"),
         ({"tasks": ("0", "1")}, "has 2 tasks; the board has 229"),
-        ({"system": {"model": "none/none", "agent": "gold"}}, "is a run of 'gold', which proves"),
+        ({"system": {"model": "none/none", "agent": "gold"}}, "is a run of 'gold', which tests"),
         ({"system": {"model": "none/none", "agent": "silent"}}, "is a run of 'silent'"),
         ({"system": {"model": "none/none", "agent": "boast-only"}}, "is a run of 'boast-only'"),
         (
             {"feedback": {"round": 2, "level": "reason", "judge": "j"}},
-            "is round 2 of feedback: its system was told what to fix",
+            "is round 2 of feedback, in which the system knows",
         ),
     ],
 )
@@ -300,7 +303,7 @@ def test_what_the_check_would_refuse_is_not_made(
     whole.eval.metadata = {}
     write_eval_log(whole, str(log))
     said = str(submit(old, out, atomic_dir, tmp_path / "k").exception)
-    assert "so none was made: logs: a log does not say what was run" in said
+    assert "so none was made: logs: a log does not state what was run" in said
     assert said.endswith("Run or import it again with this version, into a new folder.")
     other = copytree(run, tmp_path / "other")
     rewrite(other / "run.json", dataset_digest="0" * 64)
@@ -343,5 +346,5 @@ def test_a_file_that_is_no_key_is_refused(
     key = tmp_path / "key.pem"
     key.write_text(text, encoding="utf-8")
     result = submit(run, tmp_path / "x.zip", atomic_dir, key)
-    assert "is no private key in PEM" in str(result.exception)
+    assert "is not a PEM private key" in str(result.exception)
     assert key.read_text(encoding="utf-8") == text

@@ -20,12 +20,12 @@ def test_the_published_rows_are_checked_without_files() -> None:
     assert result.exit_code == 1
     assert result.stderr == "65 rows checked: 5 rows flagged, 3 facts.\n"
     assert result.stdout == (
-        "ans-acc-i-bound AnsAcc+I 11.94 does not lie between 12.81 and 37.70, "
-        "as AnsAcc 17.06 demands\n"
+        "ans-acc-i-bound AnsAcc+I 11.94 is not between 12.81 and 37.70, "
+        "as AnsAcc 17.06 requires\n"
         "  2024-07/atomic/mistral-large\n"
         "  2026-04/atomic/mistral-large\n"
-        "ans-acc-i-bound AnsAcc+I 14.47 does not lie between 17.61 and 42.50, "
-        "as AnsAcc 23.44 demands\n"
+        "ans-acc-i-bound AnsAcc+I 14.47 is not between 17.61 and 42.50, "
+        "as AnsAcc 23.44 requires\n"
         "  2024-07/atomic/claude3-opus\n"
         "  2026-04/atomic/claude-3-opus\n"
         "no-count InstAcc 23.23 is no k/729; the nearest are 23.18 (169/729) and 23.32 (170/729)\n"

@@ -12,7 +12,7 @@ from gta_bench.decisions.controls import (
     effect_table,
     task_table,
 )
-from gta_bench.metrics.control_effect import total_disturbance
+from gta_bench.metrics.counts import add_counts
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.scores import Disturbance
 from gta_bench.records.tape import TapeUse
@@ -147,4 +147,4 @@ def test_a_report_says_where_replies_came_from_and_what_was_missing() -> None:
 
 def test_disturbances_add_up() -> None:
     one = Disturbance(replayed=1, faults=2)
-    assert total_disturbance([one, one]) == Disturbance(replayed=2, faults=4)
+    assert add_counts(Disturbance, [one, one]) == Disturbance(replayed=2, faults=4)

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gta_bench.leaderboard.entries import published
-from gta_bench.metrics.consistency import check_entry
+from gta_bench.leaderboard.entries import check_entry, published
 from gta_bench.records.leaderboard import Entry
 from gta_bench.statistics.pooled import smallest_difference
 from gta_bench.statistics.proportions import two_proportions, wilson

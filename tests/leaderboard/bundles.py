@@ -16,8 +16,7 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.demo.script_judge import LEAF
 from gta_bench.judging import prompts
-from gta_bench.leaderboard.bundle import listed, run_digest
-from gta_bench.leaderboard.signing import sign
+from gta_bench.leaderboard.bundle import listed, run_digest, sign
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.files import Deliverable
 from gta_bench.records.judges import JudgeEntry

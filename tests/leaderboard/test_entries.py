@@ -5,8 +5,7 @@ from zipfile import ZipFile
 import pytest
 
 from gta_bench.errors import UsageError
-from gta_bench.leaderboard.entries import published, read_entries, without_doubles
-from gta_bench.metrics.consistency import check_entry
+from gta_bench.leaderboard.entries import check_entry, published, read_entries, without_doubles
 from gta_bench.records.leaderboard import Board, Entry
 
 CSV: dict[Board, str] = {
@@ -95,7 +94,7 @@ def test_a_file_holds_one_entry_or_a_list(tmp_path: Path) -> None:
 def test_what_is_no_entry_is_refused_with_its_place(tmp_path: Path, text: str, place: str) -> None:
     file = tmp_path / "entry.json"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=rf"entry\.json is no leaderboard entry: {place}: "):
+    with pytest.raises(UsageError, match=rf"entry\.json is not a leaderboard entry: {place}: "):
         read_entries([file])
 
 
@@ -109,5 +108,5 @@ def test_a_bundle_in_place_of_an_entry_is_told_what_to_do(tmp_path: Path) -> Non
     file = tmp_path / "mine.zip"
     with ZipFile(file, "w") as archive:
         archive.writestr("entry.json", "{}")
-    with pytest.raises(UsageError, match=r"mine\.zip is a bundle\. Check it by"):
+    with pytest.raises(UsageError, match=r"mine\.zip is a bundle\. Check it with"):
         read_entries([file])

@@ -61,7 +61,7 @@ def test_calls_that_no_reply_makes_are_named() -> None:
     wrong = CallStep(name="GoogleSearch", arguments={"query": "wrong words"})
     assert problems([asked], wrong) == []
     right = CallStep(name="GoogleSearch", arguments={"query": "right words"})
-    assert problems([asked], right) == ["its model did not call GoogleSearch with such arguments"]
+    assert problems([asked], right) == ["its model did not call GoogleSearch with these arguments"]
     assert problems([asked], wrong, wrong) == ["its model did not call GoogleSearch 2 times"]
     other = CallStep(name="OCR", arguments={"image": "wrong"})
     assert problems([asked], other) == ["its model did not call OCR 1 time"]

@@ -2,13 +2,19 @@ import pytest
 
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard.entries import published
-from gta_bench.leaderboard.tables import COMPARED, BoardTable, careers, interval, tables
+from gta_bench.leaderboard.tables import (
+    COMPARED,
+    BoardTable,
+    build_tables,
+    find_careers,
+    find_interval,
+)
 from gta_bench.records.leaderboard import Entry, Score
 
 
 @pytest.fixture(scope="module")
 def made() -> tuple[BoardTable, ...]:
-    return tables(published())
+    return build_tables(published())
 
 
 def test_there_is_a_table_for_each_board_and_release_newest_first(
@@ -54,7 +60,7 @@ def test_every_pair_is_compared_once_the_better_one_first(made: tuple[BoardTable
 
 def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() -> None:
     model = next(one for one in published() if one.board == "workflow")
-    (table,) = tables(
+    (table,) = build_tables(
         [
             model.model_copy(
                 update={
@@ -78,25 +84,25 @@ def entry(**scores: Score) -> Entry:
 
 def test_counts_and_means_have_intervals_and_sums_of_judged_points_have_none() -> None:
     known = entry(root_sr=Score(value=50, k=15, n=30), root_score=Score(value=5))
-    assert interval(known, "root_score") is None
-    found = interval(known, "root_sr")
+    assert find_interval(known, "root_score") is None
+    found = find_interval(known, "root_sr")
     assert found is not None
     assert (found.n, round(found.low, 3)) == (30, 0.332)
     atomic = published()[0]
-    mean = interval(atomic, "ans_acc")
+    mean = find_interval(atomic, "ans_acc")
     assert mean is not None
     assert (mean.n, round(mean.estimate, 4)) == (172, 0.4659)
-    assert interval(atomic, "p_f1") is None
+    assert find_interval(atomic, "p_f1") is None
 
 
 @pytest.mark.parametrize("scores", [{}, {"root_sr": Score(value=101)}])
 def test_an_entry_without_its_boards_headline_is_refused(scores: dict[str, Score]) -> None:
     with pytest.raises(UsageError, match="has no Root SR between 0 and 100"):
-        tables([entry(**scores)])
+        build_tables([entry(**scores)])
 
 
 def test_a_table_of_one_needs_no_comparison() -> None:
-    (table,) = tables([published()[0]])
+    (table,) = build_tables([published()[0]])
     assert table.comparisons == ()
     assert table.rows[0].standing.group == 1
 
@@ -105,13 +111,13 @@ def test_a_score_that_only_some_entries_have_is_a_gap_in_the_others() -> None:
     full = published()[0]
     scores = {name: score for name, score in full.scores.items() if name != "p_f1"}
     other = full.model_copy(update={"id": "other", "scores": scores})
-    rows = tables([full, other])[0].rows
-    place = tables([full, other])[0].metrics.index("p_f1")
+    rows = build_tables([full, other])[0].rows
+    place = build_tables([full, other])[0].metrics.index("p_f1")
     assert [row.cells[place] is None for row in rows].count(True) == 1
 
 
 def test_history_finds_systems_under_both_spellings(made: tuple[BoardTable, ...]) -> None:
-    found = careers([table for table in made if table.board == "atomic"])
+    found = find_careers([table for table in made if table.board == "atomic"])
     by_name = {career.system: [release for release, _ in career.rows] for career in found}
     assert by_name["GPT-4o"] == ["2024-07", "2025-03", "2026-04"]
     assert by_name["Claude-3-Opus"] == ["2024-07", "2026-04"]

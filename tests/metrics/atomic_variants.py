@@ -9,11 +9,18 @@ from pydantic import JsonValue
 
 import gta_bench.metrics.compat.end_to_end as compat_end_to_end
 import gta_bench.metrics.compat.steps as compat_steps
+import gta_bench.metrics.strict.end_to_end as strict_end_to_end
+import gta_bench.metrics.strict.steps as strict_steps
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.atomic import Answer, AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ToolCall, Turn, UserTurn
-from gta_bench.records.scores import EndToEndScores, StepScores
+from gta_bench.records.scores import (
+    EndToEndScores,
+    StepScores,
+    StrictEndToEndScores,
+    StrictStepScores,
+)
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, StepError, Trace
 from gta_bench.records.tools import ToolSpec
 
@@ -78,6 +85,24 @@ def score_end_to_end_compat(tasks: Mapping[str, AtomicTask], traces: Traces) -> 
         )
         for name, task in tasks.items()
         if name in traces
+    )
+
+
+def score_steps_strict(tasks: Mapping[str, AtomicTask], traces: Traces) -> StrictStepScores:
+    """The strict step scores; a task without prediction fails, an unknown task does not count."""
+    return strict_steps.pool(
+        strict_steps.count_task(task, traces.get(name), similarity=exact_or_half)
+        for name, task in tasks.items()
+    )
+
+
+def score_end_to_end_strict(
+    tasks: Mapping[str, AtomicTask], traces: Traces
+) -> StrictEndToEndScores:
+    """The strict end-to-end scores, joined by task in the same way."""
+    return strict_end_to_end.pool(
+        strict_end_to_end.count_task(task, traces.get(name), similarity=exact_or_half)
+        for name, task in tasks.items()
     )
 
 

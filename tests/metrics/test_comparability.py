@@ -62,7 +62,7 @@ def rescored(**changes: object) -> ComparedRun:
         (judged(), "they are the same run, or copies of it; name two runs"),
         (judged("k"), "the judges differ (j and k)"),
         (judged("j [visibility=upstream]"), "the judges differ (j and j [visibility=upstream])"),
-        (unjudged(), "no judge has seen run; `gta score run --judge MODEL`"),
+        (unjudged(), "no judge has scored run; run `gta score run --judge MODEL`"),
         (judged(prompts="q"), "the prompts of j differ; judge both again"),
         (
             judged(manifest=manifest(dataset_digest="e" * 64)),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gta_bench.metrics.compat.whitelist import matches, self_rejecting_groups
+from gta_bench.metrics.compat.view import matches, self_rejecting_groups
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep

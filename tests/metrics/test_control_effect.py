@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gta_bench.metrics.control_effect import control_effect, is_plain_twin
+from gta_bench.metrics.comparability import control_effect, is_plain_twin
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.atomic import WhitelistAnswer

@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-import gta_bench.metrics.strict.end_to_end as strict_end_to_end
-import gta_bench.metrics.strict.steps as strict_steps
 from gta_bench.metrics.categories import IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, ThoughtStep
 from tests.metrics.atomic_variants import (
@@ -22,7 +19,9 @@ from tests.metrics.atomic_variants import (
     every_third_call_failed,
     once,
     score_end_to_end_compat,
+    score_end_to_end_strict,
     score_steps_compat,
+    score_steps_strict,
     steps_of,
     traces_of,
     without_every_fourth,
@@ -107,11 +106,11 @@ def measured(tasks: Tasks, name: str, column: str) -> tuple[float, float]:
     if column in STEP_COLUMNS:
         steps = SETS[name](steps_of(tasks))
         old: object = score_steps_compat(tasks, steps)
-        new: object = strict_steps.score(tasks, steps, similarity=exact_or_half)
+        new: object = score_steps_strict(tasks, steps)
     else:
         traces = once(tasks) if name == "once" else SETS[name](traces_of(tasks))
         old = score_end_to_end_compat(tasks, traces)
-        new = strict_end_to_end.score(tasks, traces, similarity=exact_or_half)
+        new = score_end_to_end_strict(tasks, traces)
     before = getattr(old, "arg_acc" if column == "arg_typed" else column)
     return before, getattr(new, column)
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from gta_bench.metrics.run_scores import disturbance
+from gta_bench.metrics.run_scores import count_disturbance
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.scores import Disturbance
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, ReplyStep
@@ -17,7 +17,7 @@ DONE = CallRecord(tool="OCR", status="done", seconds=0)
 def counted(steps: Sequence[PredictedStep] | None, *calls: CallRecord) -> Disturbance:
     task = make_task(OCR, AnswerStep(content="7"), tools=(ToolSpec(name="OCR"),))
     trace = None if steps is None else tuple(steps)
-    return disturbance(AtomicUnit(task=task, trace=trace, calls=calls))
+    return count_disturbance(AtomicUnit(task=task, trace=trace, calls=calls))
 
 
 def test_what_tape_and_controls_did_is_counted_by_kind() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.metrics.strict.end_to_end import count_task, pool, score
+from gta_bench.metrics.strict.end_to_end import count_task, pool
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.scores import CategoryCounts, StrictEndToEndCounts, StrictEndToEndScores
 from gta_bench.records.steps import (
@@ -17,7 +17,14 @@ from gta_bench.records.steps import (
     ThoughtStep,
     Trace,
 )
-from tests.metrics.atomic_variants import FAILURE, call, make_task, once, traces_of
+from tests.metrics.atomic_variants import (
+    FAILURE,
+    call,
+    make_task,
+    once,
+    score_end_to_end_strict,
+    traces_of,
+)
 
 FIVE = WhitelistAnswer(whitelist=(("5",),))
 SAID = AnswerStep(content="it is 5")
@@ -151,7 +158,7 @@ def test_malformed_replies_are_counted() -> None:
 
 def test_a_missing_prediction_is_a_failure_and_seen_in_n() -> None:
     task = make_task(call("OCR"), SAID, answer=FIVE)
-    scores = score({"a": task, "b": task}, {"a": (call("OCR"), SAID)}, similarity=exact_or_half)
+    scores = score_end_to_end_strict({"a": task, "b": task}, {"a": (call("OCR"), SAID)})
     assert (scores.ans_acc, scores.ans_acc_i) == (50.0, 50.0)
     assert scores.p_f1 == 2 / 3 * 100
     assert (scores.n, scores.n_tasks) == (1, 2)
@@ -162,7 +169,7 @@ def test_without_tasks_there_is_no_number() -> None:
 
 
 def test_gold_gives_100_for_every_f1(atomic_tasks: Mapping[str, AtomicTask]) -> None:
-    scores = score(atomic_tasks, traces_of(atomic_tasks), similarity=exact_or_half)
+    scores = score_end_to_end_strict(atomic_tasks, traces_of(atomic_tasks))
     assert ratios(scores)[2:] == (100.0,) * 4
     # 154 whitelists, 3 free texts word for word and 13 others at 0.5; all 57 images.
     assert scores.ans_acc == (154 + 3 + 13 / 2) / 172 * 100
@@ -175,7 +182,7 @@ def test_silence_gives_0_everywhere(
     atomic_tasks: Mapping[str, AtomicTask], trace: Trace | None
 ) -> None:
     silent = {} if trace is None else dict.fromkeys(atomic_tasks, trace)
-    scores = score(atomic_tasks, silent, similarity=exact_or_half)
+    scores = score_end_to_end_strict(atomic_tasks, silent)
     assert ratios(scores) == (0.0,) * 6
     assert (scores.tool_call, scores.tool_call_error) == (0, 0)
 
@@ -183,7 +190,7 @@ def test_silence_gives_0_everywhere(
 def test_calling_every_needed_tool_once_stays_below_100(
     atomic_tasks: Mapping[str, AtomicTask],
 ) -> None:
-    scores = score(atomic_tasks, once(atomic_tasks), similarity=exact_or_half)
+    scores = score_end_to_end_strict(atomic_tasks, once(atomic_tasks))
     f1 = [scores.p_f1, scores.o_f1, scores.l_f1, scores.c_f1]
     assert [f"{value:.2f}" for value in f1] == ["95.37", "95.42", "95.03", "100.00"]
     assert scores.tool_call == 510

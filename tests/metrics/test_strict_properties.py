@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import gta_bench.metrics.compat.end_to_end as compat_end_to_end
 import gta_bench.metrics.compat.steps as compat_steps
-import gta_bench.metrics.strict.end_to_end as strict_end_to_end
 import gta_bench.metrics.strict.steps as strict_steps
 from gta_bench.metrics.categories import TOOL_CATEGORY
 from gta_bench.metrics.reference import reference_steps
@@ -24,7 +23,12 @@ from gta_bench.records.steps import (
     ThoughtStep,
     Trace,
 )
-from tests.metrics.atomic_variants import FAILURE, make_task
+from tests.metrics.atomic_variants import (
+    FAILURE,
+    make_task,
+    score_end_to_end_strict,
+    score_steps_strict,
+)
 
 names = st.sampled_from([*TOOL_CATEGORY, "Teleport"])
 arguments = st.dictionaries(
@@ -75,8 +79,8 @@ def both(
     made: Mapping[str, AtomicTask], predicted: Mapping[str, Trace]
 ) -> tuple[StrictStepScores, StrictEndToEndScores]:
     return (
-        strict_steps.score(made, predicted, similarity=exact_or_half),
-        strict_end_to_end.score(made, predicted, similarity=exact_or_half),
+        score_steps_strict(made, predicted),
+        score_end_to_end_strict(made, predicted),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import exact
-from gta_bench.metrics.strict.reward import step_reward
+from gta_bench.metrics.strict.steps import step_reward
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, ThoughtStep
 from tests.metrics.atomic_variants import FAILURE, call, make_task

@@ -6,12 +6,19 @@ from collections.abc import Mapping
 import pytest
 
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.metrics.strict.steps import count_task, pool, score
+from gta_bench.metrics.strict.steps import count_task, pool
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.scores import StrictStepCounts, StrictStepScores
 from gta_bench.records.steps import AnswerStep, MalformedStep, ThoughtStep, Trace
 from gta_bench.records.tools import Parameter, ToolSpec
-from tests.metrics.atomic_variants import FAILURE, answers, call, make_task, steps_of
+from tests.metrics.atomic_variants import (
+    FAILURE,
+    answers,
+    call,
+    make_task,
+    score_steps_strict,
+    steps_of,
+)
 
 FIVE = WhitelistAnswer(whitelist=(("5",),))
 SAID = AnswerStep(content="it is 5")
@@ -135,15 +142,15 @@ def test_no_similarity_lifts_a_score_above_its_denominator() -> None:
 
 def test_a_missing_prediction_is_a_failure_and_seen_in_n() -> None:
     tasks = {"a": TASK, "b": TASK}
-    scores = score(tasks, {"a": GOLD}, similarity=exact_or_half)
+    scores = score_steps_strict(tasks, {"a": GOLD})
     assert ratios(scores) == (50.0,) * 5
     assert (scores.n, scores.n_tasks) == (1, 2)
 
 
 def test_a_prediction_for_an_unknown_task_changes_nothing() -> None:
     tasks = {"a": TASK}
-    alone = score(tasks, {"a": GOLD}, similarity=exact_or_half)
-    assert score(tasks, {"a": GOLD, "z": GOLD}, similarity=exact_or_half) == alone
+    alone = score_steps_strict(tasks, {"a": GOLD})
+    assert score_steps_strict(tasks, {"a": GOLD, "z": GOLD}) == alone
 
 
 def test_without_tasks_there_is_no_number() -> None:
@@ -154,7 +161,7 @@ def test_without_tasks_there_is_no_number() -> None:
 def test_gold_gives_100_for_everything_the_reference_fulfils(
     atomic_tasks: Mapping[str, AtomicTask],
 ) -> None:
-    scores = score(atomic_tasks, steps_of(atomic_tasks), similarity=exact_or_half)
+    scores = score_steps_strict(atomic_tasks, steps_of(atomic_tasks))
     assert ratios(scores)[:4] == (100.0,) * 4
     # 154 whitelists, 3 free texts word for word and 13 others at 0.5, of 171 answer turns.
     assert scores.summ_acc == (154 + 3 + 13 / 2) / 171 * 100
@@ -181,7 +188,7 @@ def test_silence_gives_0_everywhere(
             name: (AnswerStep(content=reply),) * len(task.steps)
             for name, task in atomic_tasks.items()
         }
-    scores = score(atomic_tasks, silent, similarity=exact_or_half)
+    scores = score_steps_strict(atomic_tasks, silent)
     assert ratios(scores) == (0.0,) * 5
     assert (scores.tool_call, scores.tool_call_error) == (0, 0)
     assert scores.malformed == (0 if reply is None else 770)
@@ -189,6 +196,6 @@ def test_silence_gives_0_everywhere(
 
 def test_blank_final_answers_cost_their_turns(atomic_tasks: Mapping[str, AtomicTask]) -> None:
     blank = answers(steps_of(atomic_tasks), lambda text: "")
-    scores = score(atomic_tasks, blank, similarity=exact_or_half)
+    scores = score_steps_strict(atomic_tasks, blank)
     assert scores.inst_acc == 557 / 770 * 100
     assert (scores.tool_acc, scores.summ_acc, scores.malformed) == (100.0, 0.0, 213)

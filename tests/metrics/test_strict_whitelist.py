@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.strict.whitelist import matches
+from gta_bench.metrics.strict.outcome import matches
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep
 

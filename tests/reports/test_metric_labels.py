@@ -88,7 +88,7 @@ def test_views_choose_metrics_of_their_mode_the_primary_one_first_on_the_page() 
 def test_boards_are_ordered_by_a_primary_metric_and_name_it() -> None:
     assert {text.headline for text in BOARDS.values()} == {"ans_acc", "root_sr"}
     for text in BOARDS.values():
-        assert f"Ordered by {metric(text.headline).label}" in text.about
+        assert f"Sorted by {metric(text.headline).label}" in text.about
     assert {"leaf_sr", "inst_acc", "tool_acc", "arg_acc"} == NESTED
     assert set(BOARD_METRICS) > NESTED
 

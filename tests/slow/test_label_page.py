@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from gta_bench.metrics.labels import settled_scores
+from gta_bench.metrics.labels import settle_scores
 from gta_bench.runs.labels import read_adjudication, read_labels
 from tests.browser import browse
 from tests.judging.builders import task
@@ -144,5 +144,5 @@ def test_leaves_are_labelled_by_keyboard_and_by_mouse_settled_and_exported(
     ada, bob = read_labels(run)
     assert [label.value for label in ada.labels] == [10, 8, 3]
     assert [label.value for label in bob.labels] == [9, 3, 3]
-    assert sorted(settled_scores([ada, bob], read_adjudication(run), 7).values()) == [3, 5, 9.5]
+    assert sorted(settle_scores([ada, bob], read_adjudication(run), 7).values()) == [3, 5, 9.5]
     assert json.loads((run / "adjudication.json").read_text(encoding="utf-8"))["labels"]

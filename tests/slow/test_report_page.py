@@ -15,7 +15,7 @@ from gta_bench.records.files import Deliverable
 from gta_bench.records.units import Usage
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.web.material import JudgedRun
-from gta_bench.web.page import report_page
+from gta_bench.web.page import render_report
 from gta_bench.web.reading import read_material
 from tests.browser import browse
 from tests.cli.test_run import gta
@@ -113,7 +113,7 @@ def test_three_runs_on_one_page_are_readable_in_every_size(
     ]
     runs = [with_pictures(imported), read_material(gold), material(nothing, "end-to-end")]
     file = tmp_path / "report.html"
-    file.write_text(report_page(runs, most=30), encoding="utf-8")
+    file.write_text(render_report(runs, most=30), encoding="utf-8")
     seen: Any = browse(packages, VISIT, file.as_uri())
     for page in seen["found"]:
         assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page

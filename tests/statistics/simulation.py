@@ -31,11 +31,11 @@ def leaves_within_tasks(
     return Ratio(random.binomial(sizes, chances).astype(np.float64), sizes.astype(np.float64))
 
 
-def judged_and_labelled(
+def judged_and_labeled(
     random: np.random.Generator,
     *,
     tasks: int,
-    labelled: int,
+    labeled: int,
     share: float,
     leaves: bool,
     errors: tuple[float, float] = (0.1, 0.15),
@@ -46,14 +46,14 @@ def judged_and_labelled(
     gets wrong with few errors, it gets wrong with more, too.
     """
     sizes, place = _sizes_and_places(random, tasks, leaves)
-    return _judged(random, sizes, place, labelled, share, errors)
+    return _judged(random, sizes, place, labeled, share, errors)
 
 
-def two_judged_and_labelled(
+def two_judged_and_labeled(
     random: np.random.Generator,
     *,
     tasks: int,
-    labelled: int,
+    labeled: int,
     shares: tuple[float, float],
     leaves: bool,
     errors: tuple[tuple[float, float], tuple[float, float]],
@@ -61,7 +61,7 @@ def two_judged_and_labelled(
     """Two systems on the same tasks, which are as hard for one as for the other; same labels."""
     sizes, place = _sizes_and_places(random, tasks, leaves)
     first, second = (
-        _judged(random, sizes, place, labelled, share, wrong)
+        _judged(random, sizes, place, labeled, share, wrong)
         for share, wrong in zip(shares, errors, strict=True)
     )
     return first, second
@@ -71,7 +71,7 @@ def partly_sure(
     random: np.random.Generator,
     *,
     delivered: float,
-    labelled: int,
+    labeled: int,
     share: float,
     errors: tuple[float, float],
 ) -> list[JudgedPart]:
@@ -82,7 +82,7 @@ def partly_sure(
     there = random.random(132) < delivered
     good = there & (random.random(132) < share)
     wrong = there & (random.random(132) < np.where(good, *errors))
-    asked = set(random.permutation(np.flatnonzero(there))[:labelled].tolist())
+    asked = set(random.permutation(np.flatnonzero(there))[:labeled].tolist())
     return [
         JudgedPart(
             str(n),
@@ -105,7 +105,7 @@ def _judged(
     random: np.random.Generator,
     sizes: npt.NDArray[np.int_],
     place: npt.NDArray[np.float64],
-    labelled: int,
+    labeled: int,
     share: float,
     errors: tuple[float, float],
 ) -> list[JudgedPart]:
@@ -113,7 +113,7 @@ def _judged(
     good = random.random(len(tasks)) < _chances(share, ICC, place)[tasks]
     wrong = random.random(len(tasks)) < np.where(good, *errors)
     return [
-        JudgedPart(str(task), float(seen), float(passed) if task < labelled else None)
+        JudgedPart(str(task), float(seen), float(passed) if task < labeled else None)
         for task, seen, passed in zip(
             tasks.tolist(), (good ^ wrong).tolist(), good.tolist(), strict=True
         )

@@ -5,6 +5,14 @@ from gta_bench.statistics.missing import Side, bounds_of, envelope_of
 from gta_bench.statistics.pooled import Ratio, difference_of
 
 
+def worst(side: Side) -> Ratio:
+    return Ratio(side.values, side.whole)
+
+
+def best(side: Side) -> Ratio:
+    return Ratio(side.values + side.missing, side.whole)
+
+
 def side(outcomes: str, *, size: float = 1.0) -> Side:
     """`+` passed, `-` failed, `?` missing."""
     return Side(
@@ -42,7 +50,7 @@ def test_a_lead_that_the_missing_tasks_cannot_turn_stays() -> None:
     found = envelope_of(first, second, observed)
     assert observed.p_value < found.p_value < 0.001
     assert found.tipping is None
-    turned = envelope_of(second, first, difference_of(second.worst, first.worst))
+    turned = envelope_of(second, first, difference_of(worst(second), worst(first)))
     assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
     assert turned.tipping is None
 
@@ -82,7 +90,7 @@ def test_a_lead_that_is_lost_halfway_is_none() -> None:
     first = Side(values, seen, np.array([0.0] * 12 + [14.0] * 3))
     others = np.array([2.0, 1, 1, 2, 0, 3, 2, 1, 3, 2, 1, 3, 4, 2, 1])
     second = Side(others, first.whole, np.zeros(15))
-    observed = difference_of(Ratio(values, seen), second.worst)
-    ends = [difference_of(one, second.worst) for one in (first.worst, first.best(1.0))]
+    observed = difference_of(Ratio(values, seen), worst(second))
+    ends = [difference_of(one, worst(second)) for one in (worst(first), best(first))]
     assert max(one.p_value for one in (observed, *ends)) < 0.05
     assert envelope_of(first, second, observed).p_value > 0.05

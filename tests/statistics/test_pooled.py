@@ -71,7 +71,7 @@ def test_a_score_from_0_to_10_stays_there() -> None:
 def test_a_score_above_its_top_is_refused() -> None:
     """F1 of the published formula exceeds 1; whoever asks must say how far it may go."""
     ratio = Ratio([2.2] * 40, [2.0] * 40)
-    with pytest.raises(ValueError, match=r"1\.1 does not lie between 0 and 1"):
+    with pytest.raises(ValueError, match=r"1\.1 is not between 0 and 1"):
         interval_of(ratio)
     assert interval_of(ratio, top=2).estimate == pytest.approx(1.1)
 

@@ -1,4 +1,4 @@
-"""Rates that a labelled part corrects: known cases, and coverage in simulation (short form)."""
+"""Rates that a labeled part corrects: known cases, and coverage in simulation (short form)."""
 
 import numpy as np
 import pytest
@@ -13,19 +13,17 @@ from gta_bench.statistics.prediction import (
 )
 from tests.statistics.simulation import (
     coverage,
-    judged_and_labelled,
+    judged_and_labeled,
     partly_sure,
-    two_judged_and_labelled,
+    two_judged_and_labeled,
 )
 
 
 def parts(
-    labelled: list[tuple[float, float]], others: list[float], *, whole: float = 1.0
+    labeled: list[tuple[float, float]], others: list[float], *, whole: float = 1.0
 ) -> list[JudgedPart]:
-    """Labelled units as (judge, people), then what the judge says of the others."""
-    known = [
-        JudgedPart(f"k{n}", judge, people, whole) for n, (judge, people) in enumerate(labelled)
-    ]
+    """Labeled units as (judge, people), then what the judge says of the others."""
+    known = [JudgedPart(f"k{n}", judge, people, whole) for n, (judge, people) in enumerate(labeled)]
     return [*known, *(JudgedPart(f"o{n}", judge, None, whole) for n, judge in enumerate(others))]
 
 
@@ -33,7 +31,7 @@ def test_a_lenient_judge_is_corrected_downwards_and_the_interval_is_shorter_than
     None
 ):
     random = np.random.default_rng(3)
-    given = judged_and_labelled(random, tasks=400, labelled=100, share=0.3, leaves=False)
+    given = judged_and_labeled(random, tasks=400, labeled=100, share=0.3, leaves=False)
     raw = sum(part.judged for part in given) / len(given)
     found = corrected_rate(given)
     alone = corrected_rate(given[:100])
@@ -46,8 +44,8 @@ def test_a_lenient_judge_is_corrected_downwards_and_the_interval_is_shorter_than
 
 def test_a_judge_worth_nothing_leaves_the_labels_rate() -> None:
     """People and judge are opposite: the best weight is 0."""
-    labelled = [(0.0, 1.0)] * 10 + [(1.0, 0.0)] * 10
-    found = corrected_rate(parts(labelled, [1.0] * 30 + [0.0] * 10))
+    labeled = [(0.0, 1.0)] * 10 + [(1.0, 0.0)] * 10
+    found = corrected_rate(parts(labeled, [1.0] * 30 + [0.0] * 10))
     assert found.estimate == pytest.approx(0.5)
 
 
@@ -63,18 +61,18 @@ def test_a_judge_worth_nothing_leaves_the_labels_rate() -> None:
 def test_where_labels_cannot_correct_they_stand_alone(given: list[JudgedPart]) -> None:
     found = corrected_rate(given)
     assert found.method == "labels-only"
-    assert found.n == sum(part.labelled is not None for part in given)
+    assert found.n == sum(part.labeled is not None for part in given)
 
 
 def test_scores_of_ten_are_corrected_on_their_own_scale() -> None:
-    labelled = [(8.0, 6.0), (9.0, 7.0), (3.0, 2.0), (5.0, 4.0), (10.0, 8.0)]
-    found = corrected_rate(parts(labelled, [8.0, 5.0, 9.0, 2.0] * 5), top=10)
+    labeled = [(8.0, 6.0), (9.0, 7.0), (3.0, 2.0), (5.0, 4.0), (10.0, 8.0)]
+    found = corrected_rate(parts(labeled, [8.0, 5.0, 9.0, 2.0] * 5), top=10)
     assert 3.5 < found.estimate < 5.5
     assert 0 < found.low < found.estimate < found.high < 10
 
 
 def test_without_labels_there_is_nothing_to_correct_with() -> None:
-    with pytest.raises(ValueError, match="nothing is labelled"):
+    with pytest.raises(ValueError, match="nothing is labeled"):
         corrected_rate(parts([], [1.0]))
 
 
@@ -84,13 +82,13 @@ def width(found: Interval) -> float:
 
 def test_the_better_the_judge_the_shorter_the_interval() -> None:
     """A judge without a seen error was once dropped: 36 points where one with errors had 27."""
-    labelled = [(1.0, 1.0)] * 9 + [(0.0, 0.0)] * 21
+    labeled = [(1.0, 1.0)] * 9 + [(0.0, 0.0)] * 21
     widths = []
     for wrong in range(4):
         seen = [(1.0, 0.0)] * wrong + [(0.0, 1.0)] * wrong
-        given = parts(labelled[wrong : 30 - wrong] + seen, [1.0] * 31 + [0.0] * 71)
+        given = parts(labeled[wrong : 30 - wrong] + seen, [1.0] * 31 + [0.0] * 71)
         widths.append(width(corrected_rate(given)))
-    alone = width(corrected_rate(parts(labelled, [])))
+    alone = width(corrected_rate(parts(labeled, [])))
     assert widths == sorted(widths)
     assert widths[0] < 0.7 * alone
     assert widths[-1] < alone
@@ -104,8 +102,8 @@ def test_a_judge_that_was_never_wrong_on_labels_is_not_taken_to_be_without_error
     assert width(found) > 1.1 * width(judge)
 
 
-def test_what_was_less_likely_to_be_labelled_weighs_more() -> None:
-    """People labelled all tasks that the judge passed, and a third of the others."""
+def test_what_was_less_likely_to_be_labeled_weighs_more() -> None:
+    """People labeled all tasks that the judge passed, and a third of the others."""
     passed = [JudgedPart(f"p{n}", 1.0, float(n < 30), chance=1.0) for n in range(60)]
     failed = [
         JudgedPart(f"f{n}", 0.0, float(n < 6) if n < 20 else None, chance=1 / 3) for n in range(60)
@@ -116,7 +114,7 @@ def test_what_was_less_likely_to_be_labelled_weighs_more() -> None:
     assert corrected_rate(alike).estimate > 0.41
 
 
-def test_leaves_of_a_task_that_is_labelled_in_part_are_used() -> None:
+def test_leaves_of_a_task_that_is_labeled_in_part_are_used() -> None:
     whole = [JudgedPart(f"t{n}", float(n % 2), float(n % 3 > 0)) for n in range(30)]
     leaf = JudgedPart("t0", 1.0, None)
     found = corrected_rate([*whole, *(leaf._replace(task=f"t{n}") for n in range(20))])
@@ -128,7 +126,7 @@ def test_leaves_of_a_task_that_is_labelled_in_part_are_used() -> None:
 def test_the_interval_covers(leaves: bool) -> None:
     held = coverage(
         lambda random, seed: corrected_rate(
-            judged_and_labelled(random, tasks=80, labelled=30, share=0.25, leaves=leaves)
+            judged_and_labeled(random, tasks=80, labeled=30, share=0.25, leaves=leaves)
         ),
         0.25,
         datasets=120,
@@ -139,14 +137,14 @@ def test_the_interval_covers(leaves: bool) -> None:
 def test_the_judges_own_interval_would_not_cover() -> None:
     """What the correction is for: the raw rate is wrong however many tasks are judged."""
     random = np.random.default_rng(1)
-    given = judged_and_labelled(random, tasks=5000, labelled=0, share=0.1, leaves=False)
+    given = judged_and_labeled(random, tasks=5000, labeled=0, share=0.1, leaves=False)
     assert sum(part.judged for part in given) / 5000 > 0.2
 
 
 def test_a_judge_that_passes_nearly_all_still_gives_an_interval() -> None:
     """Without the one task that it fails it says the same of all."""
-    labelled = [(1.0, 1.0)] * 13 + [(1.0, 0.0)] * 6 + [(0.0, 1.0)]
-    found = corrected_rate(parts(labelled, [1.0] * 40))
+    labeled = [(1.0, 1.0)] * 13 + [(1.0, 0.0)] * 6 + [(0.0, 1.0)]
+    found = corrected_rate(parts(labeled, [1.0] * 40))
     assert 0 < found.low < found.estimate < found.high < 1
 
 
@@ -155,10 +153,10 @@ def test_a_judge_that_favors_one_of_two_systems_is_corrected(leaves: bool) -> No
     """Equal systems; of what the first gets wrong, the judge passes a quarter."""
     random, held, deceived, estimates = np.random.default_rng(5), 0, 0, []
     for _ in range(40):
-        first, second = two_judged_and_labelled(
+        first, second = two_judged_and_labeled(
             random,
             tasks=132,
-            labelled=40,
+            labeled=40,
             shares=(0.3, 0.3),
             leaves=leaves,
             errors=((0.0, 0.25), (0.05, 0.0)),
@@ -198,11 +196,11 @@ def test_labels_of_other_tasks_have_no_difference_of_their_own() -> None:
     assert found.low < -0.75
 
 
-@pytest.mark.parametrize("labelled", [30, 132])
-def test_the_difference_of_two_systems_that_are_alike_covers(labelled: int) -> None:
+@pytest.mark.parametrize("labeled", [30, 132])
+def test_the_difference_of_two_systems_that_are_alike_covers(labeled: int) -> None:
     """The second passes 5 % more; the judge errs on the same tasks of both.
 
-    The interval was once 0 wide where no labelled task differs, and held the truth in 64 to 86 %.
+    The interval was once 0 wide where no labeled task differs, and held the truth in 64 to 86 %.
     """
     random, held = np.random.default_rng(11), 0
     for _ in range(60):
@@ -212,8 +210,8 @@ def test_the_difference_of_two_systems_that_are_alike_covers(labelled: int) -> N
         sides = []
         for good in (first, second):
             seen, right = (good ^ wrong).astype(float).tolist(), good.astype(float).tolist()
-            known = list(zip(seen[:labelled], right[:labelled], strict=True))
-            sides.append(parts(known, seen[labelled:]))
+            known = list(zip(seen[:labeled], right[:labeled], strict=True))
+            sides.append(parts(known, seen[labeled:]))
         found = corrected_difference(*sides)
         assert found.low < found.high
         held += found.low <= -0.025 <= found.high
@@ -244,7 +242,7 @@ def test_what_fails_by_rule_is_not_corrected() -> None:
     """
     random, held, estimates = np.random.default_rng(8), 0, []
     for _ in range(60):
-        given = partly_sure(random, delivered=0.3, labelled=25, share=0.5, errors=(0.3, 0.0))
+        given = partly_sure(random, delivered=0.3, labeled=25, share=0.5, errors=(0.3, 0.0))
         found = corrected_rate(given)
         assert found.n == min(25, sum(not part.sure for part in given))
         held += found.low <= 0.15 <= found.high
@@ -264,7 +262,7 @@ def test_where_people_pass_nothing_what_is_sure_makes_a_zero_no_surer_than_it_is
 
 def test_what_is_sure_says_nothing_of_the_judge() -> None:
     sure = [JudgedPart(f"s{n}", 0.0, 0.0, sure=True) for n in range(60)]
-    with pytest.raises(ValueError, match="nothing is labelled"):
+    with pytest.raises(ValueError, match="nothing is labeled"):
         corrected_rate([*sure, JudgedPart("o", 1.0, None)])
     one = parts([(1.0, 1.0), (0.0, 0.0)] * 5, [1.0, 0.0] * 20)
     all_of_it, alone = bias_variance([*one, *sure]), bias_variance(one)
@@ -278,7 +276,7 @@ def test_a_difference_knows_what_is_sure() -> None:
     """Systems that are alike, one of which delivers nothing in ten tasks."""
     first = parts([(1.0, 1.0), (0.0, 0.0)] * 10, [1.0, 0.0] * 20)
     second = [
-        part._replace(judged=0.0, labelled=0.0, sure=True) if n >= 50 else part
+        part._replace(judged=0.0, labeled=0.0, sure=True) if n >= 50 else part
         for n, part in enumerate(first)
     ]
     found = corrected_difference(first, second)

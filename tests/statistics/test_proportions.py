@@ -49,7 +49,7 @@ def test_a_mean_of_values_between_0_and_1_has_an_interval_too() -> None:
 
 @pytest.mark.parametrize(("successes", "n"), [(3, 2), (-1, 2), (0, 0)])
 def test_what_is_no_share_is_refused(successes: int, n: int) -> None:
-    with pytest.raises(ValueError, match="no share"):
+    with pytest.raises(ValueError, match="not a proportion"):
         wilson(successes, n)
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from gta_bench.statistics.proportions import two_proportions
-from gta_bench.statistics.ranks import holm, standings
+from gta_bench.statistics.proportions import holm, rank_systems, two_proportions
 
 
 def test_holm_gives_the_textbooks_adjusted_values() -> None:
@@ -31,7 +30,7 @@ def published() -> dict[tuple[int, int], float]:
 
 
 def test_the_published_top_eight_are_one_group() -> None:
-    result = standings(ROOT_SR, published())
+    result = rank_systems(ROOT_SR, published())
     assert [standing.group for standing in result] == [1] * 8 + [2] * 5
     assert {standing.rank.low for standing in result[:8]} == {1}
     assert all(standing.rank.high >= 8 for standing in result[:8])
@@ -40,12 +39,12 @@ def test_the_published_top_eight_are_one_group() -> None:
 
 
 def test_without_any_difference_all_are_one_group() -> None:
-    result = standings([3, 2, 1], {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 1.0})
+    result = rank_systems([3, 2, 1], {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 1.0})
     assert [(one.group, one.rank.low, one.rank.high) for one in result] == [(1, 1, 3)] * 3
 
 
 def test_with_every_difference_each_is_its_own_group() -> None:
-    result = standings([1, 3, 2], {(0, 1): 0.0, (0, 2): 0.0, (1, 2): 0.0})
+    result = rank_systems([1, 3, 2], {(0, 1): 0.0, (0, 2): 0.0, (1, 2): 0.0})
     assert [(one.group, one.rank.low, one.rank.high) for one in result] == [
         (3, 3, 3),
         (1, 1, 1),
@@ -55,4 +54,4 @@ def test_with_every_difference_each_is_its_own_group() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_nobody_and_one_alone_can_be_ranked(count: int) -> None:
-    assert [one.group for one in standings([5.0] * count, {})] == [1] * count
+    assert [one.group for one in rank_systems([5.0] * count, {})] == [1] * count

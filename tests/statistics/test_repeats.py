@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
+from gta_bench.statistics.pooled import pass_at_k, pass_hat_k, run_variance
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_they_are_unbiased() -> None:
 
 
 def test_more_runs_than_there_are_cannot_be_drawn() -> None:
-    with pytest.raises(ValueError, match="4 runs of a task cannot be drawn from 3"):
+    with pytest.raises(ValueError, match="cannot draw 4 runs of a task from 3"):
         pass_at_k([1], [3], 4)
 
 

@@ -33,8 +33,8 @@ from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import short
 from gta_bench.similarity.catalog import load_similarity, scored
 from gta_bench.web.material import AtomicRun, anchor
-from gta_bench.web.page import report_page
-from gta_bench.web.sections import STEPS_SHOWN, paired_steps, reference_text
+from gta_bench.web.page import render_report
+from gta_bench.web.sections import STEPS_SHOWN, pair_steps, reference_text
 from tests.builders import manifest as build_manifest
 
 Tasks = Mapping[str, AtomicTask]
@@ -64,7 +64,7 @@ def silent(tasks: Tasks) -> list[AtomicUnit]:
 
 @pytest.mark.parametrize("mode", ["step", "end-to-end"])
 def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode) -> None:
-    text = report_page(
+    text = render_report(
         [material(gold(atomic_tasks, mode), mode), material(silent(atomic_tasks), mode, "runs/b")]
     )
     assert "<h1>2 runs</h1>" in text
@@ -72,14 +72,14 @@ def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode)
     assert cell in text
     assert "<strong>0.00</strong> <small>0.00 to" in text
     assert "empty reply" in text
-    assert "Left out: 154." in text
+    assert "154 more are left out" in text
     assert len(re.findall("<article", text)) == 150
     assert len(text) < 1_500_000
 
 
 def test_badges_stand_in_the_row_of_the_headline(atomic_tasks: Tasks) -> None:
     """Notes on subset, script and similarity were grey bullets further down."""
-    text = report_page([material(gold(atomic_tasks)[:4], "end-to-end")])
+    text = render_report([material(gold(atomic_tasks)[:4], "end-to-end")])
     strict, compat = re.findall(r"<tr class=\"row.*?</tr>", text, re.DOTALL)
     assert re.findall(r"<span class=\"badge caution\">(.*?)</span>", strict) == [
         "subset: 4 of 229 tasks",
@@ -97,9 +97,9 @@ def test_repeats_and_broken_work_are_on_the_page_in_the_words_of_the_terminal(
     again = [one.model_copy(update={"epoch": 2}) for one in gold(tasks, "step")]
     again[0] = again[0].model_copy(update={"trace": (crash,) * len(again[0].trace or ())})
     run = material([*gold(tasks, "step"), *again], "step")
-    manifest = run.manifest.with_spec(tasks=tuple(tasks), epochs=2)
+    manifest = run.summary.manifest.with_spec(tasks=tuple(tasks), epochs=2)
     run = AtomicRun(run.summary._replace(manifest=manifest), run.units)
-    text = unescape(report_page([run]))
+    text = unescape(render_report([run]))
     assert f"<h3>{REPEATS}</h3>" in text
     found = list(measured([run.summary]))
     said = [*broken_remarks(found), *repeat_remarks(repeated(found))]
@@ -115,18 +115,18 @@ def test_repeats_and_broken_work_are_on_the_page_in_the_words_of_the_terminal(
         ("runs/a", "1", "4/4", "87.50"),
         ("runs/a", "2", "4/4", "100.00"),
     ]
-    once = unescape(report_page([material(gold(tasks, "step"), "step")]))
-    assert REPEATS not in once and "through no fault" not in once
+    once = unescape(render_report([material(gold(tasks, "step"), "step")]))
+    assert REPEATS not in once and "by no fault" not in once
 
 
 def test_a_wanted_task_is_shown_in_any_case(atomic_tasks: Tasks) -> None:
     runs = [material(silent(atomic_tasks), "end-to-end")]
-    assert f'id="{anchor(1, "228", 1)}"' not in report_page(runs, most=2)
-    assert f'id="{anchor(1, "228", 1)}"' in report_page(runs, most=2, wanted=["228"])
+    assert f'id="{anchor(1, "228", 1)}"' not in render_report(runs, most=2)
+    assert f'id="{anchor(1, "228", 1)}"' in render_report(runs, most=2, wanted=["228"])
 
 
 def test_every_link_of_a_page_leads_somewhere(atomic_tasks: Tasks) -> None:
-    text = report_page([material(silent(atomic_tasks), "step")], most=5)
+    text = render_report([material(silent(atomic_tasks), "step")], most=5)
     ids = set(re.findall(r' id="([^"]+)"', text))
     links = set(re.findall(r' href="#([^"]*)"', text))
     assert links <= ids
@@ -170,9 +170,7 @@ def test_steps_stand_beside_the_reference(atomic_tasks: Tasks) -> None:
         CallStep(name="OCR", arguments="{", error=StepError(type="args", message="no JSON")),
         ThoughtStep(content="hm"),
     )
-    notes = [
-        pair.note for pair in paired_steps(AtomicUnit(task=task, trace=(gold_steps[0], *wrong)))
-    ]
+    notes = [pair.note for pair in pair_steps(AtomicUnit(task=task, trace=(gold_steps[0], *wrong)))]
     assert notes[0] == ""
     assert {"other tool", "failed call", "no turn"} & set(notes)
     assert notes[5:] == ["missing"] * (len(gold_steps) - 5)
@@ -184,7 +182,9 @@ def test_long_traces_and_texts_are_cut_with_a_word(atomic_tasks: Tasks) -> None:
         ReplyStep(),
         AnswerStep(content="", error=StepError(type="crash")),
     )
-    text = report_page([material([AtomicUnit(task=atomic_tasks["0"], trace=steps)], "end-to-end")])
+    text = render_report(
+        [material([AtomicUnit(task=atomic_tasks["0"], trace=steps)], "end-to-end")]
+    )
     assert f"And {62 - STEPS_SHOWN} more steps" in text
     assert "4,400 more characters" in text
     assert short("abc", 2) == "ab… (1 more characters)"
@@ -211,11 +211,11 @@ def test_errors_are_counted_by_kind(atomic_tasks: Tasks) -> None:
 def test_failures_are_counted_by_their_first_cause(atomic_tasks: Tasks) -> None:
     few = {name: atomic_tasks[name] for name in ("0", "1", "2")}
     run = material(silent(few), "end-to-end")
-    said = report_page([run])
+    said = render_report([run])
     assert '<td>format</td><td class="num">3</td><td class="num">100.0 %</td>' in said
     assert '<a href="#run-1-task-0-1">task 0: empty reply</a>' in said
     assert {loss.causes for loss in unit_losses(run.summary.scores, run.units)} == {("format",)}
-    assert "by first cause" not in report_page([material(gold(few), "end-to-end")])
+    assert "by first cause" not in render_report([material(gold(few), "end-to-end")])
 
 
 def test_what_runs_took_is_drawn_and_told(atomic_tasks: Tasks) -> None:
@@ -225,7 +225,7 @@ def test_what_runs_took_is_drawn_and_told(atomic_tasks: Tasks) -> None:
         for one in gold(few)
     ]
     dear = [one.model_copy(update={"usage": Usage(cost_usd=500, seconds=1)}) for one in silent(few)]
-    text = report_page([material(cheap, "end-to-end"), material(dear, "end-to-end", "runs/b")])
+    text = render_report([material(cheap, "end-to-end"), material(dear, "end-to-end", "runs/b")])
     assert text.count('<svg class="chart"') == 2
     assert 'aria-label="AnsAcc, % by US$ a task; on the front: 1."' in text
     assert "<td>cost and time</td>" in text
@@ -244,7 +244,7 @@ def test_units_without_result_say_why(atomic_tasks: Tasks) -> None:
         AtomicUnit(task=atomic_tasks["0"], failure="HTTP 500"),
         AtomicUnit(task=atomic_tasks["1"], trace=None, epoch=2),
     ]
-    text = report_page([material(units, "end-to-end")])
+    text = render_report([material(units, "end-to-end")])
     assert "No result: HTTP 500" in text
     assert "No prediction." in text
     assert "Task 1, epoch 2" in text

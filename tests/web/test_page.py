@@ -18,9 +18,9 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.running.evaluation import package_versions
-from gta_bench.web.gallery import FILES_SHOWN, thumbnail
 from gta_bench.web.material import JudgedRun
-from gta_bench.web.page import report_page
+from gta_bench.web.page import render_report
+from gta_bench.web.sections import FILES_SHOWN, thumbnail
 from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -67,7 +67,7 @@ def page(one: WorkflowUnit, said: list[VerdictRow], **evidence: FileEvidence) ->
         evidence=evidence,
         picture=lambda digest: picture(),
     )
-    return report_page([run])
+    return render_report([run])
 
 
 def test_what_systems_judges_and_files_say_is_text_and_never_markup() -> None:
@@ -110,7 +110,7 @@ def test_files_have_thumbnails_where_a_judge_was_shown_them() -> None:
     assert "2 more pictures" in text
     assert "page 9: too large" in text
     assert "1 input file<" in text
-    assert "no judge has been shown it" in page(one, [])
+    assert "not shown to any judge" in page(one, [])
 
 
 def test_many_files_are_counted_and_not_all_shown() -> None:
@@ -144,5 +144,5 @@ def test_leaves_have_their_first_cause_and_the_run_says_what_held() -> None:
     assert f"<dt>inspect_ai</dt><dd>{version('inspect_ai')}</dd>" in text
     assert "<small>wrong content</small>" in text
     assert '<a href="#run-1-task-1-1">task 1, a2: scored 2</a>' in text
-    assert "By ending of the deliverables</th>" in text
+    assert "By file extension of the deliverables</th>" in text
     assert "Not recorded." in text

@@ -17,12 +17,13 @@ from gta_bench.leaderboard.bundle import (
     Refused,
     gather,
     listed,
+    make_key,
     pack_bundle,
+    read_key,
     run_digest,
     sign_bundle,
 )
 from gta_bench.leaderboard.checks import read_judged
-from gta_bench.leaderboard.signing import make_key, read_key
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
     Checked,

@@ -56,7 +56,7 @@ def label(
     from gta_bench.serving.limits import ServerLimits
     from gta_bench.serving.listening import bound_socket, make_server
     from gta_bench.tasks.judging import judgeable_units
-    from gta_bench.web.labelling import label_items, make_label_app
+    from gta_bench.web.labeling import label_items, make_label_app
 
     every = label_order(judgeable_units(folder).values(), seed=seed)
     units = every[:count]

@@ -10,8 +10,7 @@ import click
 from gta_bench.cli.options import CommandFunction, config_path, data_option, json_option
 from gta_bench.cli.output import say, write_json
 from gta_bench.errors import counted
-from gta_bench.leaderboard.entries import published, read_entries, without_doubles
-from gta_bench.metrics.consistency import check_entry
+from gta_bench.leaderboard.entries import check_entry, published, read_entries, without_doubles
 from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding, Verification
 from gta_bench.settings import read_settings

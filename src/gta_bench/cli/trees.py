@@ -19,7 +19,7 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
         if not isinstance(material, JudgedRun):
             raise UsageError(f"{run} is no Workflow run: only those have trees; leave --task out.")
         summary = material.summary
-        check_tasks(run, material.manifest, [task for task in tasks if task != "all"])
+        check_tasks(run, summary.manifest, [task for task in tasks if task != "all"])
         if not summary.scores.judges:
             raise UsageError(f"No judge has seen {run}: `gta score {run} --judge MODEL`.")
         for unit in material.units:

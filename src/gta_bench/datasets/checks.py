@@ -18,7 +18,7 @@ from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.pinned import PINNED_FILES, find_changes, read_receipt
 from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import counted
-from gta_bench.metrics.compat.whitelist import self_rejecting_groups
+from gta_bench.metrics.compat.view import self_rejecting_groups
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
 from gta_bench.records.finding import Finding, Severity

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gta_bench.errors import counted
-from gta_bench.metrics.control_effect import control_effect, is_plain_twin
+from gta_bench.metrics.comparability import control_effect, is_plain_twin
 from gta_bench.packages import missing_packages
 from gta_bench.records.scores import ControlEffect, TaskEffect
 from gta_bench.records.statistics import Interval

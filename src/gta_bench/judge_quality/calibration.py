@@ -242,12 +242,11 @@ def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
     return factor * sum(part.judged for part in parts) / sum(part.whole for part in parts)
 
 
-def _to_pass(part: JudgedPart, threshold: float) -> JudgedPart:
-    """Replace scores by 1 for passed and 0 for failed."""
-    label = part.labelled
+def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
+    label = part.labeled
     return part._replace(
         judged=float(succeeds(part.judged, threshold)),
-        labelled=None if label is None else float(succeeds(label, threshold)),
+        labeled=None if label is None else float(succeeds(label, threshold)),
     )
 
 

@@ -1,1 +1,1 @@
-"""The leaderboard: entries, what they are worth beside each other, and the static site."""
+"""Leaderboard entries: published rows, signed bundles, checks, and tables with intervals."""

@@ -1,10 +1,11 @@
-"""Bundles: a zip with an entry, the runs behind it, and a signature over all of it.
+"""Bundles: a zip file with an entry, its runs, and an Ed25519 signature of everything.
 
 entry.json  signature.json  bundle.json
 runs/1/run.json  scores.json  verdicts.jsonl  judges.json  attempts.jsonl  logs/….json
 """
 
 import hashlib
+import os
 import re
 import struct
 import zipfile
@@ -12,13 +13,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from pydantic import ValidationError
 
-from gta_bench.confine.archives import ArchiveLimits, check_archive
-from gta_bench.confine.limits import MIB
-from gta_bench.errors import ToolError
-from gta_bench.leaderboard.signing import has_small_order, holds, sign
+from gta_bench.confine.archives import MIB, ArchiveLimits, check_archive
+from gta_bench.errors import ToolError, UsageError
 from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import (
     BundleCheck,
@@ -40,20 +46,34 @@ NAME: Final = re.compile(
     r"|runs/[1-9]/((run|scores|judges)\.json|(verdicts|attempts)\.jsonl"
     r"|logs/[A-Za-z0-9][A-Za-z0-9._+-]*\.json)"
 )
-# Logs are text and shrink well; more than this is no run of 361 tasks.
+# Logs are text and compress well; a run of 361 tasks never needs more.
 LIMITS: Final = ArchiveLimits(members=500, total_bytes=1024 * MIB, depth=0)
-# Signature, four counts, length and start of the list, length of the comment.
+# The end record of a zip: mark, four counts, length and start of the list, length of comment.
 END: Final = struct.Struct("<4s4H2IH")
 END_MARK: Final = b"PK\x05\x06"
-# What points at another list, which some readers follow and others do not.
+# A zip64 locator points to a second list, which some readers use and others ignore.
 LOCATOR_MARK: Final = b"PK\x06\x07"
 LOCATOR_SIZE: Final = 20
-# One moment for all members, so that the same runs give the same archive.
+# All members get the same time, so that the same runs give the same archive.
 MOMENT: Final = (1980, 1, 1, 0, 0, 0)
+
+# All encodings of points whose order divides 8, without the sign bit (as in libsodium).
+SMALL_ORDER: Final = frozenset(
+    bytes.fromhex(text)
+    for text in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
 
 
 class Refused(Exception):
-    """A bundle that need not be looked at any further, and why."""
+    """A bundle is refused before its contents are checked."""
 
     def __init__(self, check: BundleCheck, message: str) -> None:
         self.check = check
@@ -62,7 +82,7 @@ class Refused(Exception):
 
 
 class OpenBundle(NamedTuple):
-    """A bundle whose signature and digests hold, unpacked."""
+    """An unpacked bundle with a valid signature and valid digests."""
 
     entry: Entry
     manifest: BundleManifest
@@ -71,7 +91,7 @@ class OpenBundle(NamedTuple):
 
 
 def gather(runs: Sequence[Path], folder: Path) -> None:
-    """Copy into a folder what a bundle holds of the runs."""
+    """Copy the files of the runs that belong in a bundle."""
     for number, run in enumerate(runs, start=1):
         own = folder / "runs" / str(number)
         (own / LOGS).mkdir(parents=True)
@@ -82,7 +102,7 @@ def gather(runs: Sequence[Path], folder: Path) -> None:
 
 
 def listed(folder: Path) -> tuple[BundleFile, ...]:
-    """The files below a folder by their digests, in order."""
+    """Return the sorted files in a folder with their digests."""
     return tuple(
         BundleFile(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
         for path, data in _contents(folder)
@@ -90,7 +110,7 @@ def listed(folder: Path) -> tuple[BundleFile, ...]:
 
 
 def run_digest(files: Sequence[BundleFile]) -> str:
-    """One digest for all files but the entry."""
+    """Return one digest of all files except the entry."""
     lines = (f"{file.path}\0{file.sha256}\n" for file in files if file.path != ENTRY)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -102,7 +122,7 @@ def sign_bundle(
     artefacts: Sequence[Deliverable],
     key: Ed25519PrivateKey,
 ) -> OpenBundle:
-    """Sign what was gathered, with its entry."""
+    """Write the entry, the list of files and its signature into a folder of runs."""
     (folder / ENTRY).write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
     files = listed(folder)
     bundle = BundleManifest(
@@ -120,7 +140,7 @@ def sign_bundle(
 
 
 def pack_bundle(folder: Path, file: Path) -> None:
-    """Pack a signed folder; refuses one that is too large for a bundle, and leaves no file."""
+    """Pack a signed folder; if it is too large, leave no file and raise `Refused`."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in _contents(folder):
             info = zipfile.ZipInfo(path, MOMENT)
@@ -134,15 +154,15 @@ def pack_bundle(folder: Path, file: Path) -> None:
 
 
 def open_bundle(file: Path, folder: Path) -> OpenBundle:
-    """Unpack a bundle of unknown origin into an empty folder, or refuse it with the reason."""
+    """Unpack an untrusted bundle into an empty folder, or raise `Refused`."""
     _unpack(file, folder)
     try:
         signed = (folder / BUNDLE).read_bytes()
         signature = Signature.model_validate_json((folder / SIGNATURE).read_bytes())
-        if has_small_order(signature):
-            raise Refused("signature", "the key is of small order: anybody can sign with it")
-        if not holds(signed, signature):
-            raise Refused("signature", f"the signature is not that of {BUNDLE}: it was changed")
+        if _has_small_order(signature):
+            raise Refused("signature", "the key is of small order, so anyone can sign with it")
+        if not _is_valid(signed, signature):
+            raise Refused("signature", f"the signature does not match {BUNDLE}")
         manifest = BundleManifest.model_validate_json(signed)
         _compare(listed(folder), manifest)
         entry = Entry.model_validate_json((folder / ENTRY).read_bytes())
@@ -150,8 +170,8 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
         raise Refused("archive", f"{Path(exc.filename).name} is missing") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Refused("archive", f"{exc.title} cannot be read: {place}: {first['msg']}") from exc
+        field = ".".join(map(str, first["loc"]))
+        raise Refused("archive", f"{exc.title} cannot be read: {field}: {first['msg']}") from exc
     return OpenBundle(entry, manifest, signature, _runs(folder))
 
 
@@ -173,7 +193,7 @@ def _unpack(file: Path, folder: Path) -> None:
     with zipfile.ZipFile(file) as archive:
         for name in archive.namelist():
             if NAME.fullmatch(name) is None:
-                raise Refused("archive", f"{name!r} does not belong into a bundle")
+                raise Refused("archive", f"{name!r} does not belong in a bundle")
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -183,21 +203,21 @@ def _unpack(file: Path, folder: Path) -> None:
 
 
 def _check_end(stream: BinaryIO) -> None:
-    """Refuse an archive in which readers may find different lists of files.
+    """Refuse an archive in which different readers may find different lists of files.
 
-    Its end record is its last bytes, without a comment, in which a second one could hide, and the
-    list lies right before it.
+    The end record must be the last bytes, without a comment, which could contain a second record,
+    and the list must come directly before it.
     """
     size = stream.seek(0, 2)
     stream.seek(max(0, size - END.size))
     end = stream.read(END.size)
     if len(end) < END.size:
-        raise Refused("archive", "it is no zip archive")
+        raise Refused("archive", "it is not a zip archive")
     mark, *_, length, start, comment = END.unpack(end)
     if mark != END_MARK or comment != 0:
         raise Refused("archive", "it does not end with its list of files")
     if start + length != size - END.size:
-        raise Refused("archive", "something lies before, after or between its parts")
+        raise Refused("archive", "it has extra bytes before, after or between its parts")
     stream.seek(max(0, size - END.size - LOCATOR_SIZE))
     if stream.read(4) == LOCATOR_MARK:
         raise Refused("archive", "it has a second list of files")
@@ -205,7 +225,7 @@ def _check_end(stream: BinaryIO) -> None:
 
 
 def _compare(found: Sequence[BundleFile], manifest: BundleManifest) -> None:
-    """Every file is as it was signed, none is missing, none came in."""
+    """Refuse if a file was changed, removed or added after signing."""
     there = {file.path: file for file in found if file.path not in (BUNDLE, SIGNATURE)}
     signed = {file.path: file for file in manifest.files}
     for path in sorted({*there, *signed}):
@@ -216,10 +236,60 @@ def _compare(found: Sequence[BundleFile], manifest: BundleManifest) -> None:
         if there[path] != signed[path]:
             raise Refused("digest", f"{path} was changed after signing")
     if manifest.run_digest != run_digest(manifest.files):
-        raise Refused("digest", "the run's digest is not that of its files")
+        raise Refused("digest", "the run digest does not match the files")
 
 
 def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
     for file in sorted(folder.rglob("*")):
         if file.is_file():
             yield file.relative_to(folder).as_posix(), file.read_bytes()
+
+
+def read_key(file: Path) -> Ed25519PrivateKey:
+    """Read a private key from a PEM file without a password."""
+    try:
+        key = load_pem_private_key(file.read_bytes(), password=None)
+    except (ValueError, TypeError) as exc:
+        raise UsageError(
+            f"{file} is not a PEM private key without a password. Name a new file to create a key."
+        ) from exc
+    if not isinstance(key, Ed25519PrivateKey):
+        raise UsageError(f"{file} is not an Ed25519 key. Name a new file to create one.")
+    return key
+
+
+def make_key(file: Path) -> Ed25519PrivateKey:
+    """Create a key in a file that only its owner can read; never overwrites a file."""
+    key = Ed25519PrivateKey.generate()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
+
+
+def sign(data: bytes, key: Ed25519PrivateKey) -> Signature:
+    """Sign the bytes."""
+    public = key.public_key().public_bytes_raw()
+    return Signature(public_key=public.hex(), signature=key.sign(data).hex())
+
+
+def _has_small_order(signature: Signature) -> bool:
+    """Return whether the public key is one of the few for which anyone can forge signatures."""
+    key = bytearray.fromhex(signature.public_key)
+    key[-1] &= 0x7F  # the sign of x
+    return bytes(key) in SMALL_ORDER
+
+
+def _is_valid(data: bytes, signature: Signature) -> bool:
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    try:
+        public.verify(bytes.fromhex(signature.signature), data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def fingerprint(signature: Signature) -> str:
+    """Identify the signer by 16 digits; all bundles of one submitter have the same."""
+    return hashlib.sha256(bytes.fromhex(signature.public_key)).hexdigest()[:16]

@@ -1,13 +1,13 @@
-"""What a bundle claims, checked against its logs: units, samples, judges, and leaked answers."""
+"""Check the claims of a bundle against its logs: units, samples, judges, leaked answers."""
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isclose
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSpec, read_eval_log
@@ -23,6 +23,8 @@ from gta_bench.records.leaderboard import CANARY, BundleFinding
 from gta_bench.records.run import STATEMENT, RunManifest, RunSpec, show_setting, state_run
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.verdicts import VerdictRow
+from gta_bench.runs.attempts import read_attempt_lines
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
 from gta_bench.runs.log_layout import StoredSummary, stored_summaries
@@ -36,41 +38,43 @@ from gta_bench.runs.logs import (
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 
-# Shorter answers ("7", "red wine") stand in any prompt by chance.
+# Shorter answers ("7", "red wine") are in many prompts by chance.
 SHORTEST: Final = 20
 _GUID: Final = CANARY.rpartition(" ")[2]
+# Our agents whose answers are the text of a model.
+LOOPS: Final = ("toolcalling", "react", "react-upstream")
+# Words that look the same in JSON, however it is escaped.
+WORD: Final = re.compile(r"[A-Za-z0-9]{3,}")
+# A run begins its first log at once, but a harness may have finished a task before that.
+SLACK: Final = timedelta(days=2)
+_Unit = AtomicUnit | WorkflowUnit
 
 
-def unit_findings(
-    unit: AtomicUnit | WorkflowUnit, said: UnitConversation | None
-) -> Iterator[BundleFinding]:
-    """What is wrong with a unit's trace: at most one leak, and the canary.
+def unit_findings(unit: _Unit, conversation: UnitConversation | None) -> Iterator[BundleFinding]:
+    """Yield the findings of a unit's trace: at most one leaked answer, and the canary.
 
-    A leak is a reference answer, or a leaf's requirement, in a system or user message, although
-    neither the task's request nor a tool's reply has it.
+    A leak is a reference answer or a leaf's requirement in a system or user message that is neither
+    in the task's request nor in a tool reply.
     """
     own = [step.content for step in unit.trace or () if isinstance(step, AnswerStep)]
-    spoken = "\n".join([*own, "" if said is None else said.said])
+    spoken = "\n".join([*own, "" if conversation is None else conversation.said])
     if _GUID in spoken:
-        yield BundleFinding(
-            check="canary",
-            message=f"task {unit.task.id}: the system says the canary: it was trained on GTA",
-        )
-    if said is None:
+        message = f"task {unit.task.id}: the system wrote the canary, so it was trained on GTA"
+        yield BundleFinding(check="canary", message=message)
+    if conversation is None:
         return
-    told, known = _spaced(said.told), _spaced("\n".join([said.by_tools, *_allowed(unit)]))
+    prompt = _normalize(conversation.told)
+    known = _normalize("\n".join([conversation.by_tools, *_allowed_texts(unit)]))
     for secret in _secrets(unit):
-        text = _spaced(secret)
-        if len(text) >= SHORTEST and text in told and text not in known:
-            yield BundleFinding(
-                check="leaked-answer",
-                message=f"task {unit.task.id}: the prompt has the reference {secret[:60]!r}",
-            )
+        text = _normalize(secret)
+        if len(text) >= SHORTEST and text in prompt and text not in known:
+            message = f"task {unit.task.id}: the prompt contains the reference {secret[:60]!r}"
+            yield BundleFinding(check="leaked-answer", message=message)
             return
 
 
-def _secrets(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
-    """What a system must not be told."""
+def _secrets(unit: _Unit) -> Iterator[str]:
+    """Yield the texts that must not be in a prompt."""
     if isinstance(unit, WorkflowUnit):
         yield from (leaf.requirements or "" for leaf in unit.task.leaves())
         return
@@ -83,8 +87,8 @@ def _secrets(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
         yield task.dialogue[-1].content
 
 
-def _allowed(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
-    """What a system may know: the request, and what tools replied to it or to the reference."""
+def _allowed_texts(unit: _Unit) -> Iterator[str]:
+    """Yield the texts that may be in a prompt: the request, and tool replies of both traces."""
     yield unit.task.request
     for step in unit.trace or ():
         if isinstance(step, ReplyStep):
@@ -95,14 +99,14 @@ def _allowed(unit: AtomicUnit | WorkflowUnit) -> Iterator[str]:
                 yield turn.content
 
 
-def _spaced(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
 class JudgeRecord(NamedTuple):
-    """A judge by its verdicts: prompts, names by which providers answered, entries in the registry.
+    """A judge by its verdicts: prompts, model names in replies, entries in the registry.
 
-    `models` are those that were asked; a cascade has two.
+    `models` are the models that were asked; a cascade has two.
     """
 
     prompts: tuple[str, ...]
@@ -112,160 +116,141 @@ class JudgeRecord(NamedTuple):
 
 
 def read_judged(run: Path) -> dict[str, JudgeRecord]:
-    """Everything that a run tells of its judges, by their names."""
+    """Read the records of a run's judges by name."""
     registry = read_judges(run)
-    names = {entry.name: None for entry in registry.judges}
-    prompts: dict[str, set[str]] = {}
-    answered: dict[str, set[str]] = {}
+    rows: dict[str, list[VerdictRow]] = {entry.name: [] for entry in registry.judges}
     for key, row in read_verdicts(run).items():
-        names[key.judge] = None
-        prompts.setdefault(key.judge, set()).add(row.prompts)
-        answered.setdefault(key.judge, set()).add(row.model)
+        rows.setdefault(key.judge, []).append(row)
     return {
         name: JudgeRecord(
-            tuple(sorted(prompts.get(name, ()))),
-            tuple(sorted(answered.get(name, set()) - {""})),
+            tuple(sorted({row.prompts for row in own})),
+            tuple(sorted({row.model for row in own} - {""})),
             registry.of(name),
             tuple(entry.model for entry in registry.judges if entry.name in name),
         )
-        for name in names
+        for name, own in rows.items()
     }
 
 
-def judge_findings(judged: JudgeRecord | None, name: str) -> Iterator[BundleFinding]:
-    """Where verdicts under that name are not what the recorded judge could have said."""
+def judge_problems(judged: JudgeRecord | None, name: str) -> Iterator[str]:
+    """Yield what shows that the recorded judge cannot have given these verdicts."""
     if judged is None or not judged.entries:
-        yield _of_judge(f"{name} is not in judges.json: who gave its verdicts is not known")
+        yield f"{name} is not in judges.json, so the origin of its verdicts is unknown"
         return
     for entry in judged.entries:
-        if entry.digest != entry.compute_digest() or not _is_named_by(entry):
-            yield _of_judge(f"{name} is not what its digest in judges.json says")
+        # The names of judges and cascades begin with the model.
+        named = f"{entry.name} ".startswith(f"{entry.model} ")
+        if entry.digest != entry.compute_digest() or not named:
+            yield f"{name} does not match its digest in judges.json"
     if {*judged.prompts} - {entry.prompts for entry in judged.entries}:
-        yield _of_judge(f"verdicts of {name} were made with other prompts than judges.json says")
+        yield f"verdicts of {name} were made with prompts other than those in judges.json"
     if {*judged.prompts} - {*PROMPT_DIGESTS}:
-        yield _of_judge(
-            f"{name} was asked with prompts that no version up to this one has; judge with a "
-            "released version, or check with a newer one"
+        yield (
+            f"{name} used prompts that no version up to this one has; judge with a released "
+            "version, or check with a newer one"
         )
 
 
-def _is_named_by(entry: JudgeEntry) -> bool:
-    """Whether a judge's name begins with its model, as names of judges and of cascades do."""
-    return f"{entry.name} ".startswith(f"{entry.model} ")
-
-
-def _of_judge(message: str) -> BundleFinding:
-    return BundleFinding(check="judge", message=message)
-
-
-# Agents of ours whose answers are a model's words.
-LOOPS: Final = ("toolcalling", "react", "react-upstream")
-# Whatever escapes stand between them in JSON, these are the same there.
-WORD: Final = re.compile(r"[A-Za-z0-9]{3,}")
-_Unit = AtomicUnit | WorkflowUnit
-
-
-def attempt_findings(
-    run: Path, manifest: RunManifest, units: Sequence[_Unit]
-) -> Iterator[BundleFinding]:
-    """Where the attempts are not those of the logs: each unit began, and finished once."""
+def attempt_problems(run: Path, manifest: RunManifest, units: Sequence[_Unit]) -> Iterator[str]:
+    """Yield where attempts.jsonl and the logs disagree: each unit must finish exactly once."""
     lines = read_attempt_lines(run)
     if lines is None:
         if manifest.imported_from is None:
-            yield _attempts("attempts.jsonl is missing")
+            yield "attempts.jsonl is missing"
         return
     tried = newest_lines(lines)
-    logged: dict[UnitKey, list[StoredSummary]] = {}
+    logged: dict[UnitKey, list[StoredSummary]] = defaultdict(list)
     for log in log_files(log_folder(run)):
         for one in stored_summaries(log):
-            logged.setdefault(one.key, []).append(one)
-    for key in sorted({(unit.task.id, unit.epoch) for unit in units}):
-        for problem in _attempt_problems(logged.get(key, []), tried.get(key, {})):
-            yield _attempts(f"task {key[0]}{problem}")
-    for task, epoch in sorted({*tried} - {(unit.task.id, unit.epoch) for unit in units}):
-        yield _attempts(f"task {task} in epoch {epoch} was tried and is in no log")
+            logged[one.key].append(one)
+    keys = {(unit.task.id, unit.epoch) for unit in units}
+    for key in sorted(keys):
+        for problem in _attempt_problems(logged[key], tried.get(key, {})):
+            yield f"task {key[0]}{problem}"
+    for task, epoch in sorted({*tried} - keys):
+        yield f"task {task} in epoch {epoch} was attempted but is in no log"
 
 
 def _attempt_problems(
     samples: Sequence[StoredSummary], tried: dict[str, AttemptLine]
 ) -> Iterator[str]:
-    # The engine copies a finished sample to the log of its next try.
+    # Inspect copies a finished sample to the log of its next attempt.
     logged = {one.uuid or "" for one in samples if one.error is None}
     if len(logged) != 1:
         yield f" has {len(logged)} finished samples in the logs"
-    # A kill right after a sample was written leaves its attempt without an end.
+    # A process that is killed right after writing a sample leaves its attempt without an end.
     ended = {
         name
         for name, line in tried.items()
         if line.end == "finished" or (line.end is None and name in logged)
     }
     if len(ended) != 1:
-        yield f" finished {len(ended)} times by attempts.jsonl"
+        yield f" finished {len(ended)} times according to attempts.jsonl"
     elif logged != ended:
-        yield ": its sample is not of the attempt that finished"
+        yield ": its sample does not belong to the attempt that finished"
     for one in samples:
         if one.error is not None and not one.error.endswith(NOT_BEGUN) and one.uuid not in tried:
-            yield ": a log has an attempt that attempts.jsonl does not"
+            yield ": a log has an attempt that is not in attempts.jsonl"
 
 
-def sample_findings(sample: EvalSample, manifest: RunManifest) -> Iterator[BundleFinding]:
-    """Where a sample's usage and models are not those of its model calls."""
-    if manifest.imported_from is None:
-        for problem in _sample_problems(sample, manifest):
-            yield BundleFinding(check="logs", message=f"task {sample.id}: {problem}")
-
-
-def _sample_problems(sample: EvalSample, manifest: RunManifest) -> Iterator[str]:
+def sample_problems(sample: EvalSample, manifest: RunManifest) -> Iterator[str]:
+    """Yield where the usage and models of a sample do not match its model calls."""
+    if manifest.imported_from is not None:
+        return
     system, events = manifest.spec.system, model_events(sample)
     data = read_unit_data(sample.store.items())
     if data.usage is not None:
-        yield "it states its usage itself, which its model calls say"
+        yield "it states its own usage, which must come from its model calls"
     if system.agent in LOOPS:
         if not events:
-            yield "no call of the model is in its log"
-        yield from step_problems(
-            data.steps or (), Replies(events, native=system.agent == "toolcalling")
-        )
+            yield "its log has no model call"
+        replies = Replies(events, native=system.agent == "toolcalling")
+        yield from step_problems(data.steps or (), replies)
     for model in sorted({*sample.model_usage} - {system.model}):
-        yield f"its usage is one of {model!r}, which run.json does not name"
-    stated, made = _sum(sample.model_usage.values()), _sum(_used(events))
-    # A harness may compact its dialogue, which is paid for and is no call.
-    less = any(one < two and not isclose(one, two) for one, two in zip(stated, made, strict=True))
-    more = any(one > two and not isclose(one, two) for one, two in zip(stated, made, strict=True))
-    if less or (more and system.agent in LOOPS):
+        yield f"its usage is of {model!r}, which is not in run.json"
+    stated = _sum_usage(sample.model_usage.values())
+    # A call that was answered from a cache used nothing.
+    made = _sum_usage(
+        event.output.usage
+        for event in events
+        if event.output.usage is not None and event.cache != "read"
+    )
+    differ = [pair for pair in zip(stated, made, strict=True) if not isclose(*pair)]
+    # A harness may compact its dialogue, which has usage but is not a call.
+    if any(one < two or system.agent in LOOPS for one, two in differ):
         yield "its usage is not the sum of its model calls"
 
 
 class Replies:
-    """What a model replied: the tools that it called, natively or in words, and all its words."""
+    """A model's replies: the tools that it called, natively or in text, and all of its text."""
 
     def __init__(self, events: Iterable[ModelEvent], *, native: bool) -> None:
-        said = [event.output.message for event in events if event.output.choices]
-        calls = [call for message in said for call in message.tool_calls or ()]
+        messages = [event.output.message for event in events if event.output.choices]
+        calls = [call for message in messages for call in message.tool_calls or ()]
         self.called = Counter(call.function for call in calls)
-        texts = [message.text for message in said]
+        texts = [message.text for message in messages]
         self.protocol = "" if native else _plain("\n".join(texts))
         texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
-        self.words = "\n".join(texts).casefold()
+        self.text = "\n".join(texts).casefold()
 
-    def calls(self, tool: str) -> int:
-        """How often a tool can have been called; in a text protocol names are read leniently."""
+    def count_calls(self, tool: str) -> int:
+        """Return the maximum number of calls; a text protocol allows variants of tool names."""
         return self.called[tool] + self.protocol.count(_plain(tool))
 
 
 def step_problems(steps: Trace, replies: Replies) -> Iterator[str]:
-    """Calls that count and that no reply makes; of arguments, the words of texts are compared."""
+    """Yield successful calls that no reply made; of arguments, only words in texts are compared."""
     made = [step for step in steps if isinstance(step, CallStep) and step.error is None]
     for name, times in sorted(Counter(step.name for step in made).items()):
-        if replies.calls(name) < times:
+        if replies.count_calls(name) < times:
             yield f"its model did not call {name} {counted(times, 'time')}"
     for step in made:
-        if any(word.casefold() not in replies.words for word in _words(step.arguments)):
-            yield f"its model did not call {step.name} with such arguments"
+        if any(word.casefold() not in replies.text for word in _words(step.arguments)):
+            yield f"its model did not call {step.name} with these arguments"
 
 
 def _words(arguments: JsonValue) -> Iterator[str]:
-    """The words of texts among the arguments; numbers and lists can be texts that we wrote."""
+    """Yield the words of text arguments; text that is JSON may have been written by us."""
     values = arguments.values() if isinstance(arguments, dict) else ()
     for value in values:
         if isinstance(value, str):
@@ -279,15 +264,8 @@ def _plain(text: str) -> str:
     return "".join(sign for sign in text.casefold() if sign.isalnum())
 
 
-def _used(events: Iterable[ModelEvent]) -> Iterator[ModelUsage]:
-    """What calls took; one that a cache answered took nothing."""
-    for event in events:
-        if event.output.usage is not None and event.cache != "read":
-            yield event.output.usage
-
-
-def _sum(used: Iterable[ModelUsage]) -> tuple[float, ...]:
-    """Tokens sent and written, and dollars."""
+def _sum_usage(used: Iterable[ModelUsage]) -> tuple[float, ...]:
+    """Return input tokens, output tokens and dollars."""
     known = list(used)
     return (
         sum(one.input_tokens for one in known),
@@ -296,111 +274,81 @@ def _sum(used: Iterable[ModelUsage]) -> tuple[float, ...]:
     )
 
 
-def _attempts(message: str) -> BundleFinding:
-    return BundleFinding(check="attempts", message=message)
-
-
-# A run begins its first log at once; its harness may have done a first task before.
-SLACK: Final = timedelta(days=2)
-PREFIX: Final = "gta_bench/"
-
-
-def log_findings(
-    run: Path, manifest: RunManifest, units: Sequence[_Unit], said: Sequence[UnitConversation]
-) -> Iterator[BundleFinding]:
-    """Where the manifest is not what the logs say."""
-    headers = [read_eval_log(log, header_only=True).eval for log in log_files(log_folder(run))]
+def log_problems(
+    run: Path, manifest: RunManifest, units: Sequence[_Unit], dialogues: Sequence[UnitConversation]
+) -> Iterator[str]:
+    """Yield where run.json does not match the logs."""
+    spec, folder = manifest.spec, log_folder(run)
+    headers = [read_eval_log(log, header_only=True).eval for log in log_files(folder)]
     for header in headers:
-        yield from map(_finding, _header_problems(header, manifest))
+        yield from _header_problems(header, manifest)
     if headers:
-        yield from map(_finding, _date_problems(headers, manifest))
-    known = {(task, epoch) for task in manifest.spec.tasks for epoch in _epochs(manifest.spec)}
-    for key in sorted({*kept_units(log_folder(run))} - known):
-        yield _finding(f"task {key[0]} in epoch {key[1]} is in a log and not in run.json")
-    spoken = {(one.task, one.epoch): one for one in said}
+        first = min(datetime.fromisoformat(str(header.created)) for header in headers)
+        began = manifest.created
+        if abs(first - began) > SLACK:
+            yield f"it began on {began:%Y-%m-%d} by run.json, on {first:%Y-%m-%d} by its first log"
+    known = {(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)}
+    for task, epoch in sorted({*kept_units(folder)} - known):
+        yield f"task {task} in epoch {epoch} is in a log but not in run.json"
+    by_unit = {(one.task, one.epoch): one for one in dialogues}
     for unit in units:
-        yield from map(_finding, _call_problems(unit, manifest.spec))
-        own = spoken.get((unit.task.id, unit.epoch))
-        if own is None or manifest.spec.system.agent not in LOOPS:
-            continue
-        if not _is_said(unit, own.replied if manifest.imported_from is None else own.said):
-            yield _finding(f"task {unit.task.id}: its answer is in no reply of the model")
-    for one in said:
-        for model in sorted({*one.models} - {manifest.spec.system.model}):
-            yield _finding(f"task {one.task}: {model!r} was asked, which run.json does not name")
+        yield from _call_problems(unit, spec)
+        own = by_unit.get((unit.task.id, unit.epoch))
+        if own is not None and spec.system.agent in LOOPS:
+            text = own.replied if manifest.imported_from is None else own.said
+            # White space does not count.
+            if "".join(unit.answer.split()) not in "".join(text.split()):
+                yield f"task {unit.task.id}: its answer is in no reply of the model"
+    for one in dialogues:
+        for model in sorted({*one.models} - {spec.system.model}):
+            yield f"task {one.task}: {model!r} was asked, which is not in run.json"
 
 
 def _header_problems(header: EvalSpec, manifest: RunManifest) -> Iterator[str]:
-    """What a log's header says else than the manifest."""
+    """Yield where the header of a log differs from run.json."""
     imported = header.model == IMPORTED
     if imported != (manifest.imported_from is not None):
-        said = "was imported" if imported else "was run here"
-        yield f"a log says that the work {said}, run.json that it was not"
+        origin = "was imported" if imported else "was run here"
+        yield f"according to a log, the work {origin}; according to run.json, it was not"
     stated = (header.metadata or {}).get(STATEMENT)
     if not isinstance(stated, Mapping):
-        yield "a log does not say what was run; run it with this version"
+        yield "a log does not state what was run; run it again with this version"
         return
     wanted = state_run(manifest.spec, manifest.dataset_digest)
     for name in sorted({*stated, *wanted}):
         if stated.get(name) != wanted.get(name):
-            there, here = (_shown(one.get(name)) for one in (stated, wanted))
+            there, here = (repr(show_setting(one.get(name)))[:80] for one in (stated, wanted))
             yield f"`{name}` is {there} in a log and {here} in run.json"
     if not imported:
         yield from _task_problems(header, manifest.spec)
 
 
 def _task_problems(header: EvalSpec, spec: RunSpec) -> Iterator[str]:
-    """The model and the task that the engine itself noted."""
+    """Yield where the model or task that Inspect recorded differs from run.json."""
     if header.model != spec.system.model:
-        yield f"a log is one of the model {header.model!r}, run.json names {spec.system.model!r}"
-    wanted, asked = _task_name(spec), header.task.removeprefix(PREFIX)
+        yield f"the model is {header.model!r} in a log and {spec.system.model!r} in run.json"
+    base = "workflow" if spec.dataset == "workflow" else "atomic"
+    step = "_step" if spec.mode == "step" else ""
+    # As tasks/registry.py names it.
+    wanted = f"{base}{step}_harness" if spec.system.agent == "harness" else f"{base}{step}"
+    asked = header.task.removeprefix("gta_bench/")
     if asked != wanted:
-        yield f"a log is one of the task {asked!r}, and run.json describes {wanted!r}"
+        yield f"the task is {asked!r} in a log and {wanted!r} in run.json"
     args = header.task_args
     for name in ("agent", "images"):
         if name in args and args[name] != getattr(spec.system, name):
-            yield f"a log's task had the {name} {args[name]!r}, run.json another one"
+            yield f"a task in a log has the {name} {args[name]!r}, run.json another one"
     if "max_turns" in args and spec.loop is not None and args["max_turns"] != spec.loop.max_turns:
-        yield f"a log's task had {args['max_turns']} turns, run.json says {spec.loop.max_turns}"
-
-
-def _task_name(spec: RunSpec) -> str:
-    """The task that such a run evaluates, as tasks/registry.py names it."""
-    base = "workflow" if spec.dataset == "workflow" else "atomic"
-    step = "_step" if spec.mode == "step" else ""
-    return f"{base}{step}_harness" if spec.system.agent == "harness" else f"{base}{step}"
-
-
-def _date_problems(headers: Sequence[EvalSpec], manifest: RunManifest) -> Iterator[str]:
-    first = min(datetime.fromisoformat(str(header.created)) for header in headers)
-    if abs(first - manifest.created) > SLACK:
-        began = manifest.created
-        yield f"run.json says that it began on {began:%Y-%m-%d}, its first log {first:%Y-%m-%d}"
+        turns = args["max_turns"]
+        yield f"a task in a log has {turns} turns, run.json {spec.loop.max_turns}"
 
 
 def _call_problems(unit: _Unit, spec: RunSpec) -> Iterator[str]:
-    """Calls that a tape answered or a control disturbed, where the run had neither."""
+    """Yield the first call answered by a tape or changed by a control that run.json lacks."""
     for call in unit.calls:
         if call.control is not None and not spec.controls:
-            yield f"task {unit.task.id}: a reply of {call.tool} was disturbed by a control"
+            yield f"task {unit.task.id}: a control changed a reply of {call.tool}"
             return
         if call.taped is not None and spec.tape is None:
             yield f"task {unit.task.id}: a reply of {call.tool} came from a tape"
             return
-
-
-def _is_said(unit: _Unit, words: str) -> bool:
-    """Whether these words hold what is scored as the answer; blanks do not count."""
-    return "".join(unit.answer.split()) in "".join(words.split())
-
-
-def _epochs(spec: RunSpec) -> range:
-    return range(1, spec.epochs + 1)
-
-
-def _shown(value: Any) -> str:
-    return repr(show_setting(value))[:80]
-
-
-def _finding(message: str) -> BundleFinding:
-    return BundleFinding(check="logs", message=message)

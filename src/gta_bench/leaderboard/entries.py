@@ -1,41 +1,47 @@
-"""Entries from JSON files: the published rows that ship with the package, and anybody's own."""
+"""Leaderboard entries: reading them, and checking whether their scores are possible at all.
 
-from collections.abc import Iterable, Sequence
+The checks need no predictions: counts, ranges, and relations between metrics. docs/leaderboard.md
+derives each rule.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 from zipfile import is_zipfile
 
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.errors import UsageError
-from gta_bench.records.leaderboard import Entry
+from gta_bench.metrics import table
+from gta_bench.records.leaderboard import Entry, EntryCheck, EntryFinding, MetricName, Score
 
-PUBLISHED = ("atomic", "workflow", "workflow-30")
 _ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
-_ENTRY = TypeAdapter(Entry)
+# For floating point only; the tolerance of a rounded value depends on its decimals.
+EPSILON: Final = 1e-9
 
 
 def published() -> tuple[Entry, ...]:
-    """Every row that the authors of GTA have published."""
+    """Return every row that the authors of GTA have published."""
     folder = files("gta_bench.leaderboard") / "published"
     return tuple(
         entry
-        for name in PUBLISHED
+        for name in ("atomic", "workflow", "workflow-30")
         for entry in _ENTRIES.validate_json((folder / f"{name}.json").read_bytes())
     )
 
 
 def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
-    """The entries of files that each hold one entry or a list of them."""
+    """Read files that each contain one entry or a list of entries."""
     return tuple(entry for path in paths for entry in _read(path))
 
 
 def without_doubles(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The same entries, or an error that names the id that two of them have."""
+    """Return the entries, or raise an error if two of them have the same id."""
     seen: set[str] = set()
     for entry in entries:
         if entry.id in seen:
-            raise UsageError(f"Two entries have the id {entry.id!r}. Give one of them another id.")
+            raise UsageError(f"Two entries have the id {entry.id!r}. Change one of them.")
         seen.add(entry.id)
     return tuple(entries)
 
@@ -43,18 +49,107 @@ def without_doubles(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 def _read(path: Path) -> tuple[Entry, ...]:
     if is_zipfile(path):
         raise UsageError(
-            f"{path} is a bundle. Check it by `gta leaderboard check {path}`, then name the entry "
-            f"in it: unzip {path} entry.json"
+            f"{path} is a bundle. Check it with `gta leaderboard check {path}`, then extract its "
+            f"entry with `unzip {path} entry.json` and name that file."
         )
     raw = path.read_bytes()
     try:
         if raw.lstrip().startswith(b"["):
             return _ENTRIES.validate_json(raw)
-        return (_ENTRY.validate_json(raw),)
+        return (Entry.model_validate_json(raw),)
     except ValidationError as exc:
         first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        field = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(
-            f"{path} is no leaderboard entry: {place}: {first['msg']}. "
+            f"{path} is not a leaderboard entry: {field}: {first['msg']}. "
             "The schema is docs/reference/schemas/Entry.schema.json."
         ) from exc
+
+
+def check_entry(entry: Entry) -> tuple[EntryFinding, ...]:
+    """Return every score of the entry that is impossible."""
+    return (*_counts(entry), *_ranges(entry), *_calls(entry), *_answers(entry))
+
+
+def denominator(entry: Entry, metric: MetricName) -> int | None:
+    """Return the denominator of the metric in this entry; None if it is not a proportion."""
+    return find_released_size(entry, metric) if table.metric(metric).is_count else None
+
+
+def find_released_size(entry: Entry, metric: MetricName) -> int | None:
+    """Return the denominator of the metric on the released data; None if it is unknown."""
+    row = table.metric(metric)
+    strict = row.released_strict.get(entry.board) if entry.scoring == "strict" else None
+    return row.released.get(entry.board) if strict is None else strict
+
+
+def count_behind(score: Score, n: int) -> int | None:
+    """Return the k for which k/n rounds to the value; None if there is none."""
+    k = round(score.value * n / 100)
+    return k if abs(100 * k / n - score.value) <= _slack(score) else None
+
+
+def _counts(entry: Entry) -> Iterator[EntryFinding]:
+    for metric, score in entry.scores.items():
+        n = denominator(entry, metric)
+        if score.k is not None and score.n is not None:
+            if n is not None and score.n != n:
+                fact = f"is given as a share of {score.n} instead of {n}"
+                yield _finding(entry, "other-count", metric, fact)
+            elif abs(100 * score.k / score.n - score.value) > _slack(score):
+                fact = f"is not {score.k}/{score.n}, as the entry says"
+                yield _finding(entry, "other-count", metric, fact)
+        elif n is not None and count_behind(score, n) is None:
+            k = int(score.value * n / 100)
+            near = [f"{100 * one / n:.{score.decimals}f} ({one}/{n})" for one in (k, k + 1)]
+            fact = f"is no k/{n}; the nearest are {' and '.join(near)}"
+            yield _finding(entry, "no-count", metric, fact)
+
+
+def _ranges(entry: Entry) -> Iterator[EntryFinding]:
+    for metric, score in entry.scores.items():
+        row = table.metric(metric)
+        top = row.top * row.factor
+        if entry.scoring == "compat" and row.compat_top is not None:
+            top = row.compat_top
+        if not -EPSILON <= score.value <= top + _slack(score):
+            yield _finding(entry, "out-of-range", metric, f"is not between 0 and {top:g}")
+
+
+def _calls(entry: Entry) -> Iterator[EntryFinding]:
+    """Right arguments count only in a call of the right tool."""
+    tool, arg = entry.scores.get("tool_acc"), entry.scores.get("arg_acc")
+    if tool and arg and arg.value > tool.value + _slack(tool) + _slack(arg):
+        fact = f"exceeds {table.TOOL_ACC.label} {_text(tool)}"
+        yield _finding(entry, "arg-above-tool", "arg_acc", fact)
+
+
+def _answers(entry: Entry) -> Iterator[EntryFinding]:
+    """AnsAcc+I averages the same 172 answers and 57 image tasks, 0 to 1 each, over 229."""
+    answer, both = entry.scores.get("ans_acc"), entry.scores.get("ans_acc_i")
+    if answer is None or both is None:
+        return
+    answers, tasks = table.ANS_ACC.released["atomic"], table.ANS_ACC_I.released["atomic"]
+    low = answer.value * answers / tasks
+    high = low + 100 * (tasks - answers) / tasks
+    slack = _slack(answer) * answers / tasks + _slack(both)
+    if not low - slack <= both.value <= high + slack:
+        fact = (
+            f"is not between {low:.2f} and {high:.2f}, as {table.ANS_ACC.label} {_text(answer)} "
+            "requires"
+        )
+        yield _finding(entry, "ans-acc-i-bound", "ans_acc_i", fact)
+
+
+def _finding(entry: Entry, check: EntryCheck, metric: MetricName, fact: str) -> EntryFinding:
+    message = f"{table.label(metric)} {_text(entry.scores[metric])} {fact}"
+    return EntryFinding(entry=entry.id, check=check, metric=metric, message=message)
+
+
+def _text(score: Score) -> str:
+    return f"{score.value:.{score.decimals}f}"
+
+
+def _slack(score: Score) -> float:
+    """Return how far the rounded value may be from the true one."""
+    return 0.5 * 10.0**-score.decimals + EPSILON

@@ -1,7 +1,7 @@
-"""An entry from scored runs; the check makes it once more from the bundle and compares."""
+"""Build an entry from scored runs; the check of a bundle builds it again and compares."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar, get_args
 
 from gta_bench.errors import UsageError, counted
@@ -39,14 +39,14 @@ SIZES: Final[Mapping[Board, int]] = {
     "atomic": RELEASED_TASKS["atomic"],
     "workflow": RELEASED_TASKS["workflow"],
 }
-# The model of systems that ask none, such as those of `gta judge floor`.
+# The model of systems that use none, such as those of `gta judge floor`.
 NO_MODEL: Final = "none/none"
 SOURCE: Final = "submitted bundle"
 _Counts = TypeVar("_Counts")
 
 
 class ScoredRun(NamedTuple):
-    """A run with its scores, and what its verdicts tell of its judges."""
+    """A run with its scores, and the records of its judges."""
 
     name: str
     manifest: RunManifest
@@ -55,7 +55,7 @@ class ScoredRun(NamedTuple):
 
 
 class EntryLabel(NamedTuple):
-    """What a submitter may say of an entry; nothing of it is measured."""
+    """The parts of an entry that the submitter chooses."""
 
     system: str | None = None
     group: str = ""
@@ -68,30 +68,37 @@ def entry_of(
     label: EntryLabel,
     run_digest: str | None = None,
 ) -> Entry:
-    """The entry of one system; a step and an end-to-end run of GTA-Atomic make one together."""
-    _check_together(runs)
+    """Build the entry of one system; for GTA-Atomic, a step and an end-to-end run share one."""
     manifest = runs[0].manifest
     board: Board = "atomic" if manifest.spec.dataset == "atomic" else "workflow"
+    for problem in _problems(runs, board):
+        raise UsageError(problem)
     chosen = None
     scores: dict[MetricName, Score] = {}
     for run in runs:
-        _check_run(run, board)
         if isinstance(run.scores, WorkflowScores):
             chosen = _judge(run, run.scores, judge)
-            scores |= _workflow_scores(run.scores, chosen)
+            thresholds = run.scores.leaf_threshold, run.scores.root_threshold
+            counts = count_judged(
+                chosen.tasks, leaf_threshold=thresholds[0], root_threshold=thresholds[1]
+            )
+            scores |= _board_scores(JUDGED, counts)
+            scores |= _board_scores({TOOL_SR.name: TOOL_SR}, run.scores.tools)
         else:
             scores |= _atomic_scores(run.scores)
     headline = BOARDS[board].headline
     if headline not in scores:
         raise UsageError(
-            f"{label_of(headline)}, by which the board is ordered, comes from an end-to-end run: "
-            "name that run of the same system too."
+            f"The board is sorted by {label_of(headline)}, which needs an end-to-end run. Name "
+            "that run of the same system as well."
         )
     asked = None if chosen is None else chosen.judge
+    attempts = [run.scores.attempts for run in runs if run.scores.attempts is not None]
     system = label.system or system_name(manifest)
     release = f"{manifest.created:%Y-%m}"
+    slug = re.sub(r"[^a-z0-9.]+", "-", system.lower()).strip("-.")[:120] or "system"
     return Entry(
-        id=f"{release}/{board}/{_slug(system)}",
+        id=f"{release}/{board}/{slug}",
         board=board,
         release=release,
         group=label.group,
@@ -103,7 +110,7 @@ def entry_of(
         scoring_version=runs[0].scores.scoring_version,
         judge=asked,
         costs=_costs(runs),
-        attempts=_attempts(runs),
+        attempts=sum(attempts) if len(attempts) == len(runs) else None,
         marks=_marks(runs, asked),
         run_digest=run_digest,
         status="self-reported",
@@ -113,84 +120,77 @@ def entry_of(
     )
 
 
-def _check_together(runs: Sequence[ScoredRun]) -> None:
-    """Several runs are one entry only where they are one system on one dataset, a mode each."""
+def _problems(runs: Sequence[ScoredRun], board: Board) -> Iterator[str]:
+    """Yield why the runs are not one entry: one system on the full dataset, one run per mode."""
     first = runs[0].manifest
     for run in runs[1:]:
         if run.manifest.spec.system != first.spec.system:
-            raise UsageError(f"{run.name} and {runs[0].name} are runs of different systems.")
+            yield f"{run.name} and {runs[0].name} are runs of different systems."
         if run.manifest.dataset_digest != first.dataset_digest:
-            raise UsageError(f"{run.name} and {runs[0].name} are runs on different datasets.")
+            yield f"{run.name} and {runs[0].name} are runs on different datasets."
     if len({run.manifest.spec.mode for run in runs}) < len(runs):
-        raise UsageError("Two runs of one mode are two entries: submit them apart.")
+        yield "Two runs of the same mode are two entries. Submit them separately."
+    for run in runs:
+        yield from _run_problems(run, SIZES[board])
 
 
-def _check_run(run: ScoredRun, board: Board) -> None:
-    manifest, scores = run.manifest, run.scores
-    size = SIZES[board]
-    if len(manifest.spec.tasks) != size:
-        raise UsageError(
-            f"{run.name} has {counted(len(manifest.spec.tasks), 'task')}; the board has {size}. "
-            "Run all of them."
-        )
-    if manifest.spec.epochs != 1:
-        raise UsageError(f"{run.name} has {manifest.spec.epochs} epochs; an entry is one of them.")
-    system = manifest.spec.system
-    if system.agent in SCRIPTED_AGENTS or (system.model == NO_MODEL and system.harness is None):
-        raise UsageError(
-            f"{run.name} is a run of {system.agent!r}, which proves an installation "
-            "and measures no system."
-        )
-    if manifest.spec.feedback is not None:
-        raise UsageError(
-            f"{run.name} is round {manifest.spec.feedback.round} of feedback: its system was told "
+def _run_problems(run: ScoredRun, size: int) -> Iterator[str]:
+    spec, scores = run.manifest.spec, run.scores
+    if len(spec.tasks) != size:
+        tasks = counted(len(spec.tasks), "task")
+        yield f"{run.name} has {tasks}; the board has {size}. Run all of them."
+    if spec.epochs != 1:
+        yield f"{run.name} has {spec.epochs} epochs; an entry has one."
+    agent, no_model = spec.system.agent, spec.system.model == NO_MODEL
+    if agent in SCRIPTED_AGENTS or (no_model and spec.system.harness is None):
+        yield f"{run.name} is a run of {agent!r}, which tests an installation and is no system."
+    if spec.feedback is not None:
+        yield (
+            f"{run.name} is round {spec.feedback.round} of feedback, in which the system knows "
             "what to fix. Submit the first round."
         )
-    if manifest.edited_from is not None:
-        raise UsageError(f"{run.name} was judged by edited requirements, not by the dataset's own.")
-    if manifest.spec.controls:
-        raise UsageError(f"{run.name} ran under controls ({', '.join(manifest.spec.controls)}).")
+    if run.manifest.edited_from is not None:
+        yield f"{run.name} was judged with edited requirements instead of the dataset's own."
+    if spec.controls:
+        yield f"{run.name} ran under controls ({', '.join(spec.controls)})."
     if scores.n != scores.n_units:
-        raise UsageError(
-            f"{run.name}: a score for {scores.n} of {counted(scores.n_units, 'unit')}; "
-            "complete it by the same `gta run` command."
+        units = counted(scores.n_units, "unit")
+        yield (
+            f"{run.name} has a score for {scores.n} of {units}. Complete it with the same "
+            "`gta run` command."
         )
 
 
 def _judge(run: ScoredRun, scores: WorkflowScores, name: str | None) -> JudgeScores:
     names = [judge.judge for judge in scores.judges]
     if name is None and len(names) != 1:
-        said = f"judged by {', '.join(names)}: choose by --judge" if names else "not judged yet"
-        raise UsageError(f"{run.name} is {said}.")
+        state = f"judged by {', '.join(names)}; choose with --judge" if names else "not judged yet"
+        raise UsageError(f"{run.name} is {state}.")
     chosen = scores.table(name or names[0])
     if chosen is None:
         raise UsageError(f"{run.name} has no judge {name!r}; it has {', '.join(names) or 'none'}.")
     if chosen.strict.n != chosen.strict.n_units:
         raise UsageError(
-            f"{run.name}: {chosen.judge} gave a root to {chosen.strict.n} of "
-            f"{counted(chosen.strict.n_units, 'task')}; "
-            f"`gta score {run.name} --judge MODEL` asks for what is missing."
+            f"{run.name}: {chosen.judge} scored {chosen.strict.n} of "
+            f"{counted(chosen.strict.n_units, 'task')}. "
+            f"Run `gta score {run.name} --judge MODEL` for the others."
         )
     return chosen
 
 
-def _workflow_scores(scores: WorkflowScores, judge: JudgeScores) -> dict[MetricName, Score]:
-    counts = count_judged(
-        judge.tasks, leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
-    )
-    return _stated(JUDGED, counts) | _stated({TOOL_SR.name: TOOL_SR}, scores.tools)
-
-
 def _atomic_scores(scores: RunScores) -> dict[MetricName, Score]:
+    counts = [unit.strict for unit in scores.units]
     if scores.mode == "step":
-        steps = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictStepCounts)]
-        return _stated(STRICT_STEP, add_counts(StrictStepCounts, steps))
-    ends = [unit.strict for unit in scores.units if isinstance(unit.strict, StrictEndToEndCounts)]
-    return _stated(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
+        steps = [one for one in counts if isinstance(one, StrictStepCounts)]
+        return _board_scores(STRICT_STEP, add_counts(StrictStepCounts, steps))
+    ends = [one for one in counts if isinstance(one, StrictEndToEndCounts)]
+    return _board_scores(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
 
 
-def _stated(metrics: Mapping[str, Metric[_Counts]], counts: _Counts) -> dict[MetricName, Score]:
-    """Each metric that a board has, rounded, with the count behind it where it is one."""
+def _board_scores(
+    metrics: Mapping[str, Metric[_Counts]], counts: _Counts
+) -> dict[MetricName, Score]:
+    """Return the rounded metrics of a board, with k and n if a metric is a proportion."""
     found: dict[MetricName, Score] = {}
     for name, row in metrics.items():
         value = row.value(counts)
@@ -205,7 +205,7 @@ def _stated(metrics: Mapping[str, Metric[_Counts]], counts: _Counts) -> dict[Met
 
 
 def _costs(runs: Sequence[ScoredRun]) -> Costs:
-    """What the system took in all runs; not known where a part is not known."""
+    """Return the cost and time of all runs; None if a part is unknown."""
     used = [run.scores.usage for run in runs]
     cost = sum_costs(paid_cost(one.cost_usd) for one in used).total
     seconds = total(one.seconds for one in used)
@@ -215,14 +215,9 @@ def _costs(runs: Sequence[ScoredRun]) -> Costs:
     )
 
 
-def _attempts(runs: Sequence[ScoredRun]) -> int | None:
-    found = [run.scores.attempts for run in runs]
-    return None if None in found else sum(number for number in found if number is not None)
-
-
 def _marks(runs: Sequence[ScoredRun], judge: str | None) -> tuple[Mark, ...]:
-    """The marks of all runs and of their judge, in the order of their list."""
-    found = {mark for run in runs for mark, holds in _held(run).items() if holds}
+    """Return the marks of all runs and of their judge, in the order of their list."""
+    found = {mark for run in runs for mark, applies in _run_marks(run).items() if applies}
     if judge is not None and is_scripted(judge):
         found.add("scripted judge")
     if any(_other_names(run, judge) for run in runs):
@@ -230,7 +225,7 @@ def _marks(runs: Sequence[ScoredRun], judge: str | None) -> tuple[Mark, ...]:
     return tuple(mark for mark in get_args(Mark) if mark in found)
 
 
-def _held(run: ScoredRun) -> dict[Mark, bool]:
+def _run_marks(run: ScoredRun) -> dict[Mark, bool]:
     spec, imported = run.manifest.spec, run.manifest.imported_from is not None
     system, limits = spec.system, spec.limits
     in_process = ":" in system.agent or (
@@ -249,22 +244,22 @@ def _held(run: ScoredRun) -> dict[Mark, bool]:
 
 
 def _other_names(run: ScoredRun, judge: str | None) -> list[str]:
-    """Names by which providers answered, where they are not those of the models that were asked.
+    """Return remarks on model names in replies that differ from the requested model.
 
-    A server of one's own may give any name to its model, so this is no fault, but it can be one.
+    A self-hosted server may give its model any name, so this is not necessarily a problem.
     """
-    said = []
+    found = []
     model, judged = run.manifest.spec.system.model, run.judged.get(judge or "")
     if model not in NAMELESS and run.manifest.imported_from is None:
-        said = [f"its model answered as {name!r}" for name in _others(run.scores.models, [model])]
+        found = [f"its model answered as {name!r}" for name in _others(run.scores.models, [model])]
     if judged is not None:
         others = _others(judged.answered, judged.models)
-        said += [f"its judge's model answered as {name!r}" for name in others]
-    return said
+        found += [f"its judge's model answered as {name!r}" for name in others]
+    return found
 
 
 def _others(answered: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """`gpt-5-2025-08-07` is an answer of openai/gpt-5, `gpt-5-mini` is none."""
+    """Return the names of other models; `gpt-5-2025-08-07` is openai/gpt-5, `gpt-5-mini` is not."""
     known = [re.escape(_bare(model)) for model in asked]
     same = re.compile(rf"({'|'.join(known)})[0-9]*")
     return [name for name in answered if not same.fullmatch(_bare(name))]
@@ -276,24 +271,20 @@ def _bare(model: str) -> str:
 
 
 def _notes(run: ScoredRun, judge: str | None) -> list[str]:
-    """What one must know of the run, all of it computed: notes that a run has are anybody's.
+    """Return computed notes on the run; notes in the manifest are not trusted.
 
-    The first remark says what the entry says already.
+    The first remark is left out because the entry already has its content.
     """
     bare = run.manifest.model_copy(update={"notes": ()})
     if isinstance(run.scores, WorkflowScores):
-        said = workflow_remarks(WorkflowSummary("run", bare, run.scores, Floors()))
+        notes = workflow_remarks(WorkflowSummary("run", bare, run.scores, Floors()))
     else:
-        said = remarks(RunSummary("run", bare, run.scores))
+        notes = remarks(RunSummary("run", bare, run.scores))
     limits = run.manifest.spec.limits
     if limits is not None:
-        said.append(f"The system had {limits.seconds:g} s for each task.")
+        notes.append(f"The system had {limits.seconds:g} s for each task.")
     judged = run.judged.get(judge or "")
     if judged is not None:
-        said += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
-    said += _other_names(run, judge)
-    return [one.rstrip(".") for one in said[1:]]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:120] or "system"
+        notes += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
+    notes += _other_names(run, judge)
+    return [one.rstrip(".") for one in notes[1:]]

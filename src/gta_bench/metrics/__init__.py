@@ -1,1 +1,1 @@
-"""Scores as pure functions: `compat` gives upstream's numbers, `strict` the corrected ones."""
+"""Pure scoring functions: `compat` reproduces upstream's numbers, `strict` corrects them."""

@@ -1,4 +1,4 @@
-"""What each tool is for: the category that its calls count in."""
+"""The category of each tool."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,24 +7,17 @@ from gta_bench.records.scores import Category
 
 CATEGORIES: Final[tuple[Category, ...]] = ("perception", "operation", "logic", "creativity")
 
+_ATOMIC_TOOLS: Final[Mapping[Category, tuple[str, ...]]] = {
+    "perception": ("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox"),
+    "operation": ("DrawBox", "AddText", "GoogleSearch"),
+    "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
+    "creativity": ("TextToImage", "ImageStylization"),
+}
 TOOL_CATEGORY: Final[Mapping[str, Category]] = {
-    "OCR": "perception",
-    "ImageDescription": "perception",
-    "RegionAttributeDescription": "perception",
-    "TextToBbox": "perception",
-    "DrawBox": "operation",
-    "AddText": "operation",
-    "GoogleSearch": "operation",
-    "Calculator": "logic",
-    "Solver": "logic",
-    "Plot": "logic",
-    "MathOCR": "logic",
-    "CountGivenObject": "logic",
-    "TextToImage": "creativity",
-    "ImageStylization": "creativity",
+    tool: category for category, tools in _ATOMIC_TOOLS.items() for tool in tools
 }
 
-# GTA-Atomic's F1 counts only its own tools; GTA-Workflow has these beside them.
+# GTA-Workflow has more tools; the F1 of GTA-Atomic does not count them.
 WORKFLOW_CATEGORY: Final[Mapping[str, Category]] = {
     **TOOL_CATEGORY,
     "ImageQualityTest": "perception",
@@ -53,5 +46,5 @@ WORKFLOW_CATEGORY: Final[Mapping[str, Category]] = {
     "TextToVideoTool": "creativity",
 }
 
-# A task without reference answer asks for an image: it is judged by the calls of these tools.
+# A task without a reference answer asks for an image and is scored by its calls of these tools.
 IMAGE_TOOLS: Final = frozenset({"DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization"})

@@ -1,16 +1,19 @@
-"""Whether two runs measure the same thing: what forbids a comparison, and what must be said."""
+"""Whether two runs can be compared, what a reader must know, and what a control changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
+from gta_bench.metrics.counts import add_counts
+from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.comparison import ComparedRun
+from gta_bench.records.controls import ControlEffect, Disturbance, TaskEffect
 from gta_bench.records.digests import TaskDigests
-from gta_bench.records.run import System, compare_specs, show_setting
-from gta_bench.records.scores import RunScores
+from gta_bench.records.run import RunManifest, System, compare_specs, show_setting
+from gta_bench.records.scores import RunScores, StrictEndToEndCounts, UnitScore
 from gta_bench.records.workflow_scores import WorkflowScores
 
-# Options that say which system it was, or that forbid a comparison: all others are ways in which
-# two systems may not have had the same chances, and a reader must know of them.
+# Options that identify the system or forbid a comparison. A difference in any other option may be
+# an advantage for one system, so readers are warned about it.
 _NO_CAUTION: Final = frozenset(
     {
         *("dataset", "mode", "tasks", "similarity", "judges"),
@@ -20,23 +23,39 @@ _NO_CAUTION: Final = frozenset(
 
 
 def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
-    """Why the two cannot be compared; empty where they can."""
-    # A copy that was judged again has other scores, and may be compared.
+    """Return the reasons why two runs cannot be compared; empty if they can."""
+    # A copy that was judged again has other scores and may be compared.
     if first.model_copy(update={"name": second.name}) == second:
         return ["they are the same run, or copies of it; name two runs"]
     return list(_refusals(first, second))
 
 
 def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
-    """What else than the system differs."""
-    return list(_cautions(first, second))
+    """Return the differences between two runs other than the system."""
+    found = []
+    one, two = first.manifest, second.manifest
+    if one.dataset_digest != two.dataset_digest:
+        found.append(f"dataset digests: {one.dataset_digest[:12]} and {two.dataset_digest[:12]}")
+        both = _both_digests(first, second).values()
+        unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
+        if unknown:
+            found.append(f"inputs or tools of {unknown} of the tasks: not recorded in both runs")
+    for name, left, right in compare_specs(one.spec, two.spec):
+        # A tape that was recorded and later replayed is shown the same way.
+        same_tape = name == "tape" and show_setting(left) == show_setting(right)
+        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
+            found.append(f"{name}: {show_setting(left)} and {show_setting(right)}")
+    if one.prompts != two.prompts:
+        found.append(f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}")
+    return found
 
 
 def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
-    """The tasks that both runs have and that ask and score the same in both.
+    """Return the tasks of both runs that have the same prompt and scoring in both.
 
-    Within one dataset every task does. Of two datasets a task is known by a unit of it in each;
-    one without is taken to be the same, so that what is missing of it is seen, if any is.
+    With one dataset, these are all common tasks. With two datasets, tasks are compared by the
+    digests of their units; a task without units counts as the same, so that it is reported as
+    missing, unless no task is known to be the same.
     """
     common = {*first.manifest.spec.tasks} & {*second.manifest.spec.tasks}
     if first.manifest.dataset_digest == second.manifest.dataset_digest:
@@ -47,7 +66,7 @@ def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
 
 
 def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
-    """The tasks of both runs that ask or score something else in the other's dataset."""
+    """Return the tasks of both runs whose prompt or scoring differs between the datasets."""
     if first.manifest.dataset_digest == second.manifest.dataset_digest:
         return set()
     both = _both_digests(first, second)
@@ -55,7 +74,7 @@ def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
 
 
 def common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
-    """The judges that saw both runs, by name: the name holds visibility and all other options."""
+    """Return the names of the judges that scored both runs; a name includes all options."""
     return tuple(sorted(set(_judges(first)) & set(_judges(second))))
 
 
@@ -88,12 +107,12 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
 def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
     unseen = [run.name for run in (first, second) if not _judges(run)]
     if unseen:
-        yield f"no judge has seen {unseen[0]}; `gta score {unseen[0]} --judge MODEL`"
+        yield f"no judge has scored {unseen[0]}; run `gta score {unseen[0]} --judge MODEL`"
     elif not common_judges(first, second):
-        yield _differ("judges", _listed(_judges(first)), _listed(_judges(second)))
+        yield _differ("judges", *(", ".join(_judges(run)) for run in (first, second)))
     for judge in common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())
-        # A run may have verdicts of two prompts where its second judging was broken off.
+        # A run may have verdicts of two prompts if its second judging was interrupted.
         if len({*asked[0], *asked[1]}) > 1:
             yield f"the prompts of {judge} differ; judge both again"
 
@@ -101,30 +120,11 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
 def _both_digests(
     first: ComparedRun, second: ComparedRun
 ) -> dict[str, tuple[TaskDigests, TaskDigests]]:
-    one, two = _digests(first), _digests(second)
+    one, two = (
+        {task: unit.digests for (task, _), unit in run.units.items() if unit.digests is not None}
+        for run in (first, second)
+    )
     return {task: (one[task], two[task]) for task in one if task in two}
-
-
-def _digests(run: ComparedRun) -> dict[str, TaskDigests]:
-    """The digests of every task that the run has a unit of."""
-    return {task: unit.digests for (task, _), unit in run.units.items() if unit.digests is not None}
-
-
-def _cautions(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
-    one, two = first.manifest, second.manifest
-    if one.dataset_digest != two.dataset_digest:
-        yield f"dataset digests: {one.dataset_digest[:12]} and {two.dataset_digest[:12]}"
-        both = _both_digests(first, second).values()
-        unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
-        if unknown:
-            yield f"inputs or tools of {unknown} of the tasks: not recorded in both runs"
-    for name, left, right in compare_specs(one.spec, two.spec):
-        # A recording and its later digest are the same tape to a reader.
-        same_tape = name == "tape" and show_setting(left) == show_setting(right)
-        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
-            yield f"{name}: {show_setting(left)} and {show_setting(right)}"
-    if one.prompts != two.prompts:
-        yield f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}"
 
 
 def _judges(run: ComparedRun) -> tuple[str, ...]:
@@ -134,9 +134,59 @@ def _judges(run: ComparedRun) -> tuple[str, ...]:
     return ()
 
 
+def is_plain_twin(plain: RunManifest, controlled: RunManifest) -> bool:
+    """Return whether two runs differ only by the control: same system, data and tool replies."""
+    tapes = [run.spec.tape and run.spec.tape.digest for run in (plain, controlled)]
+    return (
+        not plain.spec.controls
+        and bool(controlled.spec.controls)
+        and all(
+            getattr(plain.spec, name) == getattr(controlled.spec, name)
+            for name in ("dataset", "mode", "system")
+        )
+        and plain.dataset_digest == controlled.dataset_digest
+        and plain.prompts == controlled.prompts
+        and tapes[0] == tapes[1]
+    )
+
+
+def control_effect(plain: RunScores, controlled: RunScores) -> ControlEffect:
+    """Compare a run under a control with the plain run, over the solvable units of both."""
+    values = {(unit.task, unit.epoch): value for unit, value in _unit_values(plain)}
+    tasks = tuple(
+        TaskEffect(
+            task=unit.task,
+            epoch=unit.epoch,
+            plain=values[unit.task, unit.epoch],
+            controlled=value,
+            disturbance=unit.disturbance,
+        )
+        for unit, value in _unit_values(controlled)
+        if (unit.task, unit.epoch) in values
+    )
+    hit = [task for task in tasks if task.hit]
+    return ControlEffect(
+        units=len(tasks),
+        solved_plain=sum(task.solved[0] for task in tasks),
+        solved_controlled=sum(task.solved[1] for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        lost=sum(task.lost for task in tasks),
+        won=sum(task.solved == (False, True) for task in tasks),
+        hit=len(hit),
+        hit_solved_plain=sum(task.solved[0] for task in hit),
+        hit_kept=sum(task.kept for task in hit),
+        disturbance=add_counts(Disturbance, [task.disturbance for task in tasks]),
+        tasks=tasks,
+    )
+
+
+def _unit_values(scores: RunScores) -> Iterator[tuple[UnitScore, float]]:
+    for unit in scores.units:
+        if isinstance(unit.strict, StrictEndToEndCounts):
+            value, whole = ANS_ACC_I.part(unit.strict)
+            if whole:
+                yield unit, min(1.0, value)
+
+
 def _differ(what: str, one: object, two: object) -> str:
     return f"the {what} differ ({one} and {two})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"

@@ -1,4 +1,4 @@
-"""Counts that metrics are shares of: those of one unit, or the sum over many units."""
+"""Sums and counts of one unit or of many, from which metrics are computed."""
 
 import math
 import operator
@@ -12,29 +12,24 @@ from gta_bench.records.scores import CategoryCounts
 
 
 def total(values: Iterable[float]) -> float:
-    """The exact sum, rounded once: the order of the tasks cannot change it."""
+    """Return the exact sum, rounded once, so that it does not depend on the order of tasks."""
     return math.fsum(values)
 
 
 def running_sum(values: Iterable[float]) -> float:
-    """The sum rounded at every step, as published digits were made.
+    """Return the sum rounded at every step, as in the published numbers.
 
-    The built-in one does so up to Python 3.11 only: later ones compensate for the rounding.
+    The built-in `sum` does so only up to Python 3.11; later versions compensate for the rounding.
     """
     return reduce(operator.add, values, 0.0)
-
-
-def percent(part: float, whole: float) -> float | None:
-    """`part` of `whole` in percent; None where there is nothing to measure."""
-    return part / whole * 100 if whole else None
 
 
 SummedCounts = TypeVar("SummedCounts", bound=Record)
 
 
 class JudgedCounts(NamedTuple):
-    """What one judge gave to one or more Workflow units: how many scores there are, what they
-    add up to, and how many reach the threshold."""
+    """The scores of one judge for one or more Workflow units: how many, their sum, and how many
+    reach the threshold."""
 
     roots: int = 0
     root_sum: float = 0.0
@@ -44,9 +39,9 @@ class JudgedCounts(NamedTuple):
 
 
 def add_counts(kind: type[SummedCounts], parts: Iterable[SummedCounts]) -> SummedCounts:
-    """Add up the counts of units, field by field; a metric of the sum is the pooled score.
+    """Add the counts of units by field; a metric of the sum is the pooled score.
 
-    Flags become true if one of them is.
+    A flag is true if it is true for any unit.
     """
     units = list(parts)
     return kind.model_validate(

@@ -1,4 +1,4 @@
-"""What people agree on: a leaf's settled score, or that it needs somebody's last word."""
+"""Combine the labels of people: settled scores, and disputed leaves that need adjudication."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -10,29 +10,29 @@ from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.labels import Labels
 from gta_bench.records.units import WorkflowUnit
 
-# Labels further apart than this are settled by somebody, even on one side of the threshold.
+# Labels further apart than this need adjudication, even on the same side of the threshold.
 MOST_APART = 2.0
 
 
 class People(NamedTuple):
-    """What people agree on, and with which probability each leaf was drawn for labelling."""
+    """Settled scores of people, and the probability with which each leaf was drawn for labeling."""
 
     settled: Mapping[LeafPlace, float] = {}
     chances: Mapping[LeafPlace, float] = {}
 
 
 def label_order(units: Iterable[WorkflowUnit], *, seed: int) -> list[WorkflowUnit]:
-    """The units as if shuffled, the same way every time.
+    """Return the units in a random but reproducible order.
 
-    People label from the front, so whatever they have finished is a random choice of units.
+    People label from the start, so the units that they have finished are always a random sample.
     """
     return sorted(
         units, key=lambda unit: sha256(f"{seed} {unit.epoch} {unit.task.id}".encode()).digest()
     )
 
 
-def given_labels(raters: Sequence[Labels]) -> dict[LeafPlace, list[float]]:
-    """Every labelled leaf with the scores that it was given."""
+def group_labels(raters: Sequence[Labels]) -> dict[LeafPlace, list[float]]:
+    """Return the scores of each labeled leaf."""
     found: dict[LeafPlace, list[float]] = {}
     for rater in raters:
         for label in rater.labels:
@@ -41,7 +41,7 @@ def given_labels(raters: Sequence[Labels]) -> dict[LeafPlace, list[float]]:
 
 
 def label_chances(raters: Sequence[Labels]) -> dict[LeafPlace, float]:
-    """With which probability each labelled leaf was drawn; alike where one of them is not known."""
+    """Return the probability with which each leaf was drawn; 1 for all if one is unknown."""
     labels = [label for rater in raters for label in rater.labels]
     if any(label.chance is None for label in labels):
         return dict.fromkeys((label.place for label in labels), 1.0)
@@ -52,26 +52,24 @@ def label_chances(raters: Sequence[Labels]) -> dict[LeafPlace, float]:
 
 
 def is_disputed(scores: Sequence[float], threshold: float) -> bool:
-    """Whether people disagree on passing, or by more than two points."""
+    """Return whether people disagree on passing, or by more than two points."""
     sides = {succeeds(score, threshold) for score in scores}
     return len(sides) > 1 or max(scores) - min(scores) > MOST_APART
 
 
 def disputed_leaves(raters: Sequence[Labels], threshold: float) -> list[LeafPlace]:
-    """The leaves that need a last word, in the order in which they were first labelled."""
-    labels = given_labels(raters)
-    return [place for place, scores in labels.items() if is_disputed(scores, threshold)]
+    """Return the leaves that need adjudication, in the order of their first label."""
+    labels = group_labels(raters)
+    return [leaf for leaf, scores in labels.items() if is_disputed(scores, threshold)]
 
 
-def settled_scores(
+def settle_scores(
     raters: Sequence[Labels], adjudication: Labels | None, threshold: float
 ) -> dict[LeafPlace, float]:
-    """The last word where it was said, else the mean; disputed leaves without one are left out."""
-    labels = given_labels(raters)
+    """Return the adjudicated score, or else the mean; open disputed leaves are left out."""
+    labels = group_labels(raters)
     found = {
-        place: fmean(scores)
-        for place, scores in labels.items()
-        if not is_disputed(scores, threshold)
+        leaf: fmean(scores) for leaf, scores in labels.items() if not is_disputed(scores, threshold)
     }
     last = {} if adjudication is None else {one.place: one.value for one in adjudication.labels}
     return {**found, **last}
@@ -80,5 +78,5 @@ def settled_scores(
 def agreed_labels(
     raters: Sequence[Labels], adjudication: Labels | None, threshold: float
 ) -> People:
-    """Settled scores, and how likely it was that people were asked for them."""
-    return People(settled_scores(raters, adjudication, threshold), label_chances(raters))
+    """Return the settled scores with the probability of each leaf to be drawn."""
+    return People(settle_scores(raters, adjudication, threshold), label_chances(raters))

@@ -1,4 +1,4 @@
-"""The reference of a task as the trace of a system that makes no mistake."""
+"""The reference of a task as the trace of a perfect system."""
 
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, UserTurn
@@ -6,7 +6,7 @@ from gta_bench.records.steps import AnswerStep, CallStep, ReplyPart, ReplyStep, 
 
 
 def reference_steps(task: AtomicTask) -> tuple[CallStep | AnswerStep, ...]:
-    """The assistant's turns, one step each: what step mode compares with."""
+    """Return a step for each turn of the assistant, the reference of step mode."""
     return tuple(
         CallStep(name=turn.call.name, arguments=dict(turn.call.arguments))
         if isinstance(turn, CallTurn)
@@ -16,7 +16,7 @@ def reference_steps(task: AtomicTask) -> tuple[CallStep | AnswerStep, ...]:
 
 
 def reference_trace(task: AtomicTask) -> Trace:
-    """The assistant's turns with the tools' replies: what end-to-end mode compares with."""
+    """Return the assistant's turns with tool replies, the reference of end-to-end mode."""
     steps = iter(reference_steps(task))
     return tuple(
         ReplyStep(parts=(ReplyPart(type=turn.type, content=turn.content),))

@@ -1,23 +1,24 @@
-"""The one table of metrics: names, labels, formulas, directions, intervals.
+"""The table of metrics: names, labels, formulas, directions, intervals.
 
-Scorers, reports, comparisons, the leaderboard and docs/reference/metrics.md read it. To add a
+Scorers, reports, comparisons, the leaderboard and docs/reference/metrics.md use it. To add a
 metric, add a row here, and a field to its record of counts if it needs a new count.
 
-Every numerator and denominator is a sum over units, so one function serves a unit's counts and
-the added counts of a whole run (`counts.add_counts`).
+Every numerator and denominator is a sum over units, so the same function works for the counts of a
+unit and for the added counts of a run (`counts.add_counts`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from gta_bench.metrics.compat.whitelist import f1_percent
+from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.records.cost import recorded_cost
 from gta_bench.records.leaderboard import Board
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import (
     Category,
+    CategoryCounts,
     EndToEndCounts,
     StepCounts,
     StrictEndToEndCounts,
@@ -27,13 +28,12 @@ from gta_bench.records.scores import (
 from gta_bench.records.units import Usage
 
 # `percent`: a share, 0 to 100. `points`: a mean of scores from 0 to 10. `count`: a number of
-# things in a run. `amount`: a mean of something that a unit takes.
+# things in a run. `amount`: a mean of a resource that a unit uses.
 Scale = Literal["percent", "points", "count", "amount"]
-Direction = Literal["higher", "lower"]
-# How sure a value is where results by task are not known. `share`: a task passes or not (Wilson).
+# Which interval applies if results by task are unknown. `share`: a task passes or fails (Wilson).
 # `clustered share`: a task has several yes-or-no parts (Wilson is too narrow). `mean`: a task has
-# one value (Wilson is never too narrow if the value lies between 0 and 1). `ratio`: a task adds to
-# both sums (no interval without the tasks).
+# one value (Wilson is conservative if it is between 0 and 1). `ratio`: a task adds to both sums
+# (no interval without results by task).
 IntervalKind = Literal["share", "clustered share", "mean", "ratio"]
 
 _Counts = TypeVar("_Counts", contravariant=True)
@@ -43,11 +43,11 @@ _Counts = TypeVar("_Counts", contravariant=True)
 class Metric(Generic[_Counts]):
     """One metric: `numerator / denominator` on its scale; a `count` has no denominator.
 
-    `strict` and `compat` are the formulas in words, for the docs; a scoring without one does not
-    have the metric, or only counts. `upstream` computes the value of compat scoring where the
-    published evaluator uses another formula on the same counts. `released` is the denominator on
-    the released data by board, `released_strict` that of strict scoring where it differs, and
-    `compat_top` the highest value that compat scoring can reach if that is not the scale's.
+    `strict` and `compat` are the formulas as text, for the docs; a scoring without a formula does
+    not have the metric, or only counts. `upstream` computes the compat value if the published
+    evaluator uses another formula on the same counts. `released` has the denominator on the
+    released data by board, `released_strict` the one of strict scoring if it differs, and
+    `compat_top` the maximum of compat scoring if it is not that of the scale.
 
         >>> counts = JudgedCounts(roots=4, root_sum=26, roots_passed=3, leaves=9, leaves_passed=5)
         >>> ROOT_SR.label, ROOT_SR.value(counts), ROOT_SCORE.value(counts)
@@ -63,7 +63,7 @@ class Metric(Generic[_Counts]):
     strict: str = ""
     compat: str = ""
     scale: Scale = "percent"
-    better: Direction | None = "higher"
+    better: Literal["higher", "lower"] | None = "higher"
     interval: IntervalKind | None = None
     primary: bool = False
     short: str = ""
@@ -74,26 +74,26 @@ class Metric(Generic[_Counts]):
 
     @property
     def heading(self) -> str:
-        """The label in the head of a narrow column."""
+        """The label for a narrow column."""
         return self.short or self.label
 
     @property
     def top(self) -> float:
-        """The highest ratio of a share (1) or of a mean score (10)."""
+        """The maximum of a share (1) or of a mean score (10)."""
         return 10.0 if self.scale == "points" else 1.0
 
     @property
     def factor(self) -> float:
-        """What the ratio is multiplied by to give the value."""
+        """The factor from the ratio to the value."""
         return 100.0 if self.scale == "percent" else 1.0
 
     @property
     def is_count(self) -> bool:
-        """Whether the value is a share of things that are counted, k of n."""
+        """Whether the value is a proportion k/n of counted things."""
         return self.interval in ("share", "clustered share")
 
     def value(self, counts: _Counts) -> float | None:
-        """The value by strict scoring; None if there is nothing to measure."""
+        """Return the value with strict scoring; None if there is nothing to measure."""
         part = self.numerator(counts)
         if self.denominator is None:
             return part
@@ -101,17 +101,13 @@ class Metric(Generic[_Counts]):
         return part / whole * self.factor if whole else None
 
     def compat_value(self, counts: _Counts) -> float | None:
-        """The value as upstream computes it from compat counts."""
+        """Return the value as upstream computes it from compat counts."""
         return self.value(counts) if self.upstream is None else self.upstream(counts)
 
     def part(self, counts: _Counts) -> tuple[float, float]:
-        """Numerator and denominator of one unit, which intervals and tests are made from."""
+        """Return numerator and denominator of a unit, the input of intervals and tests."""
         assert self.denominator is not None
         return self.numerator(counts), self.denominator(counts)
-
-
-def _one(_: object) -> float:
-    return 1
 
 
 INST_ACC: Final[Metric[StepCounts]] = Metric(
@@ -205,10 +201,22 @@ ANS_ACC_I: Final[Metric[EndToEndCounts]] = Metric(
 )
 
 
+# Upstream adds this to two denominators of F1, so a perfect prediction gets 99.9995.
+UPSTREAM_EPSILON: Final = 1e-5
+
+
+def _upstream_f1(counts: CategoryCounts) -> float:
+    if not counts.gold:
+        return 0.0
+    precision = counts.hits / (counts.predicted + UPSTREAM_EPSILON)
+    recall = counts.hits / counts.gold
+    return 2 * precision * recall / (precision + recall + UPSTREAM_EPSILON) * 100
+
+
 def _f1(category: Category, *, compat_top: float | None = None) -> Metric[EndToEndCounts]:
     letter = category[0]
 
-    def called_and_needed(counts: EndToEndCounts) -> float:
+    def count_both_sides(counts: EndToEndCounts) -> float:
         own = counts.categories[category]
         return own.gold + own.predicted
 
@@ -219,16 +227,16 @@ def _f1(category: Category, *, compat_top: float | None = None) -> Metric[EndToE
         modes=("end-to-end",),
         # Twice the hits among all calls of both sides is the harmonic mean of precision and recall.
         numerator=lambda counts: 2 * counts.categories[category].hits,
-        denominator=called_and_needed,
+        denominator=count_both_sides,
         strict="2H / (N + G)",
         compat="2PR / (P + R + 10⁻⁵) with P = H\N{PRIME} / (N + 10⁻⁵), R = H\N{PRIME} / G",
         interval="ratio",
-        upstream=lambda counts: f1_percent(counts.categories[category]),
+        upstream=lambda counts: _upstream_f1(counts.categories[category]),
         compat_top=compat_top,
     )
 
 
-# With compat, every needed tool called once gets more than 100.
+# With compat scoring, a system that calls every needed tool once gets more than 100.
 F1S: Final = (
     _f1("perception", compat_top=104.6328),
     _f1("operation", compat_top=104.5747),
@@ -245,14 +253,12 @@ CALLS: Final[Metric[StepCounts | EndToEndCounts]] = Metric(
     scale="count",
     better=None,
 )
-CALL_ERRORS: Final[Metric[StepCounts | EndToEndCounts]] = Metric(
+CALL_ERRORS: Final = replace(
+    CALLS,
     name="tool_call_error",
     label="errors",
     meaning="calls that failed",
-    modes=("step", "end-to-end"),
     numerator=lambda counts: counts.tool_call_error,
-    denominator=None,
-    scale="count",
     better="lower",
 )
 MALFORMED: Final[Metric[StrictStepCounts | StrictEndToEndCounts]] = Metric(
@@ -280,36 +286,17 @@ ROOT_SCORE: Final[Metric[JudgedCounts]] = Metric(
 )
 
 
-def _root_rate(
-    name: str,
-    label: str,
-    meaning: str,
-    *,
-    strict: str,
-    released: Mapping[Board, int],
-    primary: bool = False,
-) -> Metric[JudgedCounts]:
-    return Metric(
-        name=name,
-        label=label,
-        meaning=meaning,
-        modes=("workflow",),
-        numerator=lambda counts: counts.roots_passed,
-        denominator=lambda counts: counts.roots,
-        strict=strict,
-        interval="share",
-        primary=primary,
-        released=released,
-    )
-
-
-ROOT_SR: Final = _root_rate(
-    "root_sr",
-    "Root SR",
-    "passed tasks",
+ROOT_SR: Final[Metric[JudgedCounts]] = Metric(
+    name="root_sr",
+    label="Root SR",
+    meaning="passed tasks",
+    modes=("workflow",),
+    numerator=lambda counts: counts.roots_passed,
+    denominator=lambda counts: counts.roots,
     strict="tasks with root ≥ R / tasks with a root",
-    released={"workflow": 132, "workflow-30": 30},
+    interval="share",
     primary=True,
+    released={"workflow": 132, "workflow-30": 30},
 )
 LEAF_SR: Final[Metric[JudgedCounts]] = Metric(
     name="leaf_sr",
@@ -332,60 +319,51 @@ TOOL_SR: Final[Metric[Sequence[ToolUse]]] = Metric(
     strict="calls that the executor finished / calls that reached it",
     interval="ratio",
 )
-
-
-def _category_rate(category: Category, *, released: int) -> Metric[JudgedCounts]:
-    letter = category[0]
-    return _root_rate(
-        f"{letter}_sr",
-        f"{letter.upper()}-SR",
-        f"passed tasks with {category} tools",
+# The numbers are the denominators on the released data, in the order of the categories.
+CATEGORY_SRS: Final = tuple(
+    replace(
+        ROOT_SR,
+        name=f"{category[0]}_sr",
+        label=f"{category[0].upper()}-SR",
+        meaning=f"passed tasks with {category} tools",
         strict="Root SR over the tasks in which the system called a tool of the category",
-        released={"workflow": released},
+        primary=False,
+        released={"workflow": tasks},
     )
-
-
-CATEGORY_SRS: Final = (
-    _category_rate("perception", released=38),
-    _category_rate("operation", released=84),
-    _category_rate("logic", released=122),
-    _category_rate("creativity", released=24),
+    for category, tasks in zip(CATEGORIES, (38, 84, 122, 24), strict=True)
 )
 
 
-def _taken(name: str, label: str, meaning: str, amount: Callable[[Usage], float]) -> Metric[Usage]:
+def _usage(name: str, label: str, meaning: str, amount: Callable[[Usage], float]) -> Metric[Usage]:
     return Metric(
         name=name,
         label=label,
         meaning=meaning,
         modes=("step", "end-to-end", "workflow"),
         numerator=amount,
-        denominator=_one,
+        denominator=lambda _: 1,
         scale="amount",
         better="lower",
         interval="mean",
     )
 
 
-SECONDS: Final = _taken("seconds", "seconds a task", "working time", lambda used: used.seconds)
-TOKENS: Final = _taken(
+SECONDS: Final = _usage("seconds", "seconds a task", "working time", lambda used: used.seconds)
+TOKENS: Final = _usage(
     "tokens",
     "tokens a task",
     "tokens sent and received",
     lambda used: used.input_tokens + used.output_tokens,
 )
-COST: Final[Metric[Usage]] = Metric(
+COST: Final = replace(
+    SECONDS,
     name="cost_usd",
     label="dollars a task",
     short="US$ a task",
     meaning="cost of model calls, if that of every unit is known",
-    modes=("step", "end-to-end", "workflow"),
     numerator=lambda used: recorded_cost(used).known or 0.0,
-    # A unit of unknown cost has nothing to measure; one that asked no model costs nothing.
+    # A unit of unknown cost has nothing to measure; one without model calls costs nothing.
     denominator=lambda used: 0 if recorded_cost(used).unknown else 1,
-    scale="amount",
-    better="lower",
-    interval="mean",
 )
 
 _Rows = TypeVar("_Rows")
@@ -395,7 +373,7 @@ def _by_name(*rows: Metric[_Rows]) -> Mapping[str, Metric[_Rows]]:
     return {row.name: row for row in rows}
 
 
-# The rows by what they are made from, in the order of the terminal report.
+# The rows by type of counts, in the order of the terminal report.
 STEP: Final[Mapping[str, Metric[StepCounts]]] = _by_name(
     INST_ACC, TOOL_ACC, ARG_ACC, SUMM_ACC, CALLS, CALL_ERRORS
 )
@@ -411,11 +389,11 @@ STRICT_END_TO_END: Final[Mapping[str, Metric[StrictEndToEndCounts]]] = _by_name(
 JUDGED: Final[Mapping[str, Metric[JudgedCounts]]] = _by_name(ROOT_SCORE, ROOT_SR, LEAF_SR)
 TAKEN: Final[Mapping[str, Metric[Usage]]] = _by_name(
     SECONDS,
-    _taken("input_tokens", "input tokens a task", "tokens sent", lambda used: used.input_tokens),
-    _taken(
+    _usage("input_tokens", "input tokens a task", "tokens sent", lambda used: used.input_tokens),
+    _usage(
         "output_tokens", "output tokens a task", "tokens received", lambda used: used.output_tokens
     ),
-    _taken("model_calls", "model calls a task", "model calls", lambda used: used.model_calls),
+    _usage("model_calls", "model calls a task", "model calls", lambda used: used.model_calls),
     COST,
 )
 _ALL: Final[Mapping[str, Metric[Any]]] = {
@@ -431,27 +409,27 @@ METRICS: Final[tuple[Metric[Any], ...]] = tuple(_ALL.values())
 
 
 def strict_values(metrics: Mapping[str, Metric[_Rows]], counts: _Rows) -> dict[str, float | None]:
-    """The value of each metric by strict scoring."""
+    """Return the value of each metric with strict scoring."""
     return {name: one.value(counts) for name, one in metrics.items()}
 
 
 def compat_values(metrics: Mapping[str, Metric[_Rows]], counts: _Rows) -> dict[str, float | None]:
-    """The value of each metric as upstream computes it."""
+    """Return the value of each metric as upstream computes it."""
     return {name: one.compat_value(counts) for name, one in metrics.items()}
 
 
 def metric(name: str) -> Metric[Any]:
-    """The metric of that name."""
+    """Return the metric with this name."""
     return _ALL[name]
 
 
 def label(name: str) -> str:
-    """The label of the metric of that name."""
+    """Return the label of the metric with this name."""
     return _ALL[name].label
 
 
 def score_metrics(mode: RunMode) -> tuple[Metric[Any], ...]:
-    """The metrics that a run of the mode is scored by, in the order of the terminal report."""
+    """Return the metrics of a mode, in the order of the terminal report."""
     if mode == "step":
         return tuple(STRICT_STEP.values())
     if mode == "end-to-end":
@@ -460,6 +438,6 @@ def score_metrics(mode: RunMode) -> tuple[Metric[Any], ...]:
 
 
 def primary(mode: RunMode) -> Metric[Any]:
-    """The metric that a run of the mode is first judged by, and a leaderboard is ordered by."""
+    """Return the primary metric of a mode, by which leaderboards are sorted."""
     (found,) = (row for row in score_metrics(mode) if row.primary)
     return found

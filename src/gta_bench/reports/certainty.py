@@ -15,7 +15,7 @@ from gta_bench.reports.estimates import Estimate, Parts, atomic_parts, estimates
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
-from gta_bench.statistics.repeats import pass_at_k, pass_hat_k, run_variance
+from gta_bench.statistics.pooled import pass_at_k, pass_hat_k, run_variance
 
 REPEATS: Final = "Repeated runs: the chance that at least one of k succeeds, and that all do"
 # Sums of similarities may be slightly too low because of rounding.

@@ -1,7 +1,7 @@
 """GTA-Atomic's dense reward: every action against the reference's step at its place."""
 
 from gta_bench.metrics.similarity import SimilarityFunction
-from gta_bench.metrics.strict.reward import step_reward
+from gta_bench.metrics.strict.steps import step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.rl.environment import Moment, Reward, Rewards
 

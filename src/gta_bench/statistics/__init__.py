@@ -1,1 +1,1 @@
-"""Pure statistics of scores: intervals, paired tests, repeats, agreement."""
+"""Pure statistics of scores: intervals, paired tests, repeated runs, agreement."""

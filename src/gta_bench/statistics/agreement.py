@@ -1,10 +1,10 @@
 """Agreement of raters with intervals: AC1, kappa, Krippendorff's alpha, ICC, flips at a threshold.
 
-A table has a row for each item and a column for each rater; None where a rater gave nothing. Every
-coefficient is 1 less the disagreement in parts of that by chance, from sums over items. Its
-interval leaves each task out once, with all its items (jackknife). Near 1 the estimate is skewed:
-the disagreement has a score interval with as many independent trials as vary as much, like other
-scores (`pooled`).
+A table has a row for each item and a column for each rater, with None for a missing rating. Each
+coefficient is 1 minus the ratio of the observed disagreement to that expected by chance, computed
+from sums over items. Its interval is a jackknife that leaves out one task at a time, with all of
+its items. Estimates near 1 are skewed, so the disagreement gets a score interval with the number
+of independent trials that have the same variance (see `pooled`).
 """
 
 import math
@@ -21,14 +21,13 @@ from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, effective_tasks, interval_of
 from gta_bench.statistics.proportions import score_bounds
 
-_Row = Sequence[float | None]
-Ratings = Sequence[_Row]
+Ratings = Sequence[Sequence[float | None]]
 Array = npt.NDArray[np.float64]
-# The coefficient and its disagreement by chance, from sums over items; several at once.
+# Computes coefficients and their disagreement by chance from rows of sums over items.
 Measure = Callable[[Array], tuple[Array, Array]]
-# Means are not exact: 7, 7 and 7 averaged may come out a hair below 7.
+# Means are not exact: the mean of 7, 7 and 7 may be slightly below 7.
 ROUNDING = 1e-9
-# The highest score: no two are further apart.
+# The maximum score.
 TOP = 10.0
 LEVEL = 0.95
 
@@ -36,9 +35,10 @@ LEVEL = 0.95
 def ac1_of(
     table: Ratings, tasks: Sequence[str], *, categories: Sequence[float] = (0.0, 1.0)
 ) -> Interval | None:
-    """Gwet's AC1 (2008) of names, for any number of raters and gaps; None if nothing is paired.
+    """Return Gwet's AC1 (2008) of categories, for any number of raters and gaps.
 
-    Unlike kappa it stays high where raters agree on nearly everything and nearly all is one name.
+    Unlike kappa, it stays high if raters agree on nearly everything and nearly all items are in one
+    category. None if no item has two ratings.
     """
     values = _values(table)
     counts = np.stack([(values == one).sum(axis=1) for one in categories], axis=1)
@@ -59,15 +59,12 @@ def ac1_of(
 
 
 def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
-    """Cohen's kappa with quadratic weights, for any numbers; of zeros and ones the plain one.
+    """Return Cohen's kappa with quadratic weights; for zeros and ones it is the unweighted kappa.
 
-    Of more than two raters the mean over pairs. None where no pair differs in anything.
+    For more than two raters it is the mean over pairs. None if no pair has any variance.
     """
     values = _values(table) / top
-    pairs = [
-        (values[:, one], values[:, two]) for one, two in combinations(range(values.shape[1]), 2)
-    ]
-    parts = [_moments(one, two) for one, two in pairs]
+    parts = [_moments(one, two) for one, two in combinations(values.T, 2)]
     if not parts:
         return None
 
@@ -76,7 +73,7 @@ def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Inter
         values, chances = (np.stack(side) for side in zip(*found, strict=True))
         known = np.isfinite(values)
         count = known.sum(axis=0)
-        # Pairs whose raters never differ in anything have no kappa.
+        # A pair without variance has no kappa.
         means = [np.where(known, one, 0).sum(axis=0) / count for one in (values, chances)]
         return means[0], means[1]
 
@@ -84,17 +81,11 @@ def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Inter
     return _interval(stacked, stacked[:, ::6].sum(axis=1) > 0, tasks, measure)
 
 
-def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The kappa of two raters alone, without an interval."""
-    found = kappa_of(list(zip(first, second, strict=True)), [""] * len(first))
-    return None if found is None else found.estimate
+def compute_alpha(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+    """Return Krippendorff's interval alpha; for zeros and ones it equals the nominal alpha.
 
-
-def alpha_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
-    """Krippendorff's alpha for intervals, which of zeros and ones is that for names.
-
-    Any number of raters and gaps; items with a single rating say nothing and do not count
-    (Krippendorff 2011). None where no ratings differ.
+    Works for any number of raters and gaps; items with a single rating do not count
+    (Krippendorff 2011). None if all ratings are equal.
     """
     values = _values(table) / top
     given = np.isfinite(values).sum(axis=1)
@@ -111,10 +102,10 @@ def alpha_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Inter
     return _interval(parts, paired, tasks, measure)
 
 
-def icc_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
-    """ICC(2,1) of Shrout and Fleiss (1979): items and raters random, absolute agreement.
+def compute_icc(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+    """Return ICC(2,1) of Shrout and Fleiss (1979): random items and raters, absolute agreement.
 
-    Over the items that all raters rated; None where there are fewer than two, or nothing varies.
+    Uses the items that all raters rated. None if there are fewer than two or nothing varies.
     """
     values = _values(table) / top
     raters = values.shape[1]
@@ -131,26 +122,26 @@ def icc_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interva
         rest = np.maximum(0, sums[:, -1] - grand - of_items - of_raters)
         items, between = of_items / (n - 1), of_raters / (raters - 1)
         error = rest / ((n - 1) * (raters - 1))
-        all_of_it = _varying(items + (raters - 1) * error + raters * (between - error) / n)
-        return (items - error) / all_of_it, all_of_it / raters
+        variance = _varying(items + (raters - 1) * error + raters * (between - error) / n)
+        return (items - error) / variance, variance / raters
 
     return _interval(parts, whole, tasks, measure)
 
 
 def flip_chance(ratings: Sequence[float], threshold: float) -> float:
-    """The chance that two of the ratings fall on different sides of the threshold."""
+    """Return the probability that two of the ratings are on different sides of the threshold."""
     above = sum(map(int, passed(ratings, threshold)))
     n = len(ratings)
     return 2 * above * (n - above) / (n * (n - 1))
 
 
 def passed(ratings: Sequence[float], threshold: float) -> list[float]:
-    """1 for each rating that reaches the threshold, else 0."""
+    """Return 1 for each rating that reaches the threshold, else 0."""
     return [float(value >= threshold - ROUNDING) for value in ratings]
 
 
 def agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agreement:
-    """Everything that is said of a table of scores; `tasks` names the task of each row."""
+    """Return all agreement measures of a table of scores; `tasks` has the task of each row."""
     items = [given for row in table if len(given := _given(row)) > 1]
     sides = [
         [None if value is None else passed([value], threshold)[0] for value in row] for row in table
@@ -158,10 +149,10 @@ def agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agre
     return Agreement(
         raters=max(map(len, table), default=0),
         leaves=len(items),
-        alpha=alpha_of(table, tasks),
-        pass_alpha=alpha_of(sides, tasks, top=1),
+        alpha=compute_alpha(table, tasks),
+        pass_alpha=compute_alpha(sides, tasks, top=1),
         ac1=ac1_of(sides, tasks),
-        icc=icc_of(table, tasks),
+        icc=compute_icc(table, tasks),
         kappa=kappa_of(table, tasks),
         spread=math.sqrt(fmean(map(variance, items))) if items else None,
         flip_rate=_flips(table, tasks, threshold) if items else None,
@@ -180,16 +171,16 @@ def _flips(table: Ratings, tasks: Sequence[str], threshold: float) -> Interval:
 def _interval(
     parts: Array, paired: npt.NDArray[np.bool_], tasks: Sequence[str], measure: Measure
 ) -> Interval | None:
-    """The coefficient from all items, and the interval from leaving out each task in turn.
+    """Return the coefficient of all items with its jackknife interval.
 
-    Nothing is known where there is one task only, or where one task has all that differs.
+    The interval is -1 to 1 if there is only one task, or if one task has all the variance.
     """
     if not paired.any():
         return None
-    names, places = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
+    names, indexes = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
     sums = np.zeros((len(names), parts.shape[1]))
-    np.add.at(sums, places, parts)
-    items = np.bincount(places, weights=paired)
+    np.add.at(sums, indexes, parts)
+    items = np.bincount(indexes, weights=paired)
     sums = sums[sums.any(axis=1)]
     with np.errstate(divide="ignore", invalid="ignore"):
         (value,), (chance,) = measure(sums.sum(axis=0, keepdims=True))
@@ -214,7 +205,7 @@ def _interval(
 
 
 def _trials(differing: float, moved: Array) -> float:
-    """How many independent trials vary as much; 0 where nothing varies."""
+    """Return how many independent trials have the same variance; 0 if nothing varies."""
     squares = float((moved**2).sum())
     nominal = differing * (1 - differing)
     if squares <= ROUNDING**2 or nominal <= 0:
@@ -225,29 +216,29 @@ def _trials(differing: float, moved: Array) -> float:
 
 
 def _moments(one: Array, two: Array) -> Array:
-    """What a kappa is made from, for each item that both rated."""
+    """Return the terms of a kappa for each item that both raters rated."""
     both = np.isfinite(one) & np.isfinite(two)
     first, second = np.where(both, one, 0), np.where(both, two, 0)
     return np.column_stack([both, first, second, first**2, second**2, (first - second) ** 2])
 
 
 def _kappa(sums: Array) -> tuple[Array, Array]:
-    """The squared difference against that of ratings paired at random."""
+    """Return kappa and the squared difference of ratings that are paired at random."""
     n, first, second, first_squares, second_squares, apart = sums.T
     chance = _varying((first_squares + second_squares) / n - 2 * first * second / n**2)
     return 1 - apart / n / chance, chance
 
 
 def _varying(chance: Array) -> Array:
-    """No number where nothing varies."""
+    """Replace values without variance by NaN."""
     return np.where(chance > ROUNDING, chance, np.nan)
 
 
 def _values(table: Ratings) -> Array:
-    """The ratings, with no number in the gaps."""
+    """Return the ratings as an array, with NaN for missing ones."""
     width = max(map(len, table), default=0)
     return np.array([list(row) for row in table], dtype=np.float64).reshape(len(table), width)
 
 
-def _given(row: _Row) -> list[float]:
+def _given(row: Sequence[float | None]) -> list[float]:
     return [value for value in row if value is not None]

@@ -1,11 +1,11 @@
-"""Whether outcomes that somebody states are better than repeating them gives.
+"""Test whether stated outcomes are better than a repetition of them.
 
-If they are honest, the stated and the repeated outcome of a leaf are two draws of the same judge on
-the same evidence, and all those of a task can be exchanged together: each task's sum of differences
-has a random sign. The test flips signs task by task (one-sided, Monte Carlo, exact level), so that
-leaves of a task may hang together. Two things are tested, what passed and the scores themselves: a
-cheat can raise scores below a threshold, too. Its power is that against the better hidden of two
-cheats: one turns outcomes anywhere, the other all outcomes of a few tasks.
+If a submission is honest, the stated and the repeated outcome of a leaf are two draws from the same
+judge on the same evidence, so the sum of differences in each task has a random sign. The test flips
+signs by task (one-sided, Monte Carlo, exact level), because leaves of one task are correlated. It
+tests both the passes and the scores, because a cheat could also raise scores below the threshold.
+The reported power is the lower one against two kinds of cheats: changing outcomes anywhere, and
+changing all outcomes of a few tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gta_bench.records.leaderboard import LEVEL, InflationTest
-from gta_bench.statistics.agreement import weighted_kappa
+from gta_bench.records.verification import LEVEL, InflationTest
+from gta_bench.statistics.agreement import kappa_of
 
 FLIPS = 9999
 DRAWS = 2000
 POWER_FLIPS = 999
-# Scores as stated and as repeated.
+# Pairs of a stated and a repeated score.
 Outcomes = Sequence[tuple[float, float]]
 _Array = npt.NDArray[np.float64]
 
@@ -27,10 +27,10 @@ _Array = npt.NDArray[np.float64]
 def find_inflation(
     tasks: Mapping[str, Outcomes], *, effect: float, seed: int, threshold: float = 1.0
 ) -> InflationTest:
-    """The test of stated against repeated scores (in this order), of tasks that have some.
+    """Test stated against repeated scores of each task; every task has at least one pair.
 
-    A score passes from `threshold` on. Where scores say no more than what passed, that is the one
-    test; otherwise there are two, each at half the level.
+    A score of at least `threshold` passes. If all scores are 0 or 1, only the passes are tested;
+    otherwise passes and scores are tested, each at half the level.
     """
     passed = {
         task: [(one >= threshold, two >= threshold) for one, two in own]
@@ -43,6 +43,7 @@ def find_inflation(
     p_values = [inflation_p(passed, seed=seed)]
     if any({one, two} - {0, 1} for own in tasks.values() for one, two in own):
         p_values.append(inflation_p(tasks, seed=seed))
+    kappa = kappa_of(pairs, [""] * n)
     sizes = [len(own) for own in tasks.values()]
     return InflationTest(
         n=n,
@@ -50,7 +51,7 @@ def find_inflation(
         better=better,
         worse=worse,
         agreement=1 - disagreement,
-        kappa=weighted_kappa(*zip(*pairs, strict=True)),
+        kappa=None if kappa is None else kappa.estimate,
         difference=(better - worse) / n,
         p_value=min(1.0, len(p_values) * min(p_values)),
         effect=effect,
@@ -69,10 +70,9 @@ def find_inflation(
 
 
 def inflation_p(tasks: Mapping[str, Outcomes], *, seed: int) -> float:
-    """The chance that honest scores are better than repeated ones by as much."""
-    sums: _Array = np.array([[sum(float(one) - float(two) for one, two in own)
-                             for own in tasks.values()]])  # fmt: skip
-    return float(_p_values(sums, FLIPS, np.random.default_rng(seed))[0])
+    """Return the probability that honest scores exceed repeated ones by as much."""
+    sums = [sum(float(one) - float(two) for one, two in own) for own in tasks.values()]
+    return float(_p_values(np.array([sums]), FLIPS, np.random.default_rng(seed))[0])
 
 
 def inflation_power(
@@ -85,11 +85,11 @@ def inflation_power(
     level: float = LEVEL,
     draws: int = DRAWS,
 ) -> float:
-    """How often the test finds that `effect` of all outcomes were turned into passes.
+    """Return, by simulation, the power of the test if `effect` of all outcomes became passes.
 
-    `sizes` are the outcomes of each task. `disagreement` is the share of outcomes that honest
-    repetitions change, half of them in each direction. With `whole` the turned outcomes are all
-    those of some tasks. By simulation.
+    `sizes` has the number of outcomes of each task. `disagreement` is the share of outcomes that
+    honest repetitions change, half of them in each direction. With `whole`, the cheat changes all
+    outcomes of some tasks instead of single outcomes.
     """
     rng = np.random.default_rng(seed)
     drawn = rng.random((draws, sum(sizes)))
@@ -105,7 +105,7 @@ def inflation_power(
 
 
 def _p_values(sums: _Array, flips: int, rng: np.random.Generator) -> _Array:
-    """The p-value of each row of sums by task: how often flipped signs give as much."""
+    """Return the p-value of each row of task sums: how often flipped signs reach its total."""
     signs = rng.choice((-1.0, 1.0), (flips, sums.shape[1]))
     flipped = sums @ signs.T
     as_much = (flipped >= sums.sum(1)[:, None] - 1e-9).sum(1)

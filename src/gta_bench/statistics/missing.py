@@ -1,7 +1,7 @@
-"""What is missing could have gone either way: the worst and the best case, and what turns a sign.
+"""Bounds for missing results: the worst case, the best case, and what would reverse a difference.
 
-Tasks do not go missing at random: long ones time out, hard ones crash. So nothing is concluded
-that the missing ones could turn.
+Tasks are not missing at random: long ones time out and hard ones crash. So a conclusion counts only
+if no outcome of the missing tasks could reverse it.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _Array = npt.NDArray[np.float64]
 
 
 class Side(NamedTuple):
-    """One system, task by task: its sums over what was seen, and how much was not."""
+    """One system by task: its sums over observed parts, and the sizes observed and missing."""
 
     values: _Array
     seen: _Array
@@ -25,35 +25,26 @@ class Side(NamedTuple):
 
     @property
     def whole(self) -> _Array:
-        """All that there is to measure."""
+        """The size of each task, observed and missing."""
         return self.seen + self.missing
-
-    @property
-    def worst(self) -> Ratio:
-        """The score if all that is missing fails."""
-        return Ratio(self.values, self.whole)
-
-    def best(self, top: float) -> Ratio:
-        """The score if all that is missing succeeds."""
-        return Ratio(self.values + top * self.missing, self.whole)
 
 
 def bounds_of(side: Side, *, top: float = 1.0) -> Bounds:
-    """The pooled score in the worst and in the best case."""
+    """Return the pooled score if everything missing fails, and if everything succeeds."""
     return Bounds(
         missing=int(np.count_nonzero(side.missing)),
-        low=side.worst.value,
-        high=side.best(top).value,
+        low=Ratio(side.values, side.whole).value,
+        high=Ratio(side.values + top * side.missing, side.whole).value,
     )
 
 
 def envelope_of(
     first: Side, second: Side, observed: Difference, *, top: float = 1.0, level: float = 0.95
 ) -> Envelope:
-    """First minus second over all that could be missing, on the same tasks in the same order.
+    """Return the range of first minus second over all outcomes of what is missing.
 
-    `p_value` is the largest of the observed difference, both extremes and the way from one to the
-    other, task by task; 1 if their signs differ.
+    Both sides have the same tasks in the same order. `p_value` is the largest one of the observed
+    difference, both extremes, and the steps from one extreme to the other; 1 if signs differ.
     """
     open_tasks = np.flatnonzero((first.missing > 0) | (second.missing > 0)).tolist()
     least, most = (
@@ -63,7 +54,7 @@ def envelope_of(
     same = min(ends) > 0 or max(ends) < 0
     p_value = max(one.p_value for one in (least, observed, most)) if same else 1.0
     if p_value < 1 - level:
-        # A pooled score may vary more halfway: the largest tasks first, and last.
+        # A pooled score may vary more between the extremes: try the largest tasks first and last.
         order = sorted(open_tasks, key=lambda task: first.missing[task] + second.missing[task])
         steps = (way[:count] for way in (order, order[::-1]) for count in range(1, len(order)))
         between = (_filled(first, second, gone, top, level).p_value for gone in steps)
@@ -78,7 +69,7 @@ def envelope_of(
 
 
 def _filled(first: Side, second: Side, gone: Sequence[int], top: float, level: float) -> Difference:
-    """What is missing in these tasks goes for the first system, the rest against it."""
+    """Compare with missing parts of these tasks in favor of the first system, others against it."""
     chosen = np.zeros(len(first.missing))
     chosen[list(gone)] = top
     one = Ratio(first.values + chosen * first.missing, first.whole)
@@ -87,10 +78,10 @@ def _filled(first: Side, second: Side, gone: Sequence[int], top: float, level: f
 
 
 def _tipping(first: Side, second: Side, gap: float, top: float) -> int | None:
-    """How many missing tasks must go against the system that is ahead until it is not.
+    """Return how many missing tasks the leading system must lose before it no longer leads.
 
-    The others are taken to go as those that were seen; 0 where that is enough. None if all of them
-    are too few.
+    The other missing tasks are assumed to go like the observed ones. Returns 0 if that alone is
+    enough, and None if the system leads even after losing all of them.
     """
     ahead, behind = (first, second) if gap >= 0 else (second, first)
     open_tasks = np.flatnonzero((ahead.missing > 0) | (behind.missing > 0))

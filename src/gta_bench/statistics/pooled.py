@@ -1,14 +1,14 @@
-"""Intervals of pooled scores and of their differences: tasks are drawn, with all that is in them.
+"""Intervals and tests of pooled scores, with the task as the sampling unit.
 
 A pooled score is a ratio of sums over tasks: passed leaves to leaves, hits to calls, or, with
-denominators of 1, a mean. Scores with a highest value have score intervals (Wilson 1927 for one
-system, Tango 1998 for two on the same tasks), which hold near 0 and 1 and where few tasks differ.
-Where tasks are passed or not, their number is the sample size. Elsewhere it is the number of
-independent trials that would vary as much as these tasks do. The quantile is Student's, with the
+denominators of 1, a mean. Scores with a maximum get score intervals (Wilson 1927 for one system,
+Tango 1998 for two systems on the same tasks), which stay accurate near 0 and 1 and when few tasks
+differ. If each task is passed or failed, the sample size is the number of tasks. Otherwise it is
+the number of independent trials with the same variance. The quantile is Student's, with the
 effective number of tasks (Kish 1965).
 
-A test and its interval are one statistic: 0 is outside of the interval where the test rejects.
-docs/concepts/statistics.md has the formulas, docs/measurements.md what they cover.
+A test and its interval use the same statistic: the test rejects exactly if 0 is outside of the
+interval. docs/concepts/statistics.md has the formulas, docs/measurements.md the coverage.
 """
 
 import math
@@ -21,52 +21,61 @@ import numpy.typing as npt
 from scipy import optimize  # type: ignore[import-untyped]
 from scipy.special import bdtr, bdtrc, stdtr, stdtrit  # type: ignore[import-untyped]
 
-from gta_bench.records.statistics import Difference, Interval, IntervalMethod
+from gta_bench.records.statistics import Difference, Interval, IntervalMethod, RunVariance
 from gta_bench.statistics.proportions import score_bounds
 
 Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
 _Array = npt.NDArray[np.float64]
 
-# Variances below are those of sums that should be 0.
+# Smaller variances are rounding errors of sums that should be 0.
 ROUNDING: Final = 1e-24
-# By how much a skewed estimate widens its interval, in parts of its squared skewness. Chosen by
-# simulation (tests/measure/test_statistics_grid.py): the smallest that cover 93 % everywhere.
+# How much the squared skewness of an estimate widens its interval. Chosen by simulation
+# (tests/measure/test_statistics_grid.py): the smallest values that cover 93 % everywhere.
 SKEW_OF_ONE: Final = 2.0
 SKEW_OF_TWO: Final = 0.5
-# The chance with which a difference is to be found that "could have been shown".
+# The power at which a difference counts as detectable.
 POWER: Final = 0.8
-# Of fewer trials the power is summed over all outcomes, which come in large steps.
+# With fewer trials, the power is summed exactly over all outcomes.
 FEW: Final = 30
 
 
 class Ratio(NamedTuple):
-    """A pooled score: its numerator and denominator in every task."""
+    """A pooled score: its numerator and denominator in each task.
+
+    >>> Ratio([3, 1], [4, 6]).value
+    0.4
+    """
 
     numerators: Numbers
     denominators: Numbers
 
     @property
     def value(self) -> float:
-        """The pooled score itself."""
+        """The sum of the numerators divided by the sum of the denominators."""
         return float(np.sum(self.numerators) / np.sum(self.denominators))
 
     @property
     def is_yes_or_no(self) -> bool:
-        """Whether every task is passed or not."""
-        numerators, denominators = np.asarray(self.numerators), np.asarray(self.denominators)
+        """Whether each task is either passed or failed."""
+        numerators, denominators = self.arrays
         passed = (numerators == 0) | (numerators == 1)
         return bool(np.all(denominators == 1) and np.all(passed))
 
+    @property
+    def arrays(self) -> tuple[_Array, _Array]:
+        """Numerators and denominators as arrays of floats."""
+        return np.asarray(self.numerators, np.float64), np.asarray(self.denominators, np.float64)
+
 
 class Worth(NamedTuple):
-    """What a pooled score rests on: independent trials, and tasks of equal weight."""
+    """The sample size of a pooled score: independent trials, and tasks of equal weight."""
 
     trials: float
     tasks: float
 
 
 class _Spread(NamedTuple):
-    """How an estimate varies: its variance, its squared skewness, and tasks of equal weight."""
+    """The variance and squared skewness of an estimate, and the effective number of tasks."""
 
     variance: float
     skewness: float
@@ -74,34 +83,34 @@ class _Spread(NamedTuple):
 
 
 def effective_tasks(weights: Numbers) -> float:
-    """As how many tasks of equal weight these are worth (Kish)."""
+    """Return how many tasks of equal weight have the same precision (Kish)."""
     own = np.asarray(weights, dtype=np.float64)
     return float(own.sum() ** 2 / (own**2).sum())
 
 
 def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -> Interval:
-    """The interval of a pooled score between 0 and `top`; of an amount without limit if None."""
+    """Return the interval of a score between 0 and `top`, or of an unbounded amount if None."""
     n, value = len(ratio.numerators), ratio.value
     if top is None:
-        spread = _spread(_influence(ratio), effective_tasks(ratio.denominators))
+        spread = _spread(task_influence(ratio), effective_tasks(ratio.denominators))
         half = quantile_of(spread.tasks, level) * math.sqrt(spread.variance)
         return _interval(value, value - half, value + half, level=level, n=n, method="student")
     return score_interval(value, worth_of(ratio, top=top), top=top, level=level, n=n)
 
 
 def worth_of(ratio: Ratio, *, top: float = 1.0) -> Worth:
-    """How many independent trials vary as much as a pooled score between 0 and `top`."""
+    """Return how many independent trials have the same variance as the pooled score."""
     share = ratio.value / top
     if not 0 <= share <= 1:
-        raise ValueError(f"{ratio.value} does not lie between 0 and {top}")
+        raise ValueError(f"{ratio.value} is not between 0 and {top}")
     if top == 1 and ratio.is_yes_or_no:
         return Worth(trials=len(ratio.numerators), tasks=len(ratio.numerators))
-    spread = _spread(_influence(ratio) / top, effective_tasks(ratio.denominators))
+    spread = _spread(task_influence(ratio) / top, effective_tasks(ratio.denominators))
     return Worth(_trials(share * (1 - share), spread, SKEW_OF_ONE), spread.tasks)
 
 
 def score_interval(value: float, worth: Worth, *, top: float, level: float, n: int) -> Interval:
-    """Wilson's interval of a value between 0 and `top`."""
+    """Return Wilson's interval of a value between 0 and `top`."""
     quantile = quantile_of(worth.tasks, level)
     if math.isinf(quantile):
         return _interval(value, 0.0, top, level=level, n=n, method="wilson")
@@ -112,12 +121,12 @@ def score_interval(value: float, worth: Worth, *, top: float, level: float, n: i
 def difference_of(
     first: Ratio, second: Ratio, *, top: float | None = 1.0, level: float = 0.95
 ) -> Difference:
-    """First pooled score minus second on the same tasks in the same order."""
+    """Compare two pooled scores, first minus second, on the same tasks in the same order."""
     n, gap = len(first.numerators), first.value - second.value
-    shares = [_shares(side) for side in (first, second)]
+    shares = [side / side.sum() for side in (first.arrays[1], second.arrays[1])]
     weights = (shares[0] + shares[1]) / 2
-    moved = _influence(first) - _influence(second)
-    # As few as the side has on which fewer tasks weigh more.
+    moved = task_influence(first) - task_influence(second)
+    # The smaller effective number of the two sides.
     worth = min(map(effective_tasks, shares))
     if top is None:
         return _student_difference(gap, _spread(moved, worth), n=n, level=level)
@@ -134,8 +143,8 @@ def difference_of(
         low, high, p_value = -1.0, 1.0, 1.0
     else:
         score = _tango(scaled, differing, trials)
-        low = _where(lambda at: score(at) - reach, -1.0, scaled)
-        high = _where(lambda at: score(at) + reach, scaled, 1.0)
+        low = _find_root(lambda at: score(at) - reach, -1.0, scaled)
+        high = _find_root(lambda at: score(at) + reach, scaled, 1.0)
         p_value = _p_value(score(0.0), tasks)
     return Difference(
         interval=_interval(gap, low * top, high * top, level=level, n=n, method="tango"),
@@ -148,33 +157,31 @@ def difference_of(
 def smallest_difference(
     differing: float, trials: float, tasks: float, *, level: float = 0.95
 ) -> float:
-    """The smallest difference that is found with the usual power, if so large a share differs.
+    """Return the smallest difference that the test detects with 80 % power.
 
-    1, all that there is, where nothing smaller is.
+    `differing` is the share of trials in which the two systems differ. Returns 1 if no smaller
+    difference can be detected.
     """
     bound = quantile_of(tasks, level)
     if math.isinf(bound):
         return 1.0
     if trials < FEW:
-        return (
-            bisect_left(
-                range(100),
-                POWER,
-                key=lambda hundredths: _power(hundredths / 100, differing, int(trials), bound),
-            )
-            / 100
-        )
+
+        def power(hundredths: int) -> float:
+            return _power(hundredths / 100, differing, int(trials), bound)
+
+        return bisect_left(range(100), POWER, key=power) / 100
     reach = bound + float(stdtrit(tasks - 1, POWER))
-    # What differs is at least the difference itself.
+    # The share that differs is at least the difference.
     return min(1.0, max(reach * math.sqrt(differing / trials), reach**2 / (trials + reach**2)))
 
 
 def _power(gap: float, differing: float, trials: int, bound: float) -> float:
-    """How often the test finds a difference, summed over all outcomes of so many trials."""
+    """Return the power of the test, summed over all outcomes of the trials."""
     share = max(gap, differing, 1e-9)
     apart = np.arange(1, trials + 1)
     chance = np.diff(bdtr(np.arange(trials + 1), trials, share))
-    # Of those that differ the first must win more than this, or fewer than the rest.
+    # The test rejects if one system wins more than this many of the trials that differ.
     most = np.minimum(np.floor((apart + bound * np.sqrt(apart)) / 2), apart)
     better = (1 + gap / share) / 2
     found = bdtrc(most, apart, better) + bdtrc(most, apart, 1 - better)
@@ -182,7 +189,7 @@ def _power(gap: float, differing: float, trials: int, bound: float) -> float:
 
 
 def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) -> Difference:
-    """Of amounts without a highest value, such as seconds."""
+    """Compare amounts without a maximum, such as seconds."""
     error = math.sqrt(spread.variance)
     half = quantile_of(spread.tasks, level) * error
     statistic = gap / error if error else (math.inf if gap else 0.0)
@@ -196,24 +203,16 @@ def _student_difference(gap: float, spread: _Spread, *, n: int, level: float) ->
     )
 
 
-def _influence(ratio: Ratio) -> _Array:
-    """How much each task moves a pooled score; the squares add up to its variance."""
-    numerators = np.asarray(ratio.numerators, dtype=np.float64)
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
+def task_influence(ratio: Ratio) -> _Array:
+    """Return how much each task moves a pooled score; the squares sum to its variance."""
+    numerators, denominators = ratio.arrays
     moved: _Array = (numerators - ratio.value * denominators) / denominators.sum()
     return moved
 
 
-def _shares(ratio: Ratio) -> _Array:
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
-    found: _Array = denominators / denominators.sum()
-    return found
-
-
 def _rates(ratio: Ratio) -> _Array:
-    """Every task's own score; one with nothing to measure is like the rest."""
-    numerators = np.asarray(ratio.numerators, dtype=np.float64)
-    denominators = np.asarray(ratio.denominators, dtype=np.float64)
+    """Return the score of each task; a task with nothing to measure gets the pooled score."""
+    numerators, denominators = ratio.arrays
     empty = np.full(len(numerators), ratio.value)
     found: _Array = np.divide(numerators, denominators, out=empty, where=denominators > 0)
     return found
@@ -228,13 +227,13 @@ def _spread(moved: _Array, tasks: float) -> _Spread:
 
 
 def _trials(nominal: float, spread: _Spread, skew: float) -> float:
-    """How many independent trials vary as much; where nothing varies, one for each task."""
+    """Return how many independent trials have this variance; one per task if nothing varies."""
     variance = spread.variance * (1 + skew * spread.skewness)
     return nominal / variance if variance > ROUNDING and nominal > 0 else spread.tasks
 
 
 def quantile_of(tasks: float, level: float) -> float:
-    """Student's; without limit where there is one task only."""
+    """Return Student's quantile; infinite for a single task."""
     return float(stdtrit(tasks - 1, (1 + level) / 2)) if tasks > 1 + 1e-9 else math.inf
 
 
@@ -243,9 +242,10 @@ def _p_value(statistic: float, tasks: float) -> float:
 
 
 def _tango(gap: float, differing: float, trials: float) -> Callable[[float], float]:
-    """The score statistic of a true difference (Tango 1998), from the shares that differ.
+    """Return the score statistic as a function of the true difference (Tango 1998).
 
-    `differing` of the trials are won by one system only; the first wins `gap` more of them.
+    `differing` is the share of trials that only one system wins, `gap` how many more of them the
+    first one wins.
     """
     lost = (differing - gap) / 2
 
@@ -260,8 +260,8 @@ def _tango(gap: float, differing: float, trials: float) -> Callable[[float], flo
     return statistic
 
 
-def _where(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is 0, or the end that it does not reach."""
+def _find_root(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root of a decreasing function, or the end of the range that is closest to it."""
     inside = low + 1e-12, high - 1e-12
     if inside[0] >= inside[1] or excess(inside[0]) <= 0:
         return low
@@ -274,3 +274,44 @@ def _interval(
     estimate: float, low: float, high: float, *, level: float, n: int, method: IntervalMethod
 ) -> Interval:
     return Interval(estimate=estimate, low=low, high=high, level=level, n=n, method=method)
+
+
+def pass_at_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
+    """Return the probability that at least one of `k` runs of a task succeeds, over all tasks.
+
+    Unbiased for any number of runs of at least `k` (Chen et al. 2021).
+    """
+    values = [1 - _all_succeed(n - c, n, k) for c, n in zip(successes, runs, strict=True)]
+    return interval_of(Ratio(values, [1.0] * len(values)))
+
+
+def pass_hat_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
+    """Return pass^k, the probability that all of `k` runs of a task succeed (tau-bench)."""
+    values = [_all_succeed(c, n, k) for c, n in zip(successes, runs, strict=True)]
+    return interval_of(Ratio(values, [1.0] * len(values)))
+
+
+def run_variance(scores: Sequence[Sequence[float]]) -> RunVariance:
+    """Split the variance of scores (a row per task, a column per run) into tasks and luck."""
+    table = np.asarray(scores, dtype=np.float64)
+    tasks, runs = table.shape
+    if runs < 2 or tasks < 2:
+        raise ValueError("variance needs two tasks and two runs")
+    within = float(table.var(axis=1, ddof=1).mean())
+    between = float(table.mean(axis=1).var(ddof=1)) - within / runs
+    return RunVariance(
+        runs=runs,
+        tasks=tasks,
+        mean=float(table.mean()),
+        run_sd=float(table.mean(axis=0).std(ddof=1)),
+        within_tasks=within,
+        between_tasks=max(0.0, between),
+        unstable=float(np.mean(table.min(axis=1) != table.max(axis=1))),
+    )
+
+
+def _all_succeed(good: int, n: int, k: int) -> float:
+    """Return the probability that `k` runs drawn from `n` are all good."""
+    if k > n:
+        raise ValueError(f"cannot draw {k} runs of a task from {n}")
+    return math.comb(good, k) / math.comb(n, k)

@@ -1,6 +1,6 @@
-"""Runs of one kind beside each other: scores with intervals, and what they took for it."""
+"""Boards compare runs of the same mode: scores with intervals, cost and time, and groups."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gta_bench.judge_quality.budget import budget_table, budgets
@@ -9,7 +9,6 @@ from gta_bench.metrics.categories import CATEGORIES, TOOL_CATEGORY
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import UnitScore
-from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, TaskScore
 from gta_bench.reports.certainty import (
     REPEATS,
@@ -27,256 +26,187 @@ from gta_bench.reports.estimates import (
 )
 from gta_bench.reports.summary import metrics, system_name
 from gta_bench.reports.tables import dollars
-from gta_bench.web.cells import DASH, PageCell, PageTable, estimated, number_cell, plain
-from gta_bench.web.charts import Chart, Spent, front, spent_chart
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
+from gta_bench.web.charts import Chart, Spent, draw_front, find_front
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
+from gta_bench.web.pages import DASH, PageCell, PageTable, estimate_cell, number_cell, page_table
 
 TITLES: Final[Mapping[RunMode, str]] = {
     "workflow": "GTA-Workflow",
     "end-to-end": "GTA-Atomic, end to end",
     "step": "GTA-Atomic, step by step",
 }
-# What the page shows of each mode, the primary metric first.
+# The metrics of each mode on the page, with the primary one first.
 COLUMNS: Final[Mapping[RunMode, tuple[str, ...]]] = {
     "workflow": ("root_sr", "root_score", "leaf_sr", "tool_sr"),
     "end-to-end": ("ans_acc", "ans_acc_i", "p_f1", "o_f1", "l_f1", "c_f1"),
     "step": ("arg_acc", "inst_acc", "tool_acc", "summ_acc"),
 }
+_Numbered = Sequence[tuple[int, RunMaterial]]
 
 
 class _Row(NamedTuple):
-    """One run as one scoring (and judge) sees it; without intervals where there are none.
-
-    `badges` stand beside the headline, which is the strict row of a run and judge.
-    """
+    """One run under one scoring and judge; only strict rows have a headline and badges."""
 
     number: int
     name: str
     system: str
     about: str
-    n: str
-    whole: bool
+    n: int
+    n_units: int
     cells: tuple[PageCell, ...]
-    headline: Estimate | None
+    headline: Estimate | None = None
     badges: tuple[str, ...] = ()
 
 
-class _Board(NamedTuple):
-    """The runs of one mode; `repeats` are there where tasks were run more than once."""
-
-    mode: RunMode
-    title: str
-    headline: str
-    columns: tuple[str, ...]
-    rows: tuple[_Row, ...]
-    budget: PageTable
-    repeats: PageTable | None
-    remarks: tuple[str, ...]
-    spent: PageTable
-    charts: tuple[Chart, ...]
-    known: bool
-
-
-def boards(runs: Sequence[RunMaterial]) -> list[_Board]:
-    """A board for every mode that has runs; runs keep their numbers on the page."""
-    numbered = list(enumerate(runs, start=1))
-    found = []
-    for mode in TITLES:
-        own = [(number, run) for number, run in numbered if run.mode == mode]
+def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
+    """Return a board for each mode that has runs, which keep their numbers on the page."""
+    found: list[dict[str, object]] = []
+    for mode, title in TITLES.items():
+        own = [(number, run) for number, run in enumerate(runs, start=1) if run_mode(run) == mode]
         if own:
-            rows = tuple(row for number, run in own for row in _rows(number, run))
-            spent, charts = _spent(mode, own, rows)
-            headline = table.primary(mode).label
-            columns = tuple(map(table.label, COLUMNS[mode]))
-            known = any(value is not None for _, run in own for value in _per_task(run))
-            parts = budget_table(budgets([run.summary for _, run in own]))
-            budget = plain(f"Uncertainty of {TITLES[mode]}", parts, (0, 1, 2))
-            repeats, said = _repeats(own)
+            rows = [row for number, run in own for row in _rows(number, run)]
+            spent, charts = _cost_table(mode, own, rows)
+            summaries = [run.summary for _, run in own]
+            units = list(measured(summaries))
+            again = repeated(units)
+            parts = budget_table(budgets(summaries))
             found.append(
-                _Board(
-                    mode=mode,
-                    title=TITLES[mode],
-                    headline=headline,
-                    columns=columns,
-                    rows=rows,
-                    budget=budget,
-                    repeats=repeats,
-                    remarks=said,
-                    spent=spent,
-                    charts=charts,
-                    known=known,
-                )
+                {
+                    "mode": mode,
+                    "title": title,
+                    "columns": tuple(map(table.label, COLUMNS[mode])),
+                    "rows": rows,
+                    "budget": page_table(f"Uncertainty of {title}", parts, (0, 1, 2)),
+                    "repeats": page_table(REPEATS, repeat_table(again)) if again else None,
+                    "remarks": (*broken_remarks(units), *repeat_remarks(again)),
+                    "spent": spent,
+                    "charts": charts,
+                    "known": any(value is not None for _, run in own for value in _per_task(run)),
+                }
             )
     return found
 
 
-def _repeats(runs: Sequence[tuple[int, RunMaterial]]) -> tuple[PageTable | None, tuple[str, ...]]:
-    """What repeats show, and the remarks on them and on work that the system did not break."""
-    own = list(measured([run.summary for _, run in runs]))
-    again = repeated(own)
-    page_table = plain(REPEATS, repeat_table(again)) if again else None
-    return page_table, (*broken_remarks(own), *repeat_remarks(again))
-
-
 def _rows(number: int, run: RunMaterial) -> Iterator[_Row]:
-    system = system_name(run.manifest)
-    columns, spec = COLUMNS[run.mode], run.manifest.spec
+    name, manifest = run.summary.name, run.summary.manifest
+    columns, spec, system = COLUMNS[run_mode(run)], manifest.spec, system_name(manifest)
+
+    def row(about: str, n: int, n_units: int, found: Mapping[str, Estimate]) -> _Row:
+        cells = tuple(estimate_cell(found, column) for column in columns)
+        return _Row(number, name, system, about, n, n_units, cells, found.get(columns[0]))
+
+    def bare_row(about: str, n: int, n_units: int, values: Mapping[str, float | None]) -> _Row:
+        cells = tuple(number_cell(values.get(column)) for column in columns)
+        return _Row(number, name, system, about, n, n_units, cells)
+
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
         found = estimates(atomic_parts(scores.units, columns), spec.tasks, epochs=spec.epochs)
-        of = _of(scores.strict.n, scores.n_units)
-        cells = tuple(estimated(found, name) for name in columns)
-        badges = run.summary.badges
-        yield _Row(number, run.name, system, "strict", *of, cells, found.get(columns[0]), badges)
-        compat = metrics(scores, "compat")
-        rest = tuple(number_cell(compat.get(name)) for name in columns)
-        of = _of(scores.compat.n, scores.n_units)
-        yield _Row(number, run.name, system, "compat", *of, rest, None)
+        strict = row("strict", scores.strict.n, scores.n_units, found)
+        yield strict._replace(badges=run.summary.badges)
+        yield bare_row("compat", scores.compat.n, scores.n_units, metrics(scores, "compat"))
         return
     workflow = run.summary.scores
     if not workflow.judges:
         found = estimates(workflow_parts((), workflow, run.units), spec.tasks, epochs=spec.epochs)
-        cells = tuple(estimated(found, name) for name in columns)
-        of = _of(workflow.n, workflow.n_units)
-        badges = run.summary.badges(None)
-        yield _Row(number, run.name, system, "no judge yet", *of, cells, None, badges)
+        unjudged = row("no judge yet", workflow.n, workflow.n_units, found)
+        yield unjudged._replace(headline=None, badges=run.summary.badges(None))
     for judge in workflow.judges:
-        found = estimates(
-            workflow_parts(judge.tasks, workflow, run.units), spec.tasks, epochs=spec.epochs
-        )
-        cells = tuple(estimated(found, name) for name in columns)
-        of = _of(judge.strict.n, judge.strict.n_units)
-        about, badges = f"strict, by {judge.judge}", run.summary.badges(judge.judge)
-        yield _Row(number, run.name, system, about, *of, cells, found.get(columns[0]), badges)
-        of = _of(judge.compat.n, judge.strict.n_units)
-        compat = {table.ROOT_SCORE.name: judge.compat.root_score}
-        rest = tuple(number_cell(compat.get(name)) for name in columns)
-        yield _Row(number, run.name, system, f"compat, by {judge.judge}", *of, rest, None)
+        parts = workflow_parts(judge.tasks, workflow, run.units)
+        found = estimates(parts, spec.tasks, epochs=spec.epochs)
+        by, n_units = f"by {judge.judge}", judge.strict.n_units
+        strict = row(f"strict, {by}", judge.strict.n, n_units, found)
+        yield strict._replace(badges=run.summary.badges(judge.judge))
+        roots = {table.ROOT_SCORE.name: judge.compat.root_score}
+        yield bare_row(f"compat, {by}", judge.compat.n, n_units, roots)
         for floor in run.summary.floors.of(judge.judge):
-            low = floor.model_dump(include={*table.JUDGED})
-            rest = tuple(number_cell(low.get(name)) for name in columns)
-            about, of = f"floor, by {judge.judge}", _of(floor.n, floor.n_units)
-            yield _Row(number, run.name, floor.system, about, *of, rest, None)
+            values = floor.model_dump(include={*table.JUDGED})
+            lowest = bare_row(f"floor, {by}", floor.n, floor.n_units, values)
+            yield lowest._replace(system=floor.system)
 
 
-def _of(n: int, units: int) -> tuple[str, bool]:
-    """`n/N`, and whether the two are the same."""
-    return f"{n}/{units}", n == units
-
-
-def _spent(
-    mode: RunMode, runs: Sequence[tuple[int, RunMaterial]], rows: Sequence[_Row]
-) -> tuple[PageTable, tuple[Chart, ...]]:
-    """What a task took on average; a chart where two runs or more can be compared."""
+def _cost_table(
+    mode: RunMode, runs: _Numbered, rows: Sequence[_Row]
+) -> tuple[PageTable, list[Chart]]:
+    """Return the mean cost and time of a task, with charts if two runs can be compared."""
     label = table.primary(mode).label
-    best = {}
-    for row in reversed(rows):
-        if row.headline is not None:
-            best[row.number] = row.headline
+    # The first strict row of each run.
+    best = {row.number: row.headline for row in reversed(rows) if row.headline is not None}
     usages = {number: _per_task(run) for number, run in runs}
-    axes = {table.COST.heading: 0, table.SECONDS.heading: 1}
-    charts, fronts = [], {}
-    for axis, place in axes.items():
+    axes = {table.COST.heading: "cost", table.SECONDS.heading: "time"}
+    fronts: dict[int, list[str]] = {number: [] for number in usages}
+    charts = []
+    for index, (axis, word) in enumerate(axes.items()):
         known = [
             Spent(str(number), value, best[number].value)
-            for number, _ in runs
-            if number in best and (value := usages[number][place]) is not None
+            for number, usage in usages.items()
+            if number in best and (value := usage[index]) is not None
         ]
         if len(known) > 1:
-            charts.append(spent_chart(known, x_label=axis, y_label=f"{label}, %"))
-            fronts[place] = {one.label for one in front(known)}
-    page_table = PageTable(
-        f"What runs of {TITLES[mode]} took",
-        ("", "run", label, *axes, table.TOKENS.heading, "on the front"),
-        tuple(
+            charts.append(draw_front(known, x_label=axis, y_label=f"{label}, %"))
+            for one in find_front(known):
+                fronts[int(one.label)].append(word)
+    shown = (dollars, "{:,.2f}".format, "{:,.0f}".format)
+    cells = []
+    for number, run in runs:
+        amounts = zip(shown, usages[number], strict=True)
+        cells.append(
             (
                 PageCell(str(number)),
-                PageCell(run.name),
-                PageCell(best[number].text) if number in best else PageCell(DASH),
-                _amount(usages[number][0], dollars),
-                _amount(usages[number][1], "{:,.2f}".format),
-                _amount(usages[number][2], "{:,.0f}".format),
-                PageCell(
-                    " and ".join(
-                        word
-                        for place, word in enumerate(("cost", "time"))
-                        if str(number) in fronts.get(place, ())
-                    )
-                    or DASH
-                ),
+                PageCell(run.summary.name),
+                PageCell(best[number].text if number in best else DASH),
+                *(PageCell("unknown" if one is None else show(one)) for show, one in amounts),
+                PageCell(" and ".join(fronts[number]) or DASH),
             )
-            for number, run in runs
-        ),
-        (0, 1, 6),
-    )
-    return page_table, tuple(charts)
+        )
+    heading = ("", "run", label, *axes, table.TOKENS.heading, "on the front")
+    return PageTable(f"Cost of runs of {TITLES[mode]}", heading, tuple(cells), (0, 1, 6)), charts
 
 
 def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | None]:
-    """Cost, seconds and tokens of a unit; None where nothing was recorded."""
-    usage: Usage = run.summary.scores.usage
-    n = run.summary.scores.n or 1
+    """Return cost, seconds and tokens of a unit; None if not recorded."""
+    usage, n = run.summary.scores.usage, run.summary.scores.n or 1
     tokens = usage.input_tokens + usage.output_tokens
-    return (
-        None if usage.cost_usd is None else usage.cost_usd / n,
-        usage.seconds / n or None,
-        tokens / n or None,
-    )
-
-
-def _amount(value: float | None, shown: Callable[[float], str]) -> PageCell:
-    return PageCell("unknown" if value is None else shown(value))
+    cost = None if usage.cost_usd is None else usage.cost_usd / n
+    return cost, usage.seconds / n or None, tokens / n or None
 
 
 _Group = tuple[str, str, str, Mapping[str, Estimate]]
-# Without Tool SR, which belongs to units and not to a judge's groups of them.
+# Without Tool SR, which belongs to units and not to the groups of a judge.
 JUDGED_COLUMNS = tuple(name for name in COLUMNS["workflow"] if name in table.JUDGED)
 
 
 def atomic_groups(run: AtomicRun) -> PageTable:
-    """By the categories of the tools in the reference, and by the kind of the answer."""
+    """Return scores by category of the reference's tools and by kind of answer."""
     tasks = {unit.task.id: unit.task for unit in run.units}
-    # Tools that another package brought; GTA-Atomic has none of these.
+    # Tools of other packages; GTA-Atomic itself has none.
     own = {call.tool: call.category for unit in run.units for call in unit.calls if call.category}
     known = {**own, **TOOL_CATEGORY}
-
-    def categories(score: UnitScore) -> set[str]:
-        return {known.get(turn.call.name, "") for turn in tasks[score.task].calls}
-
-    def answers(score: UnitScore) -> str:
-        answer = tasks[score.task].answer
-        return "image" if answer is None else answer.kind.replace("_", " ")
-
-    scored = [score for score in run.summary.scores.units if score.task in tasks]
-    groups: list[tuple[str, str, list[UnitScore]]] = [
-        (
-            "category of the reference's tools",
-            name,
-            [one for one in scored if name in categories(one)],
-        )
-        for name in (*CATEGORIES, *sorted({*own.values()} - {*CATEGORIES}))
-    ]
-    groups += [
-        ("kind of answer", name, [one for one in scored if answers(one) == name])
-        for name in sorted({answers(one) for one in scored})
-    ]
-    columns = COLUMNS[run.mode]
-    return _group_table(
-        run.name,
-        columns,
-        [
-            (by, name, str(len(own)), estimates(atomic_parts(own, columns), _tasks(own), epochs=1))
-            for by, name, own in groups
-            if own
-        ],
-    )
+    columns = COLUMNS[run_mode(run)]
+    members: dict[tuple[str, str], list[UnitScore]] = {}
+    for name in (*CATEGORIES, *sorted({*own.values()} - {*CATEGORIES})):
+        members["category of the reference's tools", name] = []
+    answers: dict[tuple[str, str], list[UnitScore]] = {}
+    for score in run.summary.scores.units:
+        if score.task in tasks:
+            task = tasks[score.task]
+            for name in {known.get(turn.call.name, "") for turn in task.calls}:
+                members.get(("category of the reference's tools", name), []).append(score)
+            kind = "image" if task.answer is None else task.answer.kind.replace("_", " ")
+            answers.setdefault(("kind of answer", kind), []).append(score)
+    groups = []
+    for (by, name), scores in (*members.items(), *sorted(answers.items())):
+        if scores:
+            found = estimates(atomic_parts(scores, columns), _tasks(scores), epochs=1)
+            groups.append((by, name, str(len(scores)), found))
+    return _group_table(run.summary.name, columns, groups)
 
 
 def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
-    """By category of the task, ending of the deliverables, category of called tools."""
+    """Return scores by category of the task, file type and category of called tools."""
     ways: tuple[tuple[str, Sequence[GroupScores], Callable[[TaskScore], Container[str]]], ...] = (
-        ("category of the task", judge.categories, lambda one: (_category(one),)),
-        ("ending of the deliverables", judge.kinds, lambda one: one.kinds),
+        ("category of the task", judge.categories, lambda one: (one.category or NO_CATEGORY,)),
+        ("file extension of the deliverables", judge.kinds, lambda one: one.kinds),
         ("category of called tools", judge.tool_categories, lambda one: one.tool_categories),
     )
     groups: list[_Group] = []
@@ -285,27 +215,23 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
             own = [one for one in judge.tasks if group.name in names(one)]
             scores = estimates(workflow_parts(own, run.summary.scores), _tasks(own), epochs=1)
             groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
-    return _group_table(run.name, JUDGED_COLUMNS, groups)
+    return _group_table(run.summary.name, JUDGED_COLUMNS, groups)
 
 
 def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) -> PageTable:
     first: dict[str, int] = {}
-    for place, (by, *_) in enumerate(groups):
-        first.setdefault(by, place)
+    for index, (by, *_) in enumerate(groups):
+        first.setdefault(by, index)
     return PageTable(
         f"Scores of {name} by group",
         ("group", "n", *map(table.label, columns)),
         tuple(
-            (PageCell(group), PageCell(n), *(estimated(found, column) for column in columns))
+            (PageCell(group), PageCell(n), *(estimate_cell(found, column) for column in columns))
             for _, group, n, found in groups
         ),
-        parts={place: f"By {by}" for by, place in first.items()},
+        parts={index: f"By {by}" for by, index in first.items()},
     )
 
 
-def _tasks(units: Sequence[UnitScore] | Sequence[TaskScore]) -> tuple[str, ...]:
+def _tasks(units: Iterable[UnitScore | TaskScore]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(unit.task for unit in units))
-
-
-def _category(task: TaskScore) -> str:
-    return task.category or NO_CATEGORY

@@ -1,4 +1,4 @@
-"""Where lines and dots lie in a picture; the templates draw them, and text stands beside them."""
+"""Coordinates of charts, which the templates draw; a table next to each chart has the numbers."""
 
 import math
 from collections.abc import Sequence
@@ -7,29 +7,25 @@ from typing import Final, NamedTuple
 from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.workflow_scores import CurvePoint
 
-# Inside of the axes, in units of the picture.
+# The plot area in units of the picture.
 WIDTH: Final = 260
 HEIGHT: Final = 130
 TICKS: Final = 4
 
 
 class _Tick(NamedTuple):
-    """A place on an axis with its label."""
-
     at: float
     label: str
 
 
 class _Line(NamedTuple):
-    """A line with the name of its style."""
+    """A line; `name` selects its style."""
 
     name: str
     points: str
 
 
-class Dot(NamedTuple):
-    """A numbered dot; on the front where no other is better in both ways."""
-
+class _Dot(NamedTuple):
     x: float
     y: float
     label: str
@@ -37,7 +33,7 @@ class Dot(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A picture of lines or dots; `about` says in words what is to be seen."""
+    """A chart of lines or dots; `about` describes it for screen readers."""
 
     about: str
     x_label: str
@@ -45,47 +41,46 @@ class Chart(NamedTuple):
     x_ticks: tuple[_Tick, ...]
     y_ticks: tuple[_Tick, ...]
     lines: tuple[_Line, ...] = ()
-    dots: tuple[Dot, ...] = ()
+    dots: tuple[_Dot, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
 
 
 class Spent(NamedTuple):
-    """A system as a dot: what it took for a task, and how good it was."""
+    """A system with its cost or time per task and its score."""
 
     label: str
     spent: float
     score: float
 
 
-def curve_chart(points: Sequence[CurvePoint]) -> Chart:
-    """Both success rates by threshold."""
+def draw_curve(points: Sequence[CurvePoint]) -> Chart:
+    """Draw both success rates by threshold."""
     lines = []
     for row in (LEAF_SR, ROOT_SR):
         rates = [(point.threshold, getattr(point, row.name)) for point in points]
-        places = [
-            f"{threshold * WIDTH / 10:g},{_down(rate):g}"
+        corners = [
+            f"{threshold * WIDTH / 10:g},{_height(rate):g}"
             for threshold, rate in rates
             if rate is not None
         ]
-        lines.append(_Line(row.name.removesuffix("_sr"), " ".join(places)))
+        lines.append(_Line(row.name.removesuffix("_sr"), " ".join(corners)))
     return Chart(
-        about=f"{LEAF_SR.label} and {ROOT_SR.label} fall as the threshold rises; the table beside "
-        "has the numbers.",
+        about=f"{LEAF_SR.label} and {ROOT_SR.label} by threshold; the table has the numbers.",
         x_label="threshold",
         y_label="% that reach it",
         x_ticks=tuple(_Tick(number * WIDTH / 10, str(number)) for number in range(0, 11, 2)),
-        y_ticks=_percents(),
+        y_ticks=_percent_ticks(),
         lines=tuple(lines),
     )
 
 
-def spent_chart(systems: Sequence[Spent], *, x_label: str, y_label: str) -> Chart:
-    """What systems took against what they reached, with the front of those that none beats."""
-    best = front(systems)
-    end = nice_end(max(one.spent for one in systems))
+def draw_front(systems: Sequence[Spent], *, x_label: str, y_label: str) -> Chart:
+    """Draw the score of systems by cost or time, with the Pareto front."""
+    best = find_front(systems)
+    end = axis_end(max(one.spent for one in systems))
     dots = tuple(
-        Dot(round(one.spent / end * WIDTH, 1), _down(one.score), one.label, one in best)
+        _Dot(round(one.spent / end * WIDTH, 1), _height(one.score), one.label, one in best)
         for one in systems
     )
     corners = sorted({(dot.x, dot.y) for dot in dots if dot.front})
@@ -96,14 +91,14 @@ def spent_chart(systems: Sequence[Spent], *, x_label: str, y_label: str) -> Char
         x_ticks=tuple(
             _Tick(WIDTH * part / TICKS, f"{end * part / TICKS:g}") for part in range(TICKS + 1)
         ),
-        y_ticks=_percents(),
+        y_ticks=_percent_ticks(),
         lines=(_Line("front", " ".join(f"{x:g},{y:g}" for x, y in corners)),),
         dots=dots,
     )
 
 
-def front(systems: Sequence[Spent]) -> list[Spent]:
-    """Those that no other beats: none is as good for less, or better for as little."""
+def find_front(systems: Sequence[Spent]) -> list[Spent]:
+    """Return the Pareto front: no other system is at least as good for at most as much."""
     return [
         one
         for one in systems
@@ -116,18 +111,18 @@ def front(systems: Sequence[Spent]) -> list[Spent]:
     ]
 
 
-def nice_end(highest: float) -> float:
-    """The end of an axis: 1, 2 or 4 times a power of ten, so that its quarters are short."""
+def axis_end(highest: float) -> float:
+    """Return the end of an axis: 1, 2 or 4 times a power of ten, so that tick labels are short."""
     if highest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(highest))
     return next(power * step for step in (1, 2, 4, 10) if power * step >= highest)
 
 
-def _down(percent: float) -> float:
-    """A percentage as a place from the top."""
+def _height(percent: float) -> float:
+    """Return the distance of a percentage from the top of the plot."""
     return round(HEIGHT * (1 - percent / 100), 1)
 
 
-def _percents() -> tuple[_Tick, ...]:
-    return tuple(_Tick(_down(percent), str(percent)) for percent in (0, 25, 50, 75, 100))
+def _percent_ticks() -> tuple[_Tick, ...]:
+    return tuple(_Tick(_height(percent), str(percent)) for percent in (0, 25, 50, 75, 100))

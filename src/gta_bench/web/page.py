@@ -1,36 +1,271 @@
-"""Runs as one HTML page that needs nothing else: no script, no other file, no network."""
+"""The HTML report of runs, which is one file without scripts, other files or network access."""
 
 from base64 import b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
 from markupsafe import Markup
 
+from gta_bench.errors import counted
+from gta_bench.judge_quality.panel import (
+    UNSTABLE_WORDS,
+    WORDS,
+    panel_table,
+    says_something,
+    unstable_table,
+    unstable_title,
+)
+from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.table import LEAF_SR, ROOT_SR
+from gta_bench.records.attempts import UnitKey
+from gta_bench.records.failures import Failure
 from gta_bench.records.leaderboard import CANARY
-from gta_bench.web.boards import boards
-from gta_bench.web.material import RunMaterial
-from gta_bench.web.pages import asset, render
-from gta_bench.web.run_view import view_run
+from gta_bench.records.workflow_scores import JudgeScores, TaskScore
+from gta_bench.reports.failures import example
+from gta_bench.reports.gains import (
+    Loss,
+    error_kinds,
+    gain_text,
+    leaf_losses,
+    missed,
+    unit_losses,
+)
+from gta_bench.reports.summary import remarks, tool_table
+from gta_bench.reports.tables import line
+from gta_bench.reports.workflow_summary import remarks as workflow_remarks
+from gta_bench.web.boards import atomic_groups, view_boards, workflow_groups
+from gta_bench.web.charts import draw_curve
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
+from gta_bench.web.pages import (
+    PageCell,
+    PageTable,
+    number_cell,
+    page_table,
+    read_asset,
+    render,
+)
+from gta_bench.web.sections import unit_name, view_sections
+from gta_bench.web.task_view import score_state, score_text
 
-# Sections of a whole page; the worst units of every run have one, and the page stays readable.
+# The number of sections on a page; the units that lost most in each run get one.
 SECTIONS: Final = 150
+FAILURES_SHOWN: Final = 30
+ERRORS_SHOWN: Final = 12
+TASKS_LISTED: Final = 300
+_Link = Callable[[UnitKey], str]
 
 
-def report_page(
+def render_report(
     runs: Sequence[RunMaterial], *, wanted: Collection[str] = (), most: int = SECTIONS
 ) -> str:
-    """The page; tasks that are `wanted` have a section in any case."""
+    """Return the page; `wanted` tasks always get a section."""
     share = most // len(runs)
-    style = asset("style.css")
+    style = read_asset("style.css")
     return render(
         "report.html",
-        style=Markup(style),  # ours, and no part of it comes from a run
+        style=Markup(style),  # from this package, without any data of a run
         style_hash=f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}",
         canary=CANARY,
-        boards=boards(runs),
+        boards=view_boards(runs),
         runs=[
-            view_run(number, run, most=share, wanted=wanted)
+            _view_run(number, run, most=share, wanted=wanted)
             for number, run in enumerate(runs, start=1)
         ],
     )
+
+
+def _view_run(
+    number: int, run: RunMaterial, *, most: int, wanted: Collection[str]
+) -> dict[str, object]:
+    """Return a run with sections for `most` units: the wanted ones, then those that lost most."""
+    name, tools = run.summary.name, run.summary.scores.tools
+    losses = _losses(run)
+    keys = [(unit.task.id, unit.epoch) for unit in run.units]
+    first = [key for key in keys if key[0] in wanted]
+    worst = [(one.task, one.epoch) for _, lost in losses for one in lost]
+    shown = set(list(dict.fromkeys((*first, *worst, *keys)))[: max(most, len(first))])
+
+    def link(key: UnitKey) -> str:
+        return f"#{anchor(number, *key)}" if key in shown else ""
+
+    errors = [
+        (PageCell(where), PageCell(what), PageCell(str(count)))
+        for (where, what), count in error_kinds(run.units).most_common()
+    ]
+    heading = ("where", "what", "times")
+    panel = None if isinstance(run, AtomicRun) else run.summary.panel
+    return {
+        "number": number,
+        "name": name,
+        "facts": list(_facts(run)),
+        "remarks": _remarks(run),
+        "blocks": [_block(run, index, *found, link) for index, found in enumerate(losses)],
+        "tools": page_table(f"Tool calls of {name}", tool_table(tools), (0, 5)) if tools else None,
+        "errors": PageTable(f"Errors of {name}", heading, tuple(errors[:ERRORS_SHOWN]), (0, 1)),
+        "errors_left": len(errors[ERRORS_SHOWN:]),
+        "tasks": _task_table(run, keys[:TASKS_LISTED], link),
+        "tasks_left": len(keys[TASKS_LISTED:]),
+        "sections": list(view_sections(number, run, shown)),
+        "left_out": len(keys) - len(shown),
+        "panel": page_table(f"Agreement of the judges of {name}", panel_table(panel), WORDS)
+        if panel is not None and says_something(panel)
+        else None,
+        "unstable": page_table(unstable_title(panel), unstable_table(panel), UNSTABLE_WORDS)
+        if panel is not None and panel.unstable
+        else None,
+    }
+
+
+def _remarks(run: RunMaterial) -> list[str]:
+    return remarks(run.summary) if isinstance(run, AtomicRun) else workflow_remarks(run.summary)
+
+
+def _facts(run: RunMaterial) -> Iterator[tuple[str, str]]:
+    """Yield what is needed to repeat the run, and when it was extended."""
+    manifest = run.summary.manifest
+    spec = manifest.spec
+    yield ("imported" if manifest.imported_from else "run"), f"{manifest.created:%Y-%m-%d}"
+    yield "dataset", f"{spec.dataset} {manifest.dataset_digest[:12]}"
+    yield "scoring version", str(run.summary.scores.scoring_version)
+    yield "tools", spec.tools
+    if spec.system.harness_digest is not None:
+        yield "harness files", spec.system.harness_digest[:12]
+    if spec.network is not None:
+        yield "network", spec.network
+    if spec.epochs > 1:
+        yield "epochs", str(spec.epochs)
+    after = (*(one.epochs for one in manifest.growth[1:]), spec.epochs)
+    for one, epochs in zip(manifest.growth, after, strict=False):
+        added = [f"tasks added: {len(one.tasks)}"] if one.tasks else []
+        if epochs > one.epochs:
+            added.append(f"epochs: {one.epochs} to {epochs}")
+        yield "extended", f"{one.when:%Y-%m-%d}, {', '.join(added)}"
+    for name in ("gta-bench", "inspect_ai"):
+        if name in manifest.packages:
+            yield name, manifest.packages[name]
+
+
+def _losses(run: RunMaterial) -> list[tuple[str, list[Loss]]]:
+    """Return the losses according to each judge; GTA-Atomic needs no judge."""
+    if isinstance(run, AtomicRun):
+        return [("", unit_losses(run.summary.scores, run.units))]
+    threshold = run.summary.scores.leaf_threshold
+    return [
+        (judge.judge, leaf_losses(judge, run.units, threshold=threshold))
+        for judge in run.summary.scores.judges
+    ]
+
+
+def _block(
+    run: RunMaterial, index: int, judge: str, losses: Sequence[Loss], link: _Link
+) -> dict[str, object]:
+    """Return groups, success rates and failures of a run according to one judge."""
+    name = run.summary.name
+    rows = tuple(
+        (
+            _task_cell((one.task, one.epoch), link),
+            PageCell(f"+{one.gain:.2f}"),
+            PageCell(line(one.what), ", ".join(one.causes)),
+        )
+        for one in losses[:FAILURES_SHOWN]
+    )
+    heading = ("task", "gain", "what is missing, and its first cause")
+    block: dict[str, object] = {
+        "judge": judge,
+        "losses": PageTable(f"Failures of {name}", heading, rows, (0, 2)),
+        "losses_left": len(losses[FAILURES_SHOWN:]),
+        "gain": gain_text(run_mode(run)),
+    }
+    if isinstance(run, AtomicRun):
+        causes = _cause_table(name, run.summary.scores.failures, link)
+        return block | {"groups": atomic_groups(run), "causes": causes, "curve": None}
+    scores = run.summary.scores.judges[index]
+    return block | {
+        "groups": workflow_groups(run, scores),
+        "causes": _cause_table(name, scores.failures, link),
+        "curve": draw_curve(scores.curve),
+        "thresholds": _threshold_table(name, scores),
+    }
+
+
+def _threshold_table(name: str, judge: JudgeScores) -> PageTable:
+    rows = tuple(
+        (PageCell(f"{one.threshold:g}"), number_cell(one.leaf_sr), number_cell(one.root_sr))
+        for one in judge.curve
+    )
+    heading = ("threshold", LEAF_SR.label, ROOT_SR.label)
+    return PageTable(f"Success rates of {name} by threshold", heading, rows, ())
+
+
+def _cause_table(name: str, failures: Sequence[Failure], link: _Link) -> PageTable:
+    """Count the first causes, each with an example that has a section if possible."""
+    examples: dict[str, Failure] = {}
+    for one in sorted(failures, key=lambda one: not link((one.task, one.epoch))):
+        examples.setdefault(one.cause, one)
+    rows = []
+    for count in count_failures(failures):
+        seen = examples[count.cause]
+        rows.append(
+            (
+                PageCell(count.cause),
+                PageCell(f"{count.failures:,}"),
+                PageCell(f"{100 * count.failures / len(failures):.1f} %"),
+                PageCell(f"{count.tasks:,}"),
+                PageCell(example(seen), href=link((seen.task, seen.epoch))),
+            )
+        )
+    heading = ("first cause", "failures", "share", "tasks", "for example")
+    return PageTable(f"Failures of {name} by cause", heading, tuple(rows), (0, 4))
+
+
+def _task_table(run: RunMaterial, keys: Sequence[UnitKey], link: _Link) -> PageTable:
+    heading: tuple[str, ...] = ("outcome",)
+    texts: tuple[int, ...] = (0, 1, 2)
+    if isinstance(run, AtomicRun):
+        cells = _atomic_cells(run)
+    else:
+        heading = (*(judge.judge for judge in run.summary.scores.judges), "files")
+        texts = (0, 1 + len(heading))
+        cells = _workflow_cells(run)
+    requests = {(unit.task.id, unit.epoch): unit.task.request for unit in run.units}
+    rows = tuple(
+        (_task_cell(key, link), *cells[key], PageCell(line(requests[key]))) for key in keys
+    )
+    return PageTable(f"Tasks of {run.summary.name}", ("task", *heading, "request"), rows, texts)
+
+
+def _task_cell(key: UnitKey, link: _Link) -> PageCell:
+    return PageCell(unit_name(*key), href=link(key))
+
+
+def _atomic_cells(run: AtomicRun) -> dict[UnitKey, tuple[PageCell, ...]]:
+    units = {(unit.task.id, unit.epoch): unit for unit in run.units}
+    scores = {(one.task, one.epoch): one for one in run.summary.scores.units}
+    return {
+        key: (PageCell(missed(scores[key], unit) if key in scores else "unscored"),)
+        for key, unit in units.items()
+    }
+
+
+def _workflow_cells(run: JudgedRun) -> dict[UnitKey, tuple[PageCell, ...]]:
+    """Return the root score by each judge, and the number of deliverables."""
+    scores = run.summary.scores
+    cells: dict[UnitKey, list[PageCell]] = {}
+    for judge in scores.judges:
+        for task in judge.tasks:
+            cell = _root_cell(task, scores.root_threshold)
+            cells.setdefault((task.task, task.epoch), []).append(cell)
+    return {
+        key: (*cells.get(key, ()), PageCell(str(len(unit.deliverables))))
+        for unit in run.units
+        for key in [(unit.task.id, unit.epoch)]
+    }
+
+
+def _root_cell(task: TaskScore, threshold: float) -> PageCell:
+    if task.root is None:
+        known = sum(leaf.value is not None for leaf in task.leaves)
+        leaves = counted(len(task.leaves), "leaf", "leaves")
+        return PageCell("unscored", f"{known} of {leaves}", state="unscored")
+    return PageCell(score_text(task.root), state=score_state(task.root, threshold))

@@ -1,21 +1,49 @@
-"""HTML from the templates of this package; everything filled in is escaped."""
+"""HTML pages from the templates of this package, and the tables that they show.
 
+Everything that is filled in is escaped.
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from gta_bench.errors import counted
-from gta_bench.reports.tables import short
+from gta_bench.reports.estimates import Estimate
+from gta_bench.reports.tables import Table, short
 from gta_bench.web.task_view import score_text
 
-TEMPLATES = "templates"
+DASH: Final = "\N{EN DASH}"
+
+
+class PageCell(NamedTuple):
+    """A text with an optional small line below, a link, and a state such as passed or failed."""
+
+    text: str
+    small: str = ""
+    href: str = ""
+    state: str = ""
+
+
+class PageTable(NamedTuple):
+    """A table with a name for screen readers; the columns in `texts` are left-aligned.
+
+    `parts` has the titles of sections by the index of their first row.
+    """
+
+    name: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[PageCell, ...], ...]
+    texts: tuple[int, ...] = (0,)
+    parts: Mapping[int, str] = {}
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("gta_bench.web", TEMPLATES),
+        loader=PackageLoader("gta_bench.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -26,10 +54,30 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """The template with its values; a name that it uses and was not given is an error."""
+    """Fill in a template; a missing value is an error."""
     return _environment().get_template(template).render(values)
 
 
-def asset(name: str) -> str:
-    """A style sheet or script that lies beside the templates, as text."""
-    return (files("gta_bench.web") / TEMPLATES / name).read_text(encoding="utf-8")
+def read_asset(name: str) -> str:
+    """Return the text of a style sheet or script from the templates folder."""
+    return (files("gta_bench.web") / "templates" / name).read_text(encoding="utf-8")
+
+
+def page_table(name: str, table: Table, texts: Sequence[int] = (0,)) -> PageTable:
+    """Convert a table of text."""
+    rows = tuple(tuple(PageCell(text) for text in row) for row in table.rows)
+    return PageTable(name, table.heading, rows, tuple(texts))
+
+
+def estimate_cell(found: Mapping[str, Estimate], metric: str) -> PageCell:
+    """Return a score with its interval below, and its bounds if results are missing."""
+    one = found.get(metric)
+    if one is None:
+        return PageCell(DASH)
+    missing = f"; {one.cases} with missing results" if one.bounds is not None else ""
+    return PageCell(one.text, f"{one.span}{missing}")
+
+
+def number_cell(value: float | None) -> PageCell:
+    """Return a number with two decimals, or a dash for None."""
+    return PageCell(DASH if value is None else f"{value:.2f}")

@@ -1,4 +1,4 @@
-"""What pages and trees are made from, read from the folders of runs."""
+"""Read the data of pages and trees from the folders of runs, and write the report."""
 
 from collections.abc import Collection, Sequence
 
@@ -25,9 +25,9 @@ from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
 
 def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
-    """The runs as one HTML file."""
+    """Write the report of the runs as one HTML file."""
     require_packages("An HTML page", "scipy", extra="report")
-    from gta_bench.web.page import report_page
+    from gta_bench.web.page import render_report
 
     names = [run.resolve().name for run in runs]
     unique = len(set(names)) == len(names)
@@ -35,12 +35,12 @@ def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection
         read_material(run, name if unique else str(run))
         for run, name in zip(runs, names, strict=True)
     ]
-    page = report_page(materials, wanted=wanted)
+    page = render_report(materials, wanted=wanted)
     file.write_text(current_redactor().text(page), encoding="utf-8")
 
 
 def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
-    """Everything of a run that a page shows, under its path or another name."""
+    """Read the data of a run's page; it is named by its path by default."""
     name = name or str(run)
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":

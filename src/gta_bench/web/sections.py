@@ -1,15 +1,23 @@
-"""Units on a page: what was asked, done, delivered and judged, one section each."""
+"""Sections of a page, one for each unit: its request, steps, files and verdicts.
+
+A section is the context of the template `report_atomic.html` or `report_workflow.html`.
+"""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import zip_longest
+from typing import NamedTuple
 
+from gta_bench.judging.messages import PictureSource
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.strict.arguments import same_arguments
 from gta_bench.metrics.strict.outcome import outcome
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
 from gta_bench.records.attempts import UnitKey
+from gta_bench.records.evidence import FileEvidence
+from gta_bench.records.files import Deliverable
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.steps import (
     AnswerStep,
@@ -22,17 +30,18 @@ from gta_bench.records.steps import (
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.reports.gains import missed
 from gta_bench.reports.tables import short
-from gta_bench.web.gallery import Gallery, gallery
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor
-from gta_bench.web.task_view import TaskView, view_task
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
+from gta_bench.web.task_view import view_task
 
 STEPS_SHOWN = 40
 LONGEST = 600
+THUMBNAIL = (260, 200)
+PAGES_SHOWN = 3
+FILES_SHOWN = 8
 
 
-@dataclass(frozen=True)
-class _StepView:
-    """One step; `state` is passed, failed or nothing."""
+class _StepView(NamedTuple):
+    """One step; `state` is "failed" or empty."""
 
     kind: str
     text: str
@@ -40,9 +49,8 @@ class _StepView:
     state: str = ""
 
 
-@dataclass(frozen=True)
-class PairView:
-    """A step of the reference and what the system said in its place."""
+class PairView(NamedTuple):
+    """A step of the reference and the prediction for it; `note` says how they differ."""
 
     reference: _StepView
     predicted: _StepView
@@ -50,18 +58,60 @@ class PairView:
     state: str
 
 
-def shown_steps(trace: Sequence[PredictedStep]) -> tuple[_StepView, ...]:
-    """The first steps of a trace, shortened."""
-    return tuple(_view(step) for step in trace[:STEPS_SHOWN])
+def view_sections(
+    number: int, run: RunMaterial, shown: Collection[UnitKey]
+) -> Iterator[dict[str, object]]:
+    """Yield a section for each of the shown units, in the order of the run."""
+    scored = run.summary.scores.units if isinstance(run, AtomicRun) else ()
+    scores = {(one.task, one.epoch): one for one in scored}
+    for unit in run.units:
+        key = unit.task.id, unit.epoch
+        if key in shown:
+            section = {"anchor": anchor(number, *key), "name": unit_name(*key), "unit": unit}
+            if isinstance(run, AtomicRun) and isinstance(unit, AtomicUnit):
+                yield section | _atomic_section(run, unit, scores.get(key))
+            elif isinstance(run, JudgedRun) and isinstance(unit, WorkflowUnit):
+                yield section | _workflow_section(run, unit)
 
 
-def paired_steps(unit: AtomicUnit) -> tuple[PairView, ...]:
-    """Step mode: every turn of the reference with the prediction for it."""
-    return tuple(_pairs(unit))
+def unit_name(task: str, epoch: int) -> str:
+    """Return the name of a unit, which includes the epoch except for the first one."""
+    return task if epoch == 1 else f"{task}, epoch {epoch}"
+
+
+def _atomic_section(run: AtomicRun, unit: AtomicUnit, score: UnitScore | None) -> dict[str, object]:
+    step = run_mode(run) == "step"
+    return {
+        "kind": "atomic",
+        "about": "" if score is None else missed(score, unit),
+        "wanted": reference_text(unit.task),
+        "pairs": pair_steps(unit) if step else (),
+        "steps": () if step else _view_steps(unit.trace or ()),
+    }
+
+
+def _workflow_section(run: JudgedRun, unit: WorkflowUnit) -> dict[str, object]:
+    scores = run.summary.scores
+    return {
+        "kind": "workflow",
+        "files": _gallery(unit.deliverables, run.evidence, run.picture),
+        "inputs": _gallery(unit.inputs, run.evidence, run.picture),
+        "steps": _view_steps(unit.trace),
+        "views": [
+            view_task(
+                unit,
+                judge,
+                run.verdicts,
+                leaf_threshold=scores.leaf_threshold,
+                root_threshold=scores.root_threshold,
+            )
+            for judge in scores.judges
+        ],
+    }
 
 
 def reference_text(task: AtomicTask) -> str:
-    """What a good answer says."""
+    """Return the reference answer as text."""
     if task.answer is None:
         return "an image"
     if isinstance(task.answer, FreeTextAnswer):
@@ -71,25 +121,24 @@ def reference_text(task: AtomicTask) -> str:
     return _cut(wanted + (f"; not {unwanted}" if unwanted else ""))
 
 
-def _cut(text: str) -> str:
-    return short(text, LONGEST)
-
-
-def _pairs(unit: AtomicUnit) -> Iterator[PairView]:
-    gold = reference_steps(unit.task)
+def pair_steps(unit: AtomicUnit) -> list[PairView]:
+    """Return each turn of the reference with its prediction in step mode."""
+    gold, pairs = reference_steps(unit.task), []
     for left, right in zip_longest((unit.trace or ())[: len(gold)], gold):
-        said = _StepView("nothing", "") if left is None else _view(left)
+        predicted = _StepView("nothing", "") if left is None else _view_step(left)
         note = _difference(left, right)
-        yield PairView(_view(right), said, note, "failed" if note else "passed")
+        state = "failed" if note else "passed"
+        pairs.append(PairView(_view_step(right), predicted, note, state))
+    return pairs
 
 
 def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str:
-    """What is wrong with a prediction; nothing where it does what the reference does."""
+    """Return how a prediction differs from the reference; empty if it does not."""
     if left is None:
         return "missing"
     kind = outcome(left)
     if kind != right.step:
-        return {"failed_call": "failed call"}.get(kind, kind if kind != "other" else "no turn")
+        return {"failed_call": "failed call", "other": "no turn"}.get(kind, kind)
     if isinstance(left, CallStep) and isinstance(right, CallStep):
         if left.name != right.name:
             return "other tool"
@@ -97,11 +146,17 @@ def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str
     return ""
 
 
-def _view(step: PredictedStep) -> _StepView:
+def _view_steps(trace: Sequence[PredictedStep]) -> list[_StepView]:
+    return [_view_step(step) for step in trace[:STEPS_SHOWN]]
+
+
+def _view_step(step: PredictedStep) -> _StepView:
     match step:
         case CallStep(name=name, arguments=arguments, error=error):
-            text = f"{name} {_cut(_arguments(arguments))}"
+            if not isinstance(arguments, str):
+                arguments = json.dumps(arguments, ensure_ascii=False)
             note = "" if error is None else _cut(f"{error.type}: {error.message}".rstrip(": "))
+            text = f"{name} {_cut(arguments)}"
             return _StepView("call", text, note, "failed" if error else "")
         case AnswerStep(content=content, error=error):
             note = "" if error is None else error.type
@@ -115,92 +170,45 @@ def _view(step: PredictedStep) -> _StepView:
             return _StepView("reply", _cut(text) if parts else "nothing")
 
 
-def _arguments(arguments: object) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    return json.dumps(arguments, ensure_ascii=False)
+def _cut(text: str) -> str:
+    return short(text, LONGEST)
 
 
-@dataclass(frozen=True)
-class AtomicSection:
-    """An Atomic unit with its steps."""
-
-    anchor: str
-    name: str
-    unit: AtomicUnit
-    about: str
-    wanted: str
-    pairs: tuple[PairView, ...]
-    steps: tuple[_StepView, ...]
-    kind: str = "atomic"
-
-
-@dataclass(frozen=True)
-class WorkflowSection:
-    """A Workflow unit with its files, its steps and, for each judge, its tree."""
-
-    anchor: str
-    name: str
-    unit: WorkflowUnit
-    files: Gallery
-    inputs: Gallery
-    steps: tuple[_StepView, ...]
-    views: tuple[TaskView, ...]
-    kind: str = "workflow"
+def _gallery(
+    files: Sequence[Deliverable], evidence: Mapping[str, FileEvidence], picture: PictureSource
+) -> dict[str, object]:
+    """Return the first files with thumbnails from their evidence, which is keyed by digest."""
+    views = []
+    for file in files[:FILES_SHOWN]:
+        view = {"path": file.path, "size": _size(file.size), "pictures": (), "more": 0}
+        shown = evidence.get(file.digest)
+        if shown is None:
+            view["notes"] = ("not shown to any judge",)
+        else:
+            pages = shown.pictures[:PAGES_SHOWN]
+            view["size"] = f"{shown.kind}, {_size(file.size)}"
+            view["pictures"] = [(thumbnail(picture(one.digest)), one.label) for one in pages]
+            view["more"] = len(shown.pictures) - len(pages)
+            view["notes"] = (*shown.findings, *shown.cut, *shown.unshown)
+        views.append(view)
+    return {"files": views, "left_out": len(files) - len(views)}
 
 
-def unit_name(task: str, epoch: int) -> str:
-    """A unit in a word: the first epoch goes without saying."""
-    return task if epoch == 1 else f"{task}, epoch {epoch}"
+def thumbnail(data: bytes) -> str:
+    """Return a small version of a picture as a data URI."""
+    from PIL import Image
+
+    with Image.open(BytesIO(data)) as opened:
+        opened.thumbnail(THUMBNAIL)
+        shades = opened.convert("RGBA")
+    flat = Image.new("RGB", shades.size, "white")
+    flat.paste(shades, mask=shades)
+    encoded = BytesIO()
+    flat.save(encoded, "JPEG", quality=72)
+    return f"data:image/jpeg;base64,{b64encode(encoded.getvalue()).decode()}"
 
 
-def view_sections(
-    number: int, run: RunMaterial, shown: Collection[UnitKey]
-) -> Iterator[AtomicSection | WorkflowSection]:
-    """A section for every unit that is shown, in the run's order."""
-    if isinstance(run, JudgedRun):
-        for unit in run.units:
-            if (unit.task.id, unit.epoch) in shown:
-                yield _workflow_section(number, run, unit)
-        return
-    scores = {(one.task, one.epoch): one for one in run.summary.scores.units}
-    for one in run.units:
-        if (one.task.id, one.epoch) in shown:
-            yield _atomic_section(number, run, one, scores.get((one.task.id, one.epoch)))
-
-
-def _atomic_section(
-    number: int, run: AtomicRun, unit: AtomicUnit, score: UnitScore | None
-) -> AtomicSection:
-    step = run.mode == "step"
-    return AtomicSection(
-        anchor=anchor(number, unit.task.id, unit.epoch),
-        name=unit_name(unit.task.id, unit.epoch),
-        unit=unit,
-        about="" if score is None else missed(score, unit),
-        wanted=reference_text(unit.task),
-        pairs=paired_steps(unit) if step else (),
-        steps=() if step else shown_steps(unit.trace or ()),
-    )
-
-
-def _workflow_section(number: int, run: JudgedRun, unit: WorkflowUnit) -> WorkflowSection:
-    scores = run.summary.scores
-    return WorkflowSection(
-        anchor=anchor(number, unit.task.id, unit.epoch),
-        name=unit_name(unit.task.id, unit.epoch),
-        unit=unit,
-        files=gallery(unit.deliverables, run.evidence, run.picture),
-        inputs=gallery(unit.inputs, run.evidence, run.picture),
-        steps=shown_steps(unit.trace),
-        views=tuple(
-            view_task(
-                unit,
-                judge,
-                run.verdicts,
-                leaf_threshold=scores.leaf_threshold,
-                root_threshold=scores.root_threshold,
-            )
-            for judge in scores.judges
-        ),
-    )
+def _size(count: int) -> str:
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

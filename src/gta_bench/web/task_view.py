@@ -1,4 +1,4 @@
-"""A judged task as a reader wants it: its tree with scores, reasons and evidence."""
+"""A judged task as a tree with scores, reasons and evidence."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from gta_bench.reports.tables import LONGEST, line
 
 @dataclass(frozen=True)
 class VerdictView:
-    """What a judge said once: a score and why, or why there is none."""
+    """One verdict of a judge: its score and reason, or why there is no score."""
 
     repeat: int
     score: float | None
-    said: str
+    reason: str
     used: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class NodeView:
-    """A checkpoint; `state` says whether its score reaches the threshold, or is missing."""
+    """A checkpoint; `state` is passed, failed or unscored."""
 
     id: str
     weight: float
@@ -37,7 +37,7 @@ class NodeView:
 
 @dataclass(frozen=True)
 class TaskView:
-    """A unit as one judge saw it."""
+    """A unit according to one judge."""
 
     judge: str
     repeats: int
@@ -54,21 +54,21 @@ def view_task(
     leaf_threshold: float,
     root_threshold: float,
 ) -> TaskView:
-    """The tree of a unit with what the judge said of each leaf."""
+    """Return the tree of a unit with the judge's verdict on each leaf."""
     score = next(one for one in judge.tasks if (one.task, one.epoch) == (unit.task.id, unit.epoch))
     known = {leaf.leaf: leaf.value for leaf in score.leaves if leaf.value is not None}
     outcomes = {leaf.leaf: leaf for leaf in score.leaves}
 
     def view(node: Checkpoint) -> NodeView:
         value = node_score(node, known)
-        leaf = not node.children
+        found = () if node.children else _view_verdicts(score, outcomes[node.id], judge, verdicts)
         return NodeView(
             id=node.id,
             weight=node.weight,
             requirement=node.requirements or "",
             score=value,
-            state=_state(value, leaf_threshold),
-            verdicts=tuple(_said(score, outcomes[node.id], judge, verdicts)) if leaf else (),
+            state=score_state(value, leaf_threshold),
+            verdicts=tuple(found),
             children=tuple(view(child) for child in node.children),
         )
 
@@ -77,14 +77,14 @@ def view_task(
         weight=1,
         requirement=unit.task.category or "",
         score=score.root,
-        state=_state(score.root, root_threshold),
+        state=score_state(score.root, root_threshold),
         children=tuple(view(node) for node in unit.task.checkpoints),
     )
     return TaskView(judge.judge, judge.repeats, root, len(known), len(score.leaves))
 
 
 def tree_text(unit: WorkflowUnit, view: TaskView) -> str:
-    """The tree as lines of text, each leaf with its score, reason and evidence."""
+    """Return the tree as text, with score, reason and evidence of each leaf."""
     epoch = "" if unit.epoch == 1 else f", epoch {unit.epoch}"
     files = ", ".join(file.path for file in unit.deliverables) or "nothing"
     head = [
@@ -96,31 +96,26 @@ def tree_text(unit: WorkflowUnit, view: TaskView) -> str:
 
 
 def score_text(score: float | None) -> str:
-    """A score with two decimals."""
+    """Return a score with two decimals."""
     return "unscored" if score is None else f"{score:.2f}"
 
 
-def _state(score: float | None, threshold: float) -> str:
+def score_state(score: float | None, threshold: float) -> str:
+    """Return passed, failed or unscored."""
     if score is None:
         return "unscored"
     return "passed" if succeeds(score, threshold) else "failed"
 
 
-def _said(
+def _view_verdicts(
     score: TaskScore,
     outcome: LeafScore,
     judge: JudgeScores,
     verdicts: Mapping[VerdictKey, VerdictRow],
 ) -> Iterator[VerdictView]:
+    first = VerdictKey(task=score.task, epoch=score.epoch, leaf=outcome.leaf, judge=judge.judge)
     for repeat in range(1, judge.repeats + 1):
-        key = VerdictKey(
-            task=score.task,
-            epoch=score.epoch,
-            leaf=outcome.leaf,
-            judge=judge.judge,
-            repeat=repeat,
-        )
-        row = verdicts.get(key)
+        row = verdicts.get(first.model_copy(update={"repeat": repeat}))
         match None if row is None else row.verdict:
             case Scored(value=value, reason=reason, used=used):
                 yield VerdictView(repeat, value, reason, used)
@@ -139,5 +134,5 @@ def _lines(nodes: tuple[NodeView, ...], indent: str) -> Iterator[str]:
         yield f"{indent}{branch}{about}"
         for verdict in node.verdicts:
             used = f" [{', '.join(verdict.used)}]" if verdict.used else ""
-            yield f"{indent}{below}   {line(verdict.said, 3 * LONGEST)}{used}"
+            yield f"{indent}{below}   {line(verdict.reason, 3 * LONGEST)}{used}"
         yield from _lines(node.children, f"{indent}{below}")

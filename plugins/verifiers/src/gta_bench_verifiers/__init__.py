@@ -11,7 +11,7 @@ import verifiers.v1 as vf
 
 from gta_bench.agents.contract import files_text
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.metrics.strict.reward import step_reward
+from gta_bench.metrics.strict.steps import step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, StepError
 from gta_bench.similarity.catalog import load_similarity

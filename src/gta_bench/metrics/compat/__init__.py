@@ -1,1 +1,1 @@
-"""GTA-Atomic as the published evaluator scores it, quirks included."""
+"""GTA scored as the published evaluator does, quirks included."""

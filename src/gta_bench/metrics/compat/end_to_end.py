@@ -1,12 +1,10 @@
-"""GTA-Atomic end to end as upstream scores it: AnsAcc, AnsAcc+I and F1 by tool category."""
+"""End-to-end scores of GTA-Atomic as upstream computes them."""
 
 import json
 from collections.abc import Iterable, Sequence
 
-from pydantic import JsonValue
-
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
+from gta_bench.metrics.compat.view import StepView, is_scored, score_content, view_step
 from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import END_TO_END, compat_values
@@ -18,7 +16,7 @@ from gta_bench.records.steps import Trace
 def count_task(
     prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: SimilarityFunction
 ) -> EndToEndCounts:
-    """What upstream counts in one task."""
+    """Count one task as upstream does."""
     calls, gold_calls = _calls(prediction), _calls(gold)
     scored = is_scored(answer)
     return EndToEndCounts(
@@ -33,7 +31,7 @@ def count_task(
 
 
 def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
-    """Upstream's percentages; AnsAcc is 0 without answers. Without tasks there are none."""
+    """Return upstream's percentages: AnsAcc is 0 without answers, all are None without tasks."""
     tasks = list(counts)
     pooled = compat_values(END_TO_END, add_counts(EndToEndCounts, tasks))
     if not tasks:
@@ -42,34 +40,30 @@ def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
 
 
 def _calls(trace: Trace) -> list[StepView]:
-    return [step for step in map(view, trace) if step.type == "tool"]
+    return [step for step in map(view_step, trace) if step.type == "tool"]
 
 
 def _answer_score(
     prediction: Trace, answer: Answer | None, *, similarity: SimilarityFunction
 ) -> float:
-    last = view(prediction[-1]) if prediction else None
+    last = view_step(prediction[-1]) if prediction else None
     if last is None or last.type != "answer" or not last.content:
         return 0.0
-    return score_text(last.content, answer, similarity=similarity)
+    return score_content(last.content, answer, similarity=similarity)
 
 
 def _image_score(
     calls: Sequence[StepView], gold_calls: Sequence[StepView], *, similarity: SimilarityFunction
 ) -> float:
-    """A product over the reference's image calls, each against the last call of that tool."""
+    """Multiply the similarities of the reference's image calls to the last call of each tool."""
     made = {call.name: call.arguments for call in calls if not call.failed}
     score = 1.0
     for gold in gold_calls:
         if gold.name in IMAGE_TOOLS:
             if gold.name not in made:
                 return 0.0
-            score *= similarity(_text(gold.arguments), _text(made[gold.name]))
+            score *= similarity(json.dumps(gold.arguments), json.dumps(made[gold.name]))
     return score
-
-
-def _text(arguments: JsonValue) -> str:
-    return json.dumps(arguments)
 
 
 def _count(
@@ -80,6 +74,6 @@ def _count(
     return CategoryCounts(
         gold=len(gold),
         predicted=sum(TOOL_CATEGORY.get(call.name) == category for call in calls),
-        # Kept for parity: one call is a hit for every repetition in the reference.
+        # Kept for parity: one call is a hit for each repetition in the reference.
         hits=sum(name in called for name in gold),
     )

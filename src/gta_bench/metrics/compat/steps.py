@@ -1,8 +1,8 @@
-"""GTA-Atomic step by step as upstream scores it: InstAcc, ToolAcc, ArgAcc, SummAcc."""
+"""Step-by-step scores of GTA-Atomic as upstream computes them."""
 
 from collections.abc import Iterable
 
-from gta_bench.metrics.compat.view import StepView, is_scored, score_text, view
+from gta_bench.metrics.compat.view import is_scored, score_content, view_step
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import STEP, compat_values
@@ -14,24 +14,27 @@ from gta_bench.records.steps import Trace
 def count_task(
     prediction: Trace, gold: Trace, answer: Answer | None, *, similarity: SimilarityFunction
 ) -> StepCounts:
-    """What upstream counts in one task; steps without partner on the other side are dropped."""
-    pairs = [(view(left), view(right)) for left, right in zip(prediction, gold, strict=False)]
+    """Count one task as upstream does; unpaired steps on either side are dropped."""
+    pairs = list(zip(map(view_step, prediction), map(view_step, gold), strict=False))
     calls = [pair for pair in pairs if pair[1].type == "tool"]
-    named = [(left, right) for left, right in calls if _same_tool(left, right)]
+    # Kept for parity: a failed call counts, too.
+    named = [
+        (left, right) for left, right in calls if left.type == "tool" and left.name == right.name
+    ]
     answered = [left for left, right in pairs if left.type == right.type == "answer"]
     predicted = [left for left, _ in pairs if left.type == "tool"]
     return StepCounts(
         inst_hits=sum(left.type == right.type and not left.failed for left, right in pairs),
-        # Kept for parity: the denominator leaves out the last turns of image tasks, the hits
+        # Kept for parity: the denominator excludes the last turns of image tasks but the hits
         # do not, so the reference itself gets 770/729.
         inst_total=len(calls) + is_scored(answer),
         call_total=len(calls),
         tool_hits=len(named),
-        # Kept for parity: Python's equality, by which 1, 1.0 and true are one.
+        # Kept for parity: Python's equality, for which 1, 1.0 and true are equal.
         arg_hits=sum(left.arguments == right.arguments for left, right in named),
         answer_total=int(is_scored(answer)),
         answer_sum=total(
-            score_text(left.content, answer, similarity=similarity) for left in answered
+            score_content(left.content, answer, similarity=similarity) for left in answered
         ),
         tool_call=len(predicted),
         tool_call_error=sum(left.failed for left in predicted),
@@ -39,12 +42,7 @@ def count_task(
 
 
 def pool(counts: Iterable[StepCounts]) -> StepScores:
-    """Upstream's percentages; None where upstream divides by zero."""
+    """Return upstream's percentages; None where upstream divides by zero."""
     tasks = list(counts)
     pooled = compat_values(STEP, add_counts(StepCounts, tasks))
     return StepScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
-
-
-def _same_tool(left: StepView, right: StepView) -> bool:
-    # Kept for parity: a call that failed counts all the same.
-    return left.type == "tool" and left.name == right.name

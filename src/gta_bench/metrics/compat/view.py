@@ -1,11 +1,12 @@
-"""A step as upstream's evaluator sees it: tool, answer or tool_return, failed or not."""
+"""Steps and answers as upstream's evaluator reads them."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
-from gta_bench.metrics.compat.whitelist import matches
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.records.atomic import Answer, WhitelistAnswer
 from gta_bench.records.steps import (
@@ -20,7 +21,7 @@ from gta_bench.records.steps import (
 
 @dataclass(frozen=True)
 class StepView:
-    """What upstream's metrics read of a step."""
+    """The parts of a step that upstream's metrics use."""
 
     type: Literal["tool", "answer", "tool_return"]
     name: str = ""
@@ -29,8 +30,8 @@ class StepView:
     failed: bool = False
 
 
-def view(step: PredictedStep) -> StepView:
-    """Upstream's reading: a thought is an answer, a malformed reply a failed call of NoAction."""
+def view_step(step: PredictedStep) -> StepView:
+    """Read a step: a thought is an answer, a malformed reply is a failed call of NoAction."""
     match step:
         case CallStep():
             failed = step.error is not None
@@ -46,15 +47,42 @@ def view(step: PredictedStep) -> StepView:
 
 
 def is_scored(answer: Answer | None) -> bool:
-    """Whether upstream counts the answer: not null, and no empty list."""
+    """Return whether upstream counts the answer: it is neither null nor an empty list."""
     return isinstance(answer, WhitelistAnswer) or (answer is not None and bool(answer.references))
 
 
-def score_text(text: str, answer: Answer | None, *, similarity: SimilarityFunction) -> float:
-    """1 or 0 by the whitelist, the best similarity for free text, 0 where there is no answer."""
+def score_content(text: str, answer: Answer | None, *, similarity: SimilarityFunction) -> float:
+    """Score a text: 1 or 0 by whitelist, the best similarity for free text, 0 without an answer."""
     if answer is None:
         return 0.0
     if isinstance(answer, WhitelistAnswer):
         return float(matches(text, answer))
-    # Upstream's maximum starts at 0, so a negative similarity counts as none.
+    # Upstream's maximum starts at 0, so a negative similarity counts as 0.
     return max(0.0, *(similarity(text, reference) for reference in answer.references), 0.0)
+
+
+def matches(text: str, answer: WhitelistAnswer) -> bool:
+    """Return whether every whitelist group is found in the text and no blacklisted alias is."""
+    if not all(_finds(group, text) for group in answer.whitelist):
+        return False
+    # Kept for parity: all groups of the blacklist are one search, and an empty one is ignored.
+    if not answer.blacklist:
+        return True
+    return not _finds((alias for group in answer.blacklist for alias in group), text)
+
+
+def self_rejecting_groups(answer: WhitelistAnswer) -> tuple[tuple[str, ...], ...]:
+    """Return the groups in which no alias matches itself; such a task cannot be solved.
+
+    Upstream searches each alias between two `\\b`. An alias that begins or ends with a sign ("-3",
+    "$12", "50%", "C++") then needs a word character outside of that edge, so it never matches the
+    same text.
+    """
+    return tuple(
+        group for group in answer.whitelist if not any(_finds(group, alias) for alias in group)
+    )
+
+
+def _finds(aliases: Iterable[str], text: str) -> bool:
+    pattern = "|".join(re.escape(alias) for alias in aliases)
+    return re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE) is not None

@@ -1,1 +1,1 @@
-"""GTA-Atomic scored soundly: total functions, joined by task, never above 100."""
+"""GTA with corrected scoring: predictions are matched by task, and no score exceeds 100."""

@@ -1,4 +1,4 @@
-"""Arguments of a call against the reference's: exactly, and by the types of the tool."""
+"""Compare the arguments of a call with the reference: exactly, and by the tool's types."""
 
 import ast
 import json
@@ -16,17 +16,17 @@ from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.tools import Parameter, ToolSpec
 
-# A node: its kind, the numbers of the nodes below it, and its own values as texts.
+# A syntax node: its type, the numbers of its child nodes, and its own values as text.
 Shape = tuple[int | str, ...]
 
 FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
 
 
 def compare_code(predicted: str, gold: str, *, similarity: SimilarityFunction) -> float:
-    """The share of equal subtrees (Dice), 1 for equal trees: layout and comments do not count.
+    """Return the share of equal subtrees (Dice), so that layout and comments do not count.
 
-    Where the reference itself is not Python the texts are compared; a prediction that is not
-    Python then gains nothing from being broken.
+    If the reference is not Python, the texts are compared. A prediction that is not Python gets 0
+    if the reference is.
     """
     known: dict[Shape, int] = {}
     gold_tree = _subtrees(gold, known)
@@ -39,7 +39,7 @@ def compare_code(predicted: str, gold: str, *, similarity: SimilarityFunction) -
 
 
 def _subtrees(text: str, known: dict[Shape, int]) -> Counter[int] | None:
-    """How often each subtree occurs, by its number; None where the text is not Python."""
+    """Count the subtrees by number; None if the text is not Python."""
     fenced = FENCED.search(text)
     code = (fenced.group(1) if fenced else text).strip()
     found: Counter[int] = Counter()
@@ -53,7 +53,7 @@ def _subtrees(text: str, known: dict[Shape, int]) -> Counter[int] | None:
 
 
 def _literal_number(part: object, known: dict[Shape, int], found: Counter[int]) -> int | str:
-    """Equal subtrees get one number, from the leaves up: linear in the size of the code."""
+    """Number a syntax tree bottom up, with the same number for equal subtrees, in linear time."""
     if isinstance(part, list):
         return str([_literal_number(item, known, found) for item in part])
     if not isinstance(part, ast.AST):
@@ -73,7 +73,7 @@ TRUTH: Final[Mapping[str, bool]] = {"true": True, "false": False}
 
 
 def same_arguments(predicted: JsonValue, gold: JsonValue) -> bool:
-    """Equal as JSON: key order is free, 1 equals 1.0, but true is not 1."""
+    """Return whether two values are equal as JSON: 1 equals 1.0, but true does not equal 1."""
     if isinstance(predicted, dict) and isinstance(gold, dict):
         return predicted.keys() == gold.keys() and all(
             same_arguments(predicted[key], gold[key]) for key in gold
@@ -86,9 +86,9 @@ def same_arguments(predicted: JsonValue, gold: JsonValue) -> bool:
 def score_arguments(
     predicted: JsonValue, gold: JsonValue, tool: ToolSpec | None, *, similarity: SimilarityFunction
 ) -> float:
-    """0 to 1: the mean over all arguments that either side names.
+    """Return a score from 0 to 1: the mean over all arguments of either side.
 
-    An argument that one side lacks counts as the tool's default, and as 0 if there is none.
+    A missing argument counts as the tool's default, and scores 0 if there is none.
     """
     if not isinstance(predicted, dict) or not isinstance(gold, dict):
         return float(same_arguments(predicted, gold))
@@ -96,7 +96,8 @@ def score_arguments(
     scores = []
     for name in names:
         parameter = None if tool is None else tool.input(name)
-        left, right = (_given(side, name, parameter) for side in (predicted, gold))
+        default = None if parameter is None else parameter.default
+        left, right = predicted.get(name, default), gold.get(name, default)
         if left is None or right is None:
             scores.append(float(left is right))
         else:
@@ -105,15 +106,10 @@ def score_arguments(
     return total(scores) / len(scores) if scores else 1.0
 
 
-def _given(arguments: Mapping[str, JsonValue], name: str, parameter: Parameter | None) -> JsonValue:
-    default = None if parameter is None else parameter.default
-    return arguments.get(name, default)
-
-
 def _comparison(
     tool: str | None, name: str, parameter: Parameter | None, gold: JsonValue
 ) -> _Comparison:
-    """By the declared type; where the tool does not declare it, by the reference's own type."""
+    """Choose a comparison by the declared type, or by the type of the reference if undeclared."""
     if (tool, name) in CODE:
         return _code
     if name in COORDINATES:
@@ -133,12 +129,16 @@ def _number(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunctio
 
 
 def _truth(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
-    return float(same_arguments(_as_truth(predicted), _as_truth(gold)))
+    left, right = (
+        TRUTH.get(one.strip().lower(), one) if isinstance(one, str) else one
+        for one in (predicted, gold)
+    )
+    return float(same_arguments(left, right))
 
 
 def _path(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction) -> float:
     left, right = _as_path(predicted), _as_path(gold)
-    # The reference has one name for every image that a tool made; a real run has its own.
+    # The reference uses one name for all images made by tools; a real run uses its own names.
     if right == PLACEHOLDER_IMAGE:
         return float(left.startswith("outputs/"))
     return float(left == right)
@@ -163,7 +163,7 @@ def _text(predicted: JsonValue, gold: JsonValue, similarity: SimilarityFunction)
 
 
 def _as_number(value: JsonValue) -> Decimal | None:
-    """A finite number, or a text that is one."""
+    """Return a finite number, also if it is given as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -173,12 +173,8 @@ def _as_number(value: JsonValue) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _as_truth(value: JsonValue) -> JsonValue:
-    return TRUTH.get(value.strip().lower(), value) if isinstance(value, str) else value
-
-
 def _as_path(value: JsonValue) -> str:
-    """Without `.` and empty parts, `..` taken back where it can be."""
+    """Normalize a path: drop `.` and empty parts, and resolve `..`."""
     text = _as_text(value).strip().replace("\\", "/")
     parts: list[str] = []
     for part in text.split("/"):

@@ -1,12 +1,12 @@
-"""GTA-Atomic end to end, strict: AnsAcc, AnsAcc+I and multiset F1 by tool category."""
+"""Strict end-to-end scores of GTA-Atomic, with F1 by tool category over multisets of calls."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import SimilarityFunction, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_END_TO_END, strict_values
@@ -20,24 +20,11 @@ from gta_bench.records.scores import (
 from gta_bench.records.steps import CallStep, Trace
 
 
-def score(
-    tasks: Mapping[str, AtomicTask],
-    predictions: Mapping[str, Trace],
-    *,
-    similarity: SimilarityFunction,
-) -> StrictEndToEndScores:
-    """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
-    return pool(
-        count_task(task, predictions.get(name), similarity=similarity)
-        for name, task in tasks.items()
-    )
-
-
 def count_task(
     task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictEndToEndCounts:
-    """What one task adds; the last step must be the answer."""
-    similar = bounded(similarity)
+    """Count one task; only the last step can be the answer."""
+    similar = clip_similarity(similarity)
     steps = prediction or ()
     outcomes = [outcome(step) for step in steps]
     calls = [step for step in steps if isinstance(step, CallStep)]
@@ -50,7 +37,7 @@ def count_task(
         if steps and task.answer is not None
         else 0.0,
         image_sum=_image_score(task, made, wanted, similarity=similar) if wanted else 0.0,
-        # A task with neither answer nor image call has nothing that AnsAcc+I could measure.
+        # AnsAcc+I does not count a task with neither an answer nor an image call.
         answer_i_total=int(task.answer is not None or bool(wanted)),
         categories={category: _count(category, calls, made, gold) for category in CATEGORIES},
         tool_call=sum(kind in ("call", "failed_call") for kind in outcomes),
@@ -61,7 +48,7 @@ def count_task(
 
 
 def pool(counts: Iterable[StrictEndToEndCounts]) -> StrictEndToEndScores:
-    """Percentages over all tasks; None where there is nothing to measure."""
+    """Return percentages over all tasks; None if there is nothing to measure."""
     tasks = list(counts)
     pooled = strict_values(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, tasks))
     n = sum(task.predicted for task in tasks)
@@ -71,7 +58,7 @@ def pool(counts: Iterable[StrictEndToEndCounts]) -> StrictEndToEndScores:
 def _count(
     category: Category, calls: Iterable[CallStep], made: Iterable[CallStep], gold: list[CallStep]
 ) -> CategoryCounts:
-    """Failed calls are predicted calls, but no hits; each call hits one call of the reference."""
+    """Count a category; failed calls are predicted but no hits, and each call hits at most once."""
     wanted = _names(category, gold)
     return CategoryCounts(
         gold=wanted.total(),
@@ -91,7 +78,7 @@ def _image_score(
     *,
     similarity: SimilarityFunction,
 ) -> float:
-    """The mean over the reference's image calls, each against its own call, best pairs first."""
+    """Return the mean over the reference's image calls, matched to calls greedily by score."""
     scores = {
         (index, other): score_arguments(
             call.arguments, gold.arguments, task.offered.get(gold.name), similarity=similarity

@@ -1,11 +1,11 @@
-"""GTA-Atomic step by step, strict: InstAcc, ToolAcc, ArgAcc, typed arguments, SummAcc."""
+"""Strict step-by-step scores of GTA-Atomic, and rewards of single steps for training."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from itertools import zip_longest
 
 from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
-from gta_bench.metrics.similarity import SimilarityFunction, bounded
+from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
 from gta_bench.metrics.strict.outcome import outcome, score_answer
 from gta_bench.metrics.table import STRICT_STEP, strict_values
@@ -13,31 +13,28 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.scores import StrictStepCounts, StrictStepScores
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, Trace
 
-Pair = tuple[PredictedStep | None, CallStep | AnswerStep]
-
-
-def score(
-    tasks: Mapping[str, AtomicTask],
-    predictions: Mapping[str, Trace],
-    *,
-    similarity: SimilarityFunction,
-) -> StrictStepScores:
-    """All tasks, joined by id; a task without prediction fails, an unknown id is not looked at."""
-    return pool(
-        count_task(task, predictions.get(name), similarity=similarity)
-        for name, task in tasks.items()
-    )
-
 
 def count_task(
     task: AtomicTask, prediction: Trace | None, *, similarity: SimilarityFunction
 ) -> StrictStepCounts:
-    """Hits in one task, step by step; a step without prediction is a miss."""
-    similar = bounded(similarity)
+    """Count the hits of one task; a step without prediction is a miss."""
+    similar = clip_similarity(similarity)
     steps = prediction or ()
     outcomes = [outcome(step) for step in steps]
-    pairs = list(_pairs(steps, reference_steps(task)))
-    named = list(_right_tools(pairs))
+    gold = reference_steps(task)
+    # Each reference step with its prediction; further predictions are dropped.
+    pairs = list(zip_longest(steps[: len(gold)], gold))
+    named = [
+        (left, right)
+        for left, right in pairs
+        if isinstance(left, CallStep)
+        and isinstance(right, CallStep)
+        and outcome(left) == "call"
+        and left.name == right.name
+    ]
+    # Step mode asks for the answer in the last turn that is one; a task may have none.
+    turns = [left for left, right in pairs if isinstance(right, AnswerStep)]
+    answer = task.answer if turns else None
     return StrictStepCounts(
         inst_hits=sum(left is not None and outcome(left) == right.step for left, right in pairs),
         inst_total=len(pairs),
@@ -50,8 +47,10 @@ def count_task(
             )
             for left, right in named
         ),
-        answer_total=int(_asks_for_answer(task, pairs)),
-        answer_sum=_answer_sum(task, pairs, similarity=similar),
+        answer_total=int(answer is not None),
+        answer_sum=0.0
+        if answer is None or turns[-1] is None
+        else score_answer(turns[-1], answer, similarity=similar),
         tool_call=sum(kind in ("call", "failed_call") for kind in outcomes),
         tool_call_error=outcomes.count("failed_call"),
         malformed=outcomes.count("malformed"),
@@ -60,37 +59,34 @@ def count_task(
 
 
 def pool(counts: Iterable[StrictStepCounts]) -> StrictStepScores:
-    """Percentages over all tasks; None where there is nothing to measure."""
+    """Return percentages over all tasks; None if there is nothing to measure."""
     tasks = list(counts)
     pooled = strict_values(STRICT_STEP, add_counts(StrictStepCounts, tasks))
     n = sum(task.predicted for task in tasks)
     return StrictStepScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
 
 
-def _pairs(steps: Trace, gold: tuple[CallStep | AnswerStep, ...]) -> Iterator[Pair]:
-    """Every reference step with what was predicted for it; predictions beyond it are dropped."""
-    return zip_longest(steps[: len(gold)], gold)
+def step_reward(
+    task: AtomicTask, position: int, step: PredictedStep, *, similarity: SimilarityFunction
+) -> float:
+    """Return the reward of one step, so that a perfect episode gets 1; 0 after the last step.
 
-
-def _right_tools(pairs: Iterable[Pair]) -> Iterator[tuple[CallStep, CallStep]]:
-    for left, right in pairs:
-        if (
-            isinstance(left, CallStep)
-            and isinstance(right, CallStep)
-            and outcome(left) == "call"
-            and left.name == right.name
-        ):
-            yield left, right
-
-
-def _asks_for_answer(task: AtomicTask, pairs: Iterable[Pair]) -> bool:
-    """Whether the task has an answer and a turn in which step mode asks for it."""
-    return task.answer is not None and any(isinstance(right, AnswerStep) for _, right in pairs)
-
-
-def _answer_sum(task: AtomicTask, pairs: list[Pair], *, similarity: SimilarityFunction) -> float:
-    """What the prediction of the last answer turn is worth."""
-    turns = [left for left, right in pairs if isinstance(right, AnswerStep)]
-    if task.answer is None or not turns or turns[-1] is None:
+    A call gets a third each for being a call (InstAcc), for its tool (ToolAcc) and for its
+    arguments (typed ArgAcc). An answer gets half for answering (InstAcc) and half for its content
+    (SummAcc).
+    """
+    gold = reference_steps(task)
+    if position >= len(gold) or outcome(step) != gold[position].step:
         return 0.0
-    return score_answer(turns[-1], task.answer, similarity=similarity)
+    wanted, similar = gold[position], clip_similarity(similarity)
+    if isinstance(step, CallStep) and isinstance(wanted, CallStep):
+        if step.name != wanted.name:
+            return 1 / 3 / len(gold)
+        spec = task.offered.get(wanted.name)
+        arguments = score_arguments(step.arguments, wanted.arguments, spec, similarity=similar)
+        return (2 + arguments) / 3 / len(gold)
+    assert isinstance(step, AnswerStep) and isinstance(wanted, AnswerStep)
+    # The text of the reference is right even if it does not match the accepted answers.
+    if task.answer is None or step.content == wanted.content:
+        return 1.0 / len(gold)
+    return (1 + score_answer(step, task.answer, similarity=similar)) / 2 / len(gold)

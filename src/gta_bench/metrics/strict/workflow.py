@@ -1,4 +1,4 @@
-"""GTA-Workflow, strict: a leaf without a score leaves its task without one, never a zero."""
+"""Strict scores of GTA-Workflow: a leaf without a score leaves its task unscored, never zero."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SR, strict_values
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 
-# Weighted means are not exact: 7, 7 and 7 weighted by tenths may come out a hair below 7.
+# Weighted means are not exact: 7, 7 and 7 weighted by tenths may be slightly below 7.
 ROUNDING = 1e-9
 BEST = 10.0
 THRESHOLDS = tuple(float(threshold) for threshold in range(11))
 
 
 def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float | None:
-    """The weighted mean of the children; None where a leaf has no score, or nothing weighs."""
+    """Return the weighted mean of the children; None if a leaf is unscored or no child weighs."""
     if not node.children:
         return leaves.get(node.id)
     scores = [node_score(child, leaves) for child in node.children]
@@ -27,23 +27,23 @@ def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float | None:
 
 
 def root_score(checkpoints: Sequence[Checkpoint], leaves: Mapping[str, float]) -> float | None:
-    """The root score of a task, 0 to 10; None where a leaf has no score, or there is none."""
+    """Return a task's root score, 0 to 10; None if a leaf is unscored or there is no leaf."""
     if not checkpoints:
         return None
     score = node_score(Checkpoint(id="root", children=tuple(checkpoints)), leaves)
-    # Weights like 0.2, 0.7 and 0.1 bring ten tens a hair above ten.
+    # With weights like 0.2, 0.7 and 0.1, a mean of tens is slightly above 10.
     return None if score is None else min(score, BEST)
 
 
 def succeeds(score: float, threshold: float) -> bool:
-    """Whether a leaf or a root reaches the threshold."""
+    """Return whether the score of a leaf or root reaches the threshold."""
     return score >= threshold - ROUNDING
 
 
 def count_judged(
     tasks: Iterable[TaskScore], *, leaf_threshold: float, root_threshold: float
 ) -> JudgedCounts:
-    """Count the scores that one or more units have, and those that reach the threshold."""
+    """Count the scores of one or more units, and those that reach the threshold."""
     units = list(tasks)
     roots = [task.root for task in units if task.root is not None]
     leaves = [leaf.value for task in units for leaf in task.leaves if leaf.value is not None]
@@ -64,9 +64,9 @@ def pool(
     root_threshold: float,
     missing: int = 0,
 ) -> GroupScores:
-    """The scores of a set of units: roots weigh alike, and so do leaves.
+    """Return the scores of a group of units; all roots have equal weight, and so have all leaves.
 
-    `missing` units belong to the set and were not run yet.
+    `missing` units belong to the group and were not run yet.
     """
     counts = count_judged(tasks, leaf_threshold=leaf_threshold, root_threshold=root_threshold)
     n_leaves = sum(len(task.leaves) for task in tasks)
@@ -74,7 +74,7 @@ def pool(
 
 
 def group_scores(name: str, counts: JudgedCounts, *, n_units: int, n_leaves: int) -> GroupScores:
-    """The scores of a set of units from what was counted in it."""
+    """Return the scores of a group of units from its counts."""
     return GroupScores.model_validate(
         {
             "name": name,
@@ -88,7 +88,7 @@ def group_scores(name: str, counts: JudgedCounts, *, n_units: int, n_leaves: int
 
 
 def threshold_curve(tasks: Sequence[TaskScore]) -> tuple[CurvePoint, ...]:
-    """Both success rates at every whole threshold from 0 to 10."""
+    """Return both success rates at each integer threshold from 0 to 10."""
     return tuple(
         curve_point(
             threshold, count_judged(tasks, leaf_threshold=threshold, root_threshold=threshold)
@@ -98,7 +98,7 @@ def threshold_curve(tasks: Sequence[TaskScore]) -> tuple[CurvePoint, ...]:
 
 
 def curve_point(threshold: float, counts: JudgedCounts) -> CurvePoint:
-    """Both success rates, from what was counted at the threshold."""
+    """Return both success rates from the counts at a threshold."""
     return CurvePoint(
         threshold=threshold, leaf_sr=LEAF_SR.value(counts), root_sr=ROOT_SR.value(counts)
     )

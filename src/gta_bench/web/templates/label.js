@@ -1,6 +1,6 @@
-// Keys of the label page. Everything works without this script, by Tab, arrows and Enter.
+// Keyboard shortcuts of the label page. It also works without this script, with Tab, arrows and Enter.
 const form = document.getElementById("label");
-let one = -Infinity; // when a 1 was pressed: a 0 soon after it makes 10
+let one = -Infinity; // when 1 was pressed; a 0 soon after it means 10
 if (form) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

@@ -1,4 +1,4 @@
-// Sorting, filtering and the comparison of two rows. Without it every page still shows everything.
+// Sorting, filtering and comparing two rows. Without this script, every page still shows all data.
 "use strict";
 
 function valueOf(row, column, kind) {
@@ -9,11 +9,11 @@ function valueOf(row, column, kind) {
 
 function compareRows(one, two, column, kind, sign) {
   const [a, b] = [valueOf(one, column, kind), valueOf(two, column, kind)];
-  if (a === null || b === null) return (a === null) - (b === null); // what is missing comes last
+  if (a === null || b === null) return (a === null) - (b === null); // missing values come last
   return sign * (kind === "text" ? a.localeCompare(b) : a - b);
 }
 
-// Headings of groups hold only for the order by rank.
+// Group headings are shown only if the table is sorted by rank.
 function showGroups(table) {
   const byRank = table.dataset.order === "rank";
   for (const head of table.querySelectorAll(".group-head")) {
@@ -60,7 +60,7 @@ function makeSortable(table) {
 }
 
 function filterRows(form, tables) {
-  const words = form.elements.find.value.trim().toLowerCase();
+  const text = form.elements.find.value.trim().toLowerCase();
   const kind = form.elements.kind.value;
   const flagged = form.elements.flagged.checked;
   let [shown, all] = [0, 0];
@@ -68,7 +68,7 @@ function filterRows(form, tables) {
     for (const row of table.querySelectorAll(".row")) {
       const name = row.querySelector("th").dataset.value;
       row.hidden =
-        !name.includes(words) ||
+        !name.includes(text) ||
         (kind !== "" && row.dataset.kind !== kind) ||
         (flagged && row.dataset.flagged !== "1");
       shown += row.hidden ? 0 : 1;
@@ -108,29 +108,29 @@ function scoreTable(entries) {
   return table;
 }
 
-function showComparison(chosen, pairs, place) {
+function showComparison(chosen, pairs, target) {
   const ids = chosen.map((entry) => entry.id);
   const sentence = pairs[ids.join(" ")] || pairs[[...ids].reverse().join(" ")];
   const same = "Choose two different systems.";
-  const apart = "These rows are of different tables, so no difference of theirs means anything.";
+  const apart = "These rows are from different tables, so they cannot be compared.";
   const title = chosen.map((entry) => entry.system).join(" and ");
-  const said = sentence || (ids[0] === ids[1] ? same : apart);
-  place.replaceChildren(element("h2", title), element("p", said), scoreTable(chosen));
+  const text = sentence || (ids[0] === ids[1] ? same : apart);
+  target.replaceChildren(element("h2", title), element("p", text), scoreTable(chosen));
   for (const entry of chosen) {
     for (const finding of entry.findings) {
-      place.append(element("p", `${entry.system}: ${finding}.`, { class: "bad" }));
+      target.append(element("p", `${entry.system}: ${finding}.`, { class: "bad" }));
     }
   }
-  place.hidden = false;
+  target.hidden = false;
 }
 
 function startComparison(form) {
   const data = JSON.parse(document.getElementById("compare-data").textContent);
   const entries = new Map(data.entries.map((entry) => [entry.id, entry]));
-  const place = document.getElementById("comparison");
+  const target = document.getElementById("comparison");
   const { first, second } = form.elements;
   const show = () => {
-    showComparison([entries.get(first.value), entries.get(second.value)], data.pairs, place);
+    showComparison([entries.get(first.value), entries.get(second.value)], data.pairs, target);
   };
   const fromAddress = () => {
     const [one, two] = decodeURIComponent(location.hash.slice(1)).split("+");

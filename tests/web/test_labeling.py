@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
-from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settled_scores
+from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settle_scores
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.running.judge_run import made_evidence
@@ -20,7 +20,7 @@ from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, wri
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
 from gta_bench.tasks.judging import judgeable_units
-from gta_bench.web.labelling import label_items, make_label_app, people_agreement
+from gta_bench.web.labeling import label_items, make_label_app, people_agreement
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 
@@ -126,7 +126,7 @@ def test_forms_from_elsewhere_other_hosts_and_long_ones_are_refused(page: Page, 
     assert page.get("/picture/" + "0" * 64).status_code == 404
     assert page.get("/other.css").status_code == 404
     assert page.get("/label.js").headers["content-type"].startswith("text/javascript")
-    assert "A name has" in page.post("/", {"rater": "../x"}).text
+    assert "Use up to 40 letters" in page.post("/", {"rater": "../x"}).text
 
 
 def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Path) -> None:
@@ -142,7 +142,7 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
     assert "A: 8</strong> Ada&#39;s reason" in shown.text
     assert "B: 4</strong> no reason given" in shown.text
     assert "bob" not in shown.text
-    assert len(settled_scores(raters, None, 7)) == 2
+    assert len(settle_scores(raters, None, 7)) == 2
     again = page.post("/settle/1", {"score": "x"})
     assert "Choose a score" in again.text
     page.post("/settle/1", {"score": "6", "reason": "In between."})
@@ -150,7 +150,7 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
     page.post("/settle/2", {"score": "3"})
     assert page.get("/settle").url.path == "/"
     assert "2 disputed, 2 settled" in page.get("/").text
-    assert sorted(settled_scores(raters, read_adjudication(run), 7).values()) == [2, 3, 6, 9]
+    assert sorted(settle_scores(raters, read_adjudication(run), 7).values()) == [2, 3, 6, 9]
     assert page.post("/settle/1", {"score": "6"}, Origin="null").status_code == 403
     exported = CliRunner().invoke(gta, ["judge", "label", str(run), "--export", str(run / "l.csv")])
     assert exported.exit_code == 0, exported.output
@@ -243,7 +243,7 @@ def test_a_difference_of_two_runs_is_corrected_for_a_judge_that_favors_one(tmp_p
     assert "raw and corrected by people" in said.stdout
     write_labels(runs[1], Labels(rater="ada", labels=(Label(task="1", leaf="none", value=1),)))
     nothing = CliRunner().invoke(gta, asked)
-    assert "No judge scored labelled leaves of both" in str(nothing.exception)
+    assert "No judge scored labeled leaves of both" in str(nothing.exception)
 
 
 def test_a_wider_draw_holds_for_what_was_labelled_before(run: Path) -> None:
@@ -303,7 +303,7 @@ def test_leaves_that_a_judge_left_unscored_are_told(run: Path) -> None:
     for asked in ([], ["--against", str(run)]):
         result = CliRunner().invoke(gta, ["judge", "calibrate", str(run), *asked])
         assert result.exit_code == 0, result.output
-        assert f"j has no score for 8 of 16 leaves of {run}, 2 of them labelled" in result.stderr
+        assert f"j has no score for 8 of 16 leaves of {run}, 2 of them labeled" in result.stderr
 
 
 def test_the_order_is_random_but_the_same(run: Path) -> None:
@@ -320,5 +320,5 @@ def test_a_form_that_is_another_leafs_by_now_settles_nothing(page: Page, run: Pa
         page.post(f"/label/bob/{number}", {"score": "1"})
     stale = page.post("/settle/1", {"score": "5", "place": "7 1 other"})
     assert stale.status_code == 403
-    assert "of another leaf by now" in stale.text
+    assert "the leaf has changed" in stale.text
     assert read_adjudication(run) is None

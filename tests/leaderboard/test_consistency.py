@@ -3,8 +3,8 @@ from typing import get_args
 
 import pytest
 
+from gta_bench.leaderboard.entries import check_entry, count_behind, denominator
 from gta_bench.metrics.compat import end_to_end
-from gta_bench.metrics.consistency import check_entry, count_behind, denominator
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.metrics.table import ANS_ACC, ANS_ACC_I, F1S

@@ -1,0 +1,313 @@
+"""A web app in which people label leaves without seeing systems, judges or other labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from gta_bench.judging.run_evidence import MadeEvidence
+from gta_bench.metrics.labels import disputed_leaves, group_labels
+from gta_bench.metrics.panel import LeafPlace
+from gta_bench.records.agreement import Agreement
+from gta_bench.records.evidence import Evidence
+from gta_bench.records.labels import Label, Labels
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.runs.labels import (
+    labels_csv,
+    labels_of,
+    read_adjudication,
+    read_labels,
+    write_adjudication,
+    write_labels,
+)
+from gta_bench.runs.store import StorePath
+from gta_bench.statistics.agreement import agreement
+from gta_bench.web.pages import read_asset, render
+
+HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+MAX_BODY = 100_000
+MEDIA_TYPES = {"style.css": "text/css", "label.css": "text/css", "label.js": "text/javascript"}
+# A page loads nothing from other servers, whatever a deliverable contains.
+POLICY = (
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A leaf with its evidence, and the probability with which its unit was drawn."""
+
+    unit: WorkflowUnit
+    leaf: Checkpoint
+    evidence: Evidence
+    chance: float
+
+    @property
+    def place(self) -> LeafPlace:
+        """The key of the leaf."""
+        return self.unit.task.id, self.unit.epoch, self.leaf.id
+
+    @property
+    def name(self) -> str:
+        """The key as text, by which a form names its leaf."""
+        return " ".join(map(str, self.place))
+
+
+class _Draft(NamedTuple):
+    """The contents of a form, with an error message if it cannot be saved."""
+
+    value: str = ""
+    reason: str = ""
+    problem: str = ""
+
+
+def label_items(
+    units: Sequence[WorkflowUnit], evidence: MadeEvidence, *, chance: float
+) -> list[Item]:
+    """Return every leaf of the units; units without evidence are left out."""
+    return [
+        Item(unit, leaf, shown, chance)
+        for unit in units
+        if (shown := evidence.made(unit)) is not None
+        for leaf in unit.task.leaves()
+    ]
+
+
+def people_agreement(raters: Sequence[Labels], *, threshold: float) -> Agreement:
+    """Measure how well people agree with each other."""
+    leaves = list(group_labels(raters))
+    labels = [[rater.of(leaf) for rater in raters] for leaf in leaves]
+    table = [[None if one is None else one.value for one in row] for row in labels]
+    return agreement(table, [task for task, _, _ in leaves], threshold=threshold)
+
+
+def make_label_app(
+    run: StorePath, items: Sequence[Item], evidence: MadeEvidence, *, threshold: float
+) -> Starlette:
+    """Return the web app, which saves each label in the run immediately."""
+    app = _LabelApp(run, items, evidence, threshold)
+    return Starlette(
+        routes=[
+            Route("/", app.start, methods=["GET", "POST"]),
+            Route("/label/{rater}", app.resume),
+            Route("/label/{rater}/{number:int}", app.label, methods=["GET", "POST"]),
+            Route("/settle", app.settle_next),
+            Route("/settle/{number:int}", app.settle, methods=["GET", "POST"]),
+            Route("/labels.csv", app.export),
+            Route("/picture/{digest}", app.picture),
+            Route("/{name:str}", app.asset),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
+    )
+
+
+class _LabelApp:
+    """The pages for one run."""
+
+    def __init__(
+        self, run: StorePath, items: Sequence[Item], evidence: MadeEvidence, threshold: float
+    ) -> None:
+        self.run = run
+        self.items = items
+        self.evidence = evidence
+        self.threshold = threshold
+        self.pictures = {
+            picture.digest: picture.media_type
+            for item in items
+            for file in (*item.evidence.deliverables, *item.evidence.inputs)
+            for picture in file.pictures
+        }
+
+    async def start(self, request: Request) -> Response:
+        """Show the people, their progress and what is left to do."""
+        problem = ""
+        if request.method == "POST":
+            form = await _read_form(request)
+            if form is None:
+                return _reject()
+            try:
+                return _redirect(f"/label/{Labels(rater=form.get('rater', '').strip()).rater}")
+            except ValidationError:
+                problem = "Use up to 40 letters, digits, dots, dashes or underscores."
+        raters = read_labels(self.run)
+        leaves = {item.place for item in self.items}
+        return _page(
+            "label_start.html",
+            problem=problem,
+            leaves=len(self.items),
+            raters=[
+                (one.rater, sum(label.place in leaves for label in one.labels)) for one in raters
+            ],
+            agreement=people_agreement(raters, threshold=self.threshold),
+            disputed=len(self._disputed()),
+            open=len(self._open_disputes()),
+        )
+
+    async def resume(self, request: Request) -> Response:
+        """Go to the first leaf that this person has not labeled."""
+        labels = self._labels(request)
+        return _redirect("/") if labels is None else self._go_on(labels, 0)
+
+    async def label(self, request: Request) -> Response:
+        """Show one leaf, or save its label and go to the next open leaf."""
+        labels, number = self._labels(request), int(request.path_params["number"])
+        if labels is None or not 1 <= number <= len(self.items):
+            return _redirect("/")
+        item = self.items[number - 1]
+        answer = await _read_answer(request, item, labels)
+        if answer is None:
+            return _reject()
+        if isinstance(answer, Label):
+            # Read again: another form of the same person may have been saved in the meantime.
+            labels = (self._labels(request) or labels).with_label(answer)
+            write_labels(self.run, labels)
+            return self._go_on(labels, number)
+        done = sum(labels.of(one.place) is not None for one in self.items)
+        return _page(
+            "label.html",
+            item=item,
+            number=number,
+            base=f"/label/{labels.rater}",
+            of=len(self.items),
+            draft=answer,
+            about=f"{labels.rater}: {done} of {len(self.items)} labeled",
+            given=(),
+        )
+
+    async def settle_next(self, request: Request) -> Response:
+        """Go to the first disputed leaf that is not adjudicated."""
+        open_ = self._open_disputes()
+        return _redirect(f"/settle/{self._disputed().index(open_[0]) + 1}" if open_ else "/")
+
+    async def settle(self, request: Request) -> Response:
+        """Show a disputed leaf with its labels but without names, or save the decision."""
+        disputed, number = self._disputed(), int(request.path_params["number"])
+        if not 1 <= number <= len(disputed):
+            return _redirect("/")
+        item = disputed[number - 1]
+        answer = await _read_answer(request, item, self._adjudication())
+        if answer is None:
+            return _reject()
+        if isinstance(answer, Label):
+            write_adjudication(self.run, self._adjudication().with_label(answer))
+            return _redirect("/settle")
+        settled = len(disputed) - len(self._open_disputes())
+        return _page(
+            "label.html",
+            item=item,
+            number=number,
+            base="/settle",
+            of=len(disputed),
+            draft=answer,
+            about=f"Adjudication: {settled} of {len(disputed)} settled",
+            given=[label for one in read_labels(self.run) if (label := one.of(item.place))],
+        )
+
+    async def export(self, request: Request) -> Response:
+        """Return all labels and adjudications as CSV."""
+        text = labels_csv(read_labels(self.run), read_adjudication(self.run))
+        headers = {"Content-Disposition": 'attachment; filename="labels.csv"'}
+        return Response(text, media_type="text/csv", headers=headers)
+
+    async def picture(self, request: Request) -> Response:
+        """Return a picture of the evidence, if a leaf shows it."""
+        digest = str(request.path_params["digest"])
+        if digest not in self.pictures:
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        return Response(self.evidence.picture(digest), media_type=self.pictures[digest])
+
+    async def asset(self, request: Request) -> Response:
+        """Return a style sheet or the script."""
+        name = str(request.path_params["name"])
+        if name not in MEDIA_TYPES:
+            return PlainTextResponse("There is no such page.", status_code=404)
+        return Response(read_asset(name), media_type=MEDIA_TYPES[name])
+
+    def _adjudication(self) -> Labels:
+        return read_adjudication(self.run) or Labels(rater="adjudicator")
+
+    def _labels(self, request: Request) -> Labels | None:
+        try:
+            rater = Labels(rater=str(request.path_params["rater"])).rater
+        except ValidationError:
+            return None
+        return labels_of(self.run, rater)
+
+    def _go_on(self, labels: Labels, after: int) -> Response:
+        for index in (*range(after, len(self.items)), *range(after)):
+            if labels.of(self.items[index].place) is None:
+                return _redirect(f"/label/{labels.rater}/{index + 1}")
+        return _redirect("/?done=1")
+
+    def _disputed(self) -> list[Item]:
+        disputed = set(disputed_leaves(read_labels(self.run), self.threshold))
+        return [item for item in self.items if item.place in disputed]
+
+    def _open_disputes(self) -> list[Item]:
+        settled = self._adjudication()
+        return [item for item in self._disputed() if not settled.of(item.place)]
+
+
+async def _read_answer(request: Request, item: Item, labels: Labels) -> Label | _Draft | None:
+    """Return the submitted label, or the contents of the form to show.
+
+    None if the form comes from another site or belongs to another leaf.
+    """
+    if request.method != "POST":
+        known = labels.of(item.place)
+        return _Draft() if known is None else _Draft(f"{known.value:g}", known.reason)
+    form = await _read_form(request)
+    # The numbers of disputed leaves can change, so the form names its leaf.
+    if form is None or form.get("place") != item.name:
+        return None
+    task, epoch, leaf = item.place
+    value, reason = form.get("score", ""), form.get("reason", "").strip()
+    try:
+        return Label(
+            task=task,
+            epoch=epoch,
+            leaf=leaf,
+            value=float(value),
+            reason=reason,
+            evidence=item.evidence.digest,
+            chance=item.chance,
+        )
+    except ValueError:
+        return _Draft(value, reason, "Choose a score from 0 to 10.")
+
+
+async def _read_form(request: Request) -> dict[str, str] | None:
+    """Return the fields of a form; None if it comes from another site or is too long."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin != f"http://{request.headers['host']}":
+        return None
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            return None
+    return {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
+
+
+def _page(template: str, **values: object) -> Response:
+    headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
+    return Response(render(template, **values), media_type="text/html", headers=headers)
+
+
+def _reject() -> Response:
+    text = "This form did not come from this page, or the leaf has changed. Go back and reload."
+    return PlainTextResponse(text, status_code=403)
+
+
+def _redirect(path: str) -> Response:
+    return RedirectResponse(path, status_code=303)
