@@ -24,7 +24,6 @@ from gta_bench.records.run import STATEMENT, RunManifest, RunSpec, show_setting,
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.runs.attempts import read_attempt_lines
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
 from gta_bench.runs.log_layout import StoredSummary, stored_summaries

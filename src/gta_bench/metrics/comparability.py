@@ -6,10 +6,16 @@ from typing import Final
 from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.comparison import ComparedRun
-from gta_bench.records.controls import ControlEffect, Disturbance, TaskEffect
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import RunManifest, System, compare_specs, show_setting
-from gta_bench.records.scores import RunScores, StrictEndToEndCounts, UnitScore
+from gta_bench.records.scores import (
+    ControlEffect,
+    Disturbance,
+    RunScores,
+    StrictEndToEndCounts,
+    TaskEffect,
+    UnitScore,
+)
 from gta_bench.records.workflow_scores import WorkflowScores
 
 # Options that identify the system or forbid a comparison. A difference in any other option may be

@@ -22,7 +22,6 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
-from gta_bench.reports.failures import example
 from gta_bench.reports.gains import (
     Loss,
     error_kinds,
@@ -31,7 +30,7 @@ from gta_bench.reports.gains import (
     missed,
     unit_losses,
 )
-from gta_bench.reports.summary import remarks, tool_table
+from gta_bench.reports.summary import example, remarks, tool_table
 from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 from gta_bench.web.boards import atomic_groups, view_boards, workflow_groups
