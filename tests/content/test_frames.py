@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gta_bench.content.ffprobe import parse_probe, parse_times
-from gta_bench.content.media import Choice, even_choice
+from gta_bench.content.media import Choice, even_choice, parse_probe, parse_times
 from gta_bench.errors import ToolError
 
 
@@ -81,7 +80,6 @@ def test_a_length_that_is_no_number_is_unknown(length: str) -> None:
     reply = f'{{"format": {{"duration": "{length}"}}, "streams": [{{"codec_type": "audio"}}]}}'
     info = parse_probe(reply.encode()).info
     assert info.seconds is None
-    assert "Length: unknown" in info.as_text()
 
 
 def test_a_cover_picture_is_no_film() -> None:

@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.docx import read_docx
-from gta_bench.content.numbering import with_labels
+from gta_bench.content.docx import read_docx, with_labels
 from tests.content import samples
 
 KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

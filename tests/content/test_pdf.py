@@ -8,8 +8,8 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import pdf
+from gta_bench.content.images import measure
 from gta_bench.content.pdf import PdfContent, read_pdf, render_pdf
-from gta_bench.content.pictures import measure
 from gta_bench.errors import ToolError
 from tests.content import samples
 

@@ -31,7 +31,7 @@ CHINESE = "姓名,城市\n张三,北京\n"
 def test_the_encoding_of_a_text_is_found(data: bytes, text: str, encoding: str) -> None:
     content = read_text(data)
     assert (content.text, content.encoding) == (text, encoding)
-    assert content.as_text() == text
+    assert content.text == text
 
 
 @pytest.mark.parametrize(

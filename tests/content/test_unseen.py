@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.archive import read_zip
 from gta_bench.content.images import read_image
+from gta_bench.content.leftovers import unseen_in_markup, unseen_in_office
+from gta_bench.content.members import read_zip
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
-from gta_bench.content.unseen import unseen_in_markup, unseen_in_office
 from gta_bench.judge_quality.attacks import files, office
 from tests.content import samples
 

@@ -1,19 +1,184 @@
 """Sound and film: length, streams, frames at even times, the sound track."""
 
-import asyncio
-import io
-import wave
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
-from gta_bench.content.ffprobe import MediaInfo, Probed, parse_probe, parse_times
 from gta_bench.content.needs import missing_ffmpeg, require
 from gta_bench.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class VideoStream:
+    """Moving pictures; the rate is in frames a second, None where the file does not say."""
+
+    codec: str
+    width: int
+    height: int
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AudioStream:
+    """Sound."""
+
+    codec: str
+    sample_rate: int
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class MediaInfo:
+    """What a file holds: its container, its length, its first film and sound stream.
+
+    `container` are ffprobe's names of the format that it really has. `seconds` is None where the
+    file does not say it. `tags` are what it says of itself, titles of chapters among them;
+    `subtitles` counts its streams of text, `others` names what is not looked at.
+    """
+
+    container: str
+    seconds: float | None
+    video: VideoStream | None
+    audio: AudioStream | None
+    tags: tuple[tuple[str, str], ...] = ()
+    subtitles: int = 0
+    others: tuple[str, ...] = ()
+
+
+_PROGRAMS = frozenset({
+    "encoder", "major_brand", "minor_version", "compatible_brands", "handler_name", "vendor_id",
+    "language", "duration", "creation_time", "bps", "number_of_frames", "number_of_bytes",
+    "mimetype", "filename",
+})  # fmt: skip
+
+
+class Probed(NamedTuple):
+    """What was found, and the time at which the file's clock begins."""
+
+    info: MediaInfo
+    start: float
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Disposition(_Reply):
+    attached_pic: int = 0
+
+
+class _Tagged(_Reply):
+    tags: dict[str, str] = {}
+
+
+class _Stream(_Tagged):
+    codec_type: str = ""
+    codec_name: str = "unknown"
+    width: int = 0
+    height: int = 0
+    avg_frame_rate: str = "0/0"
+    duration: str | None = None
+    sample_rate: str = "0"
+    channels: int = 0
+    disposition: _Disposition = _Disposition()
+
+
+class _Format(_Tagged):
+    format_name: str = "unknown"
+    duration: str | None = None
+    start_time: str | None = None
+
+
+class _Probe(_Reply):
+    format: _Format = _Format()
+    streams: tuple[_Stream, ...] = ()
+    chapters: tuple[_Tagged, ...] = ()
+
+
+def parse_probe(reply: bytes) -> Probed:
+    """The JSON of ffprobe; ToolError where there is neither film nor sound in the file."""
+    try:
+        probe = _Probe.model_validate_json(reply)
+    except ValidationError as exc:
+        raise ToolError("ffprobe gave a reply that cannot be read.") from exc
+    videos = [
+        s for s in probe.streams if s.codec_type == "video" and not s.disposition.attached_pic
+    ]
+    sounds = [s for s in probe.streams if s.codec_type == "audio"]
+    if not videos and not sounds:
+        raise ToolError("The file holds neither film nor sound.")
+    lengths = [_seconds(probe.format.duration), *(_seconds(s.duration) for s in probe.streams)]
+    info = MediaInfo(
+        container=probe.format.format_name,
+        seconds=next((length for length in lengths if length is not None), None),
+        video=_video(videos[0]) if videos else None,
+        audio=_audio(sounds[0]) if sounds else None,
+        tags=tuple(_tags(probe)),
+        subtitles=sum(s.codec_type == "subtitle" for s in probe.streams),
+        others=tuple(_others(probe.streams, len(videos), len(sounds))),
+    )
+    return Probed(info, _seconds(probe.format.start_time) or 0.0)
+
+
+def _tags(probe: _Probe) -> Iterator[tuple[str, str]]:
+    """Titles, names and comments; what programs write of themselves is left out."""
+    for tagged in (probe.format, *probe.streams, *probe.chapters):
+        for name, value in tagged.tags.items():
+            if name.lower() not in _PROGRAMS and not name.startswith("_") and value.strip():
+                yield name, " ".join(value.split())
+
+
+def _others(streams: Sequence[_Stream], videos: int, sounds: int) -> Iterator[str]:
+    if any(stream.disposition.attached_pic for stream in streams):
+        yield "its cover picture"
+    if videos > 1:
+        yield f"all but the first of its {videos} film tracks"
+    if sounds > 1:
+        yield f"all but the first of its {sounds} sound tracks"
+    strange = sum(stream.codec_type in ("attachment", "data") for stream in streams)
+    if strange:
+        yield f"{strange} attached files or data tracks"
+
+
+def parse_times(lines: bytes) -> tuple[float, ...]:
+    """The times of packets in the order of showing; those marked to be dropped are left out."""
+    times = []
+    for line in lines.decode("ascii", "replace").splitlines():
+        time, _, flags = line.partition(",")
+        seconds = _seconds(time)
+        if seconds is not None and "D" not in flags:
+            times.append(seconds)
+    return tuple(sorted(set(times)))
+
+
+def _video(stream: _Stream) -> VideoStream:
+    try:
+        rate = float(Fraction(stream.avg_frame_rate))
+    except (ValueError, ZeroDivisionError):
+        rate = None
+    return VideoStream(stream.codec_name, stream.width, stream.height, rate or None)
+
+
+def _audio(stream: _Stream) -> AudioStream:
+    return AudioStream(stream.codec_name, int(_seconds(stream.sample_rate) or 0), stream.channels)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return number if number is not None and isfinite(number) else None
+
 
 # Until here decoding a whole film once is cheaper than seeking, or dear but bounded.
 FRAMES_A_SEEK = 100  # of which a seek decodes some, from the last whole picture on
@@ -105,8 +270,6 @@ def _fit(longest_side: int) -> str:
 MOST_BYTES = 512 * MIB
 MOST_FRAMES = 32
 LONGEST_SIDE = 1568
-MOST_SOUND_SECONDS = 3600.0
-SAMPLE_RATE = 16_000
 SHOWN_ERROR = 300
 INPUT = "media"  # without an ending, so that the content alone decides
 SOURCE = f"../inputs/{INPUT}"
@@ -149,47 +312,10 @@ class VideoContent:
     frames: tuple[FilmFrame, ...]
     missing: tuple[float, ...]
 
-    def as_text(self) -> str:
-        """What is known of the film without looking at it."""
-        return f"{self.info.as_text()}\n{self.frame_count} frames"
-
-
-@dataclass(frozen=True, slots=True)
-class AudioContent:
-    """A sound file."""
-
-    info: MediaInfo
-
-    def as_text(self) -> str:
-        """What is known of the sound without listening to it."""
-        return self.info.as_text()
-
-
-class SoundTrack(NamedTuple):
-    """Sound as WAV: 16 kHz, one channel, 16 bits; `cut` where the track goes on."""
-
-    wav: bytes
-    seconds: float
-    cut: bool
-
 
 async def probe_media(source: MediaSource, jail: Jail) -> MediaInfo:
     """Length and streams of a sound or film; ToolError if it is neither."""
     return (await _probe(source, jail)).info
-
-
-async def read_media(source: MediaSource, jail: Jail) -> AudioContent | VideoContent:
-    """A sound or a film, by what is in it: a film without pictures is a sound."""
-    info = await probe_media(source, jail)
-    return AudioContent(info) if info.video is None else await read_video(source, jail)
-
-
-async def read_audio(source: MediaSource, jail: Jail) -> AudioContent:
-    """Read a sound file, or the sound of a film; ToolError if there is none."""
-    info = await probe_media(source, jail)
-    if info.audio is None:
-        raise ToolError("The file has no sound.")
-    return AudioContent(info)
 
 
 async def read_video(
@@ -218,22 +344,6 @@ async def read_video(
         frames=tuple(FilmFrame(at, choice.seconds(at), jpeg) for at, jpeg in pairs if jpeg),
         missing=tuple(choice.seconds(at) for at, jpeg in pairs if not jpeg),
     )
-
-
-async def sound_track(
-    source: MediaSource, jail: Jail, *, most_seconds: float = MOST_SOUND_SECONDS
-) -> SoundTrack:
-    """The first sound track, mixed to one channel at 16 kHz; ToolError if there is none."""
-    most = min(most_seconds, MOST_SOUND_SECONDS)
-    info = (await read_audio(source, jail)).info
-    argv = ["ffmpeg", "-v", "error", "-nostdin", *SAFE, "-i", SOURCE, "-map", "0:a:0", "-vn"]
-    argv += ["-ac", "1", "-ar", str(SAMPLE_RATE), "-c:a", "pcm_s16le", "-t", f"{most:.3f}"]
-    result = await run([*argv, "-bitexact", "-f", "wav", "sound.wav"], source, jail)
-    wav = result.files.get("sound.wav", b"")
-    seconds = await asyncio.to_thread(_wav_seconds, wav)
-    if not seconds:
-        raise ToolError(f"The sound cannot be decoded: {_words(result)}")
-    return SoundTrack(wav, seconds, cut=info.seconds is None or info.seconds > most + 0.5)
 
 
 async def _probe(source: MediaSource, jail: Jail) -> Probed:
@@ -284,10 +394,71 @@ def _words(result: ProgramResult) -> str:
     return words[-SHOWN_ERROR:] or "no reason given"
 
 
-def _wav_seconds(wav: bytes) -> float:
-    try:
-        with wave.open(io.BytesIO(wav)) as sound:
-            seconds: float = sound.getnframes() / sound.getframerate()
-            return seconds
-    except (wave.Error, EOFError):
+MOST_SECONDS: Final = 1800.0
+SILENCE: Final = -50.0  # dBFS
+SHORTEST_SILENCE: Final = 0.5  # seconds
+LOWEST_LEVEL, LOWEST_LOUDNESS = -90.0, -70.0  # what ffmpeg says of nothing
+WAVEFORM: Final = "waveform.png"
+SIZE: Final = "1200x300"
+MEAN: Final = re.compile(r"mean_volume: (-?[\d.]+|-inf) dB")
+PEAK: Final = re.compile(r"max_volume: (-?[\d.]+|-inf) dB")
+LOUDNESS: Final = re.compile(r"Integrated loudness:\s+I:\s+(-?[\d.]+|-?inf|nan) LUFS")
+SILENT: Final = re.compile(r"silence_duration: ([\d.]+)")
+SILENCE_START: Final = re.compile(r"silence_start: (-?[\d.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SoundFacts:
+    """A sound track in numbers; levels are in dBFS, None where it is silent throughout.
+
+    `silent` is the share of time below -50 dBFS, in stretches of at least half a second.
+    """
+
+    mean_level: float | None
+    peak_level: float | None
+    loudness: float | None
+    silent: float
+    waveform: bytes = field(repr=False)
+
+
+async def measure_sound(source: MediaSource, jail: Jail, info: MediaInfo) -> SoundFacts:
+    """Measure the first half hour of the first sound track; ToolError if it cannot be decoded."""
+    detect = f"silencedetect=noise={SILENCE}dB:d={SHORTEST_SILENCE}"
+    graph = (
+        f"[0:a:0]asplit[one][two];"
+        f"[one]{detect},volumedetect,ebur128=framelog=verbose,anullsink;"
+        f"[two]aformat=channel_layouts=mono,showwavespic=s={SIZE}:colors=0x1f6feb[wave];"
+        f"color=c=white:s={SIZE}[paper];[paper][wave]overlay=shortest=1[picture]"
+    )
+    argv = ["ffmpeg", "-v", "info", "-nostdin", "-nostats", "-hide_banner"]
+    argv += ["-t", f"{MOST_SECONDS:g}", *FROM_SOURCE, "-filter_complex", graph]
+    argv += ["-map", "[picture]", "-frames:v", "1", WAVEFORM]
+    result = await run(argv, source, jail)
+    words = result.stderr.decode("utf-8", "replace")
+    if WAVEFORM not in result.files or not MEAN.search(words):
+        raise ToolError("The sound cannot be decoded.")
+    return SoundFacts(
+        mean_level=_number(MEAN, words, floor=LOWEST_LEVEL),
+        peak_level=_number(PEAK, words, floor=LOWEST_LEVEL),
+        loudness=_number(LOUDNESS, words, floor=LOWEST_LOUDNESS),
+        silent=_silent_share(words, info),
+        waveform=result.files[WAVEFORM],
+    )
+
+
+def _number(pattern: re.Pattern[str], words: str, *, floor: float) -> float | None:
+    """The last such number, because ffmpeg sets its filters up twice and reports both."""
+    found = pattern.findall(words)
+    value = float(found[-1]) if found else floor
+    return value if value > floor else None
+
+
+def _silent_share(words: str, info: MediaInfo) -> float:
+    length = min(info.seconds or 0.0, MOST_SECONDS)
+    if not length:
         return 0.0
+    silent = sum(float(found) for found in SILENT.findall(words))
+    starts = SILENCE_START.findall(words)
+    if words.rfind("silence_start") > words.rfind("silence_end"):  # the end's is not reported
+        silent += max(0.0, length - float(starts[-1]))
+    return round(min(1.0, silent / length), 3)

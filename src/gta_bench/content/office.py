@@ -10,11 +10,17 @@ from html import unescape
 from typing import Final
 
 from gta_bench.confine.archives import check_archive
-from gta_bench.content.archive import ZipContent, read_zip
 from gta_bench.content.driver import check_size
 from gta_bench.content.identify import BROKEN_ZIP, require_form
-from gta_bench.content.leftovers import CALCULATE, WORKBOOK, PackagePart, package_parts
-from gta_bench.content.unseen import UnseenText, unseen_in_office
+from gta_bench.content.leftovers import (
+    CALCULATE,
+    WORKBOOK,
+    PackagePart,
+    UnseenText,
+    package_parts,
+    unseen_in_office,
+)
+from gta_bench.content.members import ZipContent, read_zip
 from gta_bench.errors import ToolError
 
 RELATIONS_BYTES: Final = 1 << 20

@@ -24,10 +24,6 @@ class TextContent:
     text: str
     encoding: str
 
-    def as_text(self) -> str:
-        """The text itself."""
-        return self.text
-
 
 def read_text(data: bytes) -> TextContent:
     """Decode a text: byte order mark, UTF-8, GB 18030, Windows Western, Latin-1, in this order.

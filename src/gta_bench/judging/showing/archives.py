@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gta_bench.content.archive import read_zip
 from gta_bench.content.identify import identify
 from gta_bench.content.libreoffice import convert
-from gta_bench.content.members import Member, read_members, read_zip_members
+from gta_bench.content.members import Member, read_members, read_zip, read_zip_members
 from gta_bench.errors import GtaError
 from gta_bench.judging.printing import checked_jail, document
 from gta_bench.judging.showing.draft import (

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from gta_bench.content.browser import WebPage, missing_browser, show_drawing, show_page
+from gta_bench.content.leftovers import unseen_in_markup
 from gta_bench.content.links import (
     References,
     html_references,
@@ -16,7 +17,6 @@ from gta_bench.content.links import (
 )
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
-from gta_bench.content.unseen import unseen_in_markup
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.draft import Draft, Subject, settled, words_in
 

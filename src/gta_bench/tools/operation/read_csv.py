@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.content.csv import read_csv
+from gta_bench.content.tables import read_csv
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, FilePath, Made, Tool, ToolInput
 from gta_bench.tools.operation.reading import as_result

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from gta_bench.confine.archives import ArchiveLimits
-from gta_bench.content.archive import ZipMember, read_zip
+from gta_bench.content.members import ZipMember, read_zip
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -17,7 +17,6 @@ def test_files_are_listed_in_the_archives_order_without_folders() -> None:
         ZipMember("中.md", 1),
     )
     assert content.unpacked_bytes == 4
-    assert content.as_text().splitlines()[0] == "3 files, 4 bytes"
 
 
 @pytest.mark.parametrize(
