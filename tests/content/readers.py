@@ -10,15 +10,23 @@ from gta_bench.content.pdf import read_pdf
 from gta_bench.content.pptx import read_pptx
 from gta_bench.content.xlsx import read_xlsx
 
-READERS = {"docx": read_docx, "pptx": read_pptx, "xlsx": read_xlsx, "pdf": read_pdf}
-
 
 async def read_words(name: str, data: bytes, jail: Jail) -> str:
     """What a reader finds in the file; what has no text is shown by its type."""
     suffix = name.rpartition(".")[2]
-    if suffix in READERS:
-        return (await READERS[suffix](data, jail)).as_text()
-    return repr(await (read_zip(data) if suffix == "zip" else read_image(data, jail)))
+    match suffix:
+        case "docx":
+            return (await read_docx(data, jail)).as_text()
+        case "pptx":
+            return (await read_pptx(data, jail)).as_text()
+        case "xlsx":
+            return (await read_xlsx(data, jail)).as_text()
+        case "pdf":
+            return (await read_pdf(data, jail)).as_text()
+        case "zip":
+            return repr(await read_zip(data))
+        case _:
+            return repr(await read_image(data, jail))
 
 
 def words(name: str, data: bytes, jail: Jail) -> str:

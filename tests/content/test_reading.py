@@ -9,7 +9,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind, JailLimits
 from gta_bench.content import driver, images, needs, pdf, pptx, xlsx
 from gta_bench.content.driver import Driver
-from gta_bench.content.tables import csv_text, markdown_table
+from gta_bench.content.tables import csv_text, format_markdown_table
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.conftest import KINDS as KINDS_OF_JAIL
 from tests.confine.conftest import require
@@ -34,7 +34,7 @@ def test_the_parsers_run_in_every_kind_of_jail(kind: JailKind) -> None:
 
 @pytest.mark.parametrize("made", [images.DRIVER, pdf.READ, pdf.RENDER, pptx.DRIVER, xlsx.DRIVER])
 def test_every_parser_is_sent_without_importing_this_package(made: Driver[object]) -> None:
-    source = driver._source(made.module)
+    source = driver.read_parser(made.module)
     assert "def prepare()" in source
     assert "def finish(names" in source
     assert "gta_bench" not in source
@@ -65,7 +65,7 @@ class TestDrivers:
     """What comes from the jail is checked, whoever wrote it."""
 
     def run(self, jail: Jail, source: str, monkeypatch: pytest.MonkeyPatch) -> object:
-        monkeypatch.setattr(driver, "_source", lambda module: source)
+        monkeypatch.setattr(driver, "read_parser", lambda module: source)
         limits = JailLimits(wall_seconds=5.0, cpu_seconds=2, memory_bytes=256 << 20)
         made = Driver("none", "The reader", (), TypeAdapter(dict[str, int]), limits)
         return asyncio.run(made.read(jail, b"data", most=3))
@@ -120,11 +120,11 @@ class TestDrivers:
 
 
 class TestNeeds:
-    def test_a_missing_package_is_named_with_the_line_that_mends_it(self) -> None:
+    def test_a_missing_package_is_named_with_the_command_that_installs_it(self) -> None:
         missing = needs.missing_modules("json", "no_such_package_here")
         assert missing is not None
         assert missing.reason == "Python packages are missing: no_such_package_here."
-        assert "pip install 'gta-bench[documents]'" in missing.mend
+        assert "pip install 'gta-bench[documents]'" in missing.fix
         with pytest.raises(ToolUnavailable, match="no_such_package_here"):
             needs.require(missing)
 
@@ -139,7 +139,7 @@ class TestNeeds:
         missing = needs.missing_ffmpeg()
         assert missing is not None
         assert missing.reason == "ffmpeg and ffprobe not found."
-        assert "apt install ffmpeg" in missing.mend
+        assert "apt install ffmpeg" in missing.fix
 
     def test_versions_name_what_ran(self) -> None:
         assert needs.versions("pydantic").startswith("pydantic 2.")
@@ -148,13 +148,13 @@ class TestNeeds:
 
 def test_a_markdown_table_survives_bars_lines_and_ragged_rows() -> None:
     rows = [["a|b", "c"], ["one\ntwo"], ["\\", "3", "4"]]
-    assert markdown_table(rows).splitlines() == [
+    assert format_markdown_table(rows).splitlines() == [
         "| a\\|b | c |  |",
         "| --- | --- | --- |",
         "| one<br>two |  |  |",
         "| \\\\ | 3 | 4 |",
     ]
-    assert markdown_table([]) == ""
+    assert format_markdown_table([]) == ""
 
 
 def test_csv_quotes_only_where_it_must() -> None:

@@ -1,4 +1,8 @@
-"""Word documents, as GitHub's Markdown: headings, lists, tables, formulas, notes."""
+"""Word documents as GitHub Markdown: headings, lists, tables, formulas, notes.
+
+pandoc numbers every list as 1, 2, 3 and omits the numbers of headings. So labels such as
+`ARTICLE VII:` are first written into a copy of the document.
+"""
 
 import asyncio
 import io
@@ -12,8 +16,8 @@ from typing import Final, NamedTuple
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.content.identify import BROKEN_ZIP
-from gta_bench.content.leftovers import PART_BYTES, pieces
-from gta_bench.content.needs import missing_pandoc, pandoc_program, require
+from gta_bench.content.leftovers import PART_BYTES, split_elements
+from gta_bench.content.needs import find_pandoc, missing_pandoc, require
 from gta_bench.content.office import count_parts, open_office
 from gta_bench.errors import ToolError
 
@@ -22,20 +26,27 @@ NUMBERING: Final = "word/numbering.xml"
 STYLES: Final = "word/styles.xml"
 PROPERTIES: Final = re.compile(r"<w:pPr(?:\s[^<>]{0,300}[^<>/])?>")
 CLOSED: Final = "</w:pPr>"
-# pandoc takes what is set in for a quotation.
-SET_IN: Final = re.compile(r"<w:ind\s[^<>]{0,500}/>")
+# pandoc reads indented paragraphs as quotations.
+INDENT: Final = re.compile(r"<w:ind\s[^<>]{0,500}/>")
 NOT_NUMBERED: Final = '<w:numPr><w:numId w:val="0"/></w:numPr>'
-PLACE: Final = re.compile(r"%([1-9])")
+LEVEL_NUMBER: Final = re.compile(r"%([1-9])")
 MOST_BASES: Final = 20
 ROMAN: Final = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
     (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
 )  # fmt: skip
 HIGHEST: Final = 5000
+# The heap limit is below the jail's, so that pandoc itself reports that it needs too much.
+HEAP = ["+RTS", "-M1024M", "-RTS"]
+LIMITS = JailLimits(wall_seconds=28.0, cpu_seconds=28, output_bytes=64 * MIB)
+HEAP_EXHAUSTED = 251
+SHOWN_ERROR = 300
+# GitHub Markdown, but with formulas between dollar signs.
+FORMAT = "gfm-tex_math_gfm+tex_math_dollars"
 
 
 class Level(NamedTuple):
-    """How the labels of one level of a list look; `restarts` behind each item of a higher level."""
+    """The label format of one level; `restarts` means that an item of a higher level resets it."""
 
     start: int
     form: str
@@ -46,18 +57,18 @@ class Level(NamedTuple):
 
 
 class List(NamedTuple):
-    """A list: it goes on counting where another one of the same `kind` ended."""
+    """A list. It continues the count of other lists of the same `kind`."""
 
     kind: str
     levels: Mapping[int, Level]
     starts: Mapping[int, int]
 
-    def plain(self, places: Iterable[int]) -> bool:
-        """Whether pandoc's 1, 2, 3 are the labels of these levels."""
+    def is_plain(self, levels: Iterable[int]) -> bool:
+        """Whether these levels are labeled 1, 2, 3, as pandoc does."""
         return all(
             self.levels[n].form == "decimal"
             and self.levels[n].text in (f"%{n + 1}", f"%{n + 1}.", f"%{n + 1})")
-            for n in places
+            for n in levels
         )
 
 
@@ -66,12 +77,12 @@ class _Item(NamedTuple):
 
     number: str
     of: List
-    place: int
+    level: int
     heading: bool
 
 
 class _Style(NamedTuple):
-    """What a paragraph style says of numbering."""
+    """The numbering of a paragraph style."""
 
     base: str
     numbered: str | None
@@ -80,60 +91,64 @@ class _Style(NamedTuple):
 
 
 class Labeled(NamedTuple):
-    """A document with its labels written out; `uncounted` if some cannot be computed."""
+    """A document with its labels written out; `uncounted` if some could not be computed."""
 
     data: bytes
     uncounted: bool = False
 
 
-def with_labels(data: bytes) -> Labeled:
-    """A copy of a Word file that is safe to unpack, or the file itself where it needs none."""
+def add_list_labels(data: bytes) -> Labeled:
+    """Return a copy with labels written out, or the file itself if it needs none.
+
+    The file must be safe to unpack.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
         source = {name: parts.get(name, b"").decode() for name in (DOCUMENT, NUMBERING, STYLES)}
     except (*BROKEN_ZIP, UnicodeDecodeError):
-        return Labeled(data)  # its reader says what is wrong with it
+        return Labeled(data)  # pandoc reports what is wrong with it
     if not source[NUMBERING] or max(map(len, source.values())) > PART_BYTES:
         return Labeled(data)
     count = _Count(dict(_lists(source[NUMBERING])), dict(_styles(source[STYLES])))
-    written = "".join(_written(source[DOCUMENT], count))
-    if written == source[DOCUMENT]:
+    labeled = "".join(_label_paragraphs(source[DOCUMENT], count))
+    if labeled == source[DOCUMENT]:
         return Labeled(data, count.uncounted)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as copy:
         for name, part in parts.items():
-            copy.writestr(name, written if name == DOCUMENT else part)
+            copy.writestr(name, labeled if name == DOCUMENT else part)
     return Labeled(stream.getvalue(), count.uncounted)
 
 
-def _written(document: str, count: "_Count") -> Iterator[str]:
-    """The document, with a label at the start of each paragraph that has one."""
+def _label_paragraphs(document: str, count: "_Count") -> Iterator[str]:
+    """Yield the document with a label at the start of each numbered paragraph."""
     tags = PROPERTIES.findall(document)
     first, *rest = PROPERTIES.split(document)
     yield first
     for piece in rest:
-        count.look(piece.partition(CLOSED)[0])
+        count.note_level(piece.partition(CLOSED)[0])
     copied = first.count("<mc:Fallback") - first.count("</mc:Fallback")
-    held = ("", "")
+    waiting = ("", "")
     for tag, piece in zip(tags, rest, strict=True):
         inner, closed, after = piece.partition(CLOSED)
-        if not closed:  # those of before a tracked change stand inside
-            yield "".join(held)
-            held = (tag, piece)
+        if not closed:  # contains the properties from before a tracked change
+            yield "".join(waiting)
+            waiting = (tag, piece)
             continue
-        if held[0]:
+        if waiting[0]:
             more, closed, after = after.partition(CLOSED)
-            inner, tag, held = f"{held[1]}{tag}{inner}{CLOSED}{more}", held[0], ("", "")
+            inner = f"{waiting[1]}{tag}{inner}{CLOSED}{more}"
+            tag, waiting = waiting[0], ("", "")
         label = None if copied > 0 else count.label(inner)
         if label is not None:
             start, _, numbered = inner.partition("<w:numPr>")
-            inner = NOT_NUMBERED + SET_IN.sub("", start + numbered.partition("</w:numPr>")[2])
+            inner = NOT_NUMBERED + INDENT.sub("", start + numbered.partition("</w:numPr>")[2])
             text = escape(unescape(label), quote=False)
             after = f'<w:r><w:t xml:space="preserve">{text} </w:t></w:r>{after}'
         yield f"{tag}{inner}{closed}{after}"
         copied += piece.count("<mc:Fallback") - piece.count("</mc:Fallback")
-    yield "".join(held)
+    yield "".join(waiting)
 
 
 @dataclass
@@ -147,21 +162,21 @@ class _Count:
     _counts: dict[str, dict[int, int]] = field(default_factory=dict)
     _begun: set[tuple[str, int]] = field(default_factory=set)
 
-    def look(self, properties: str) -> None:
-        """Take note of the levels that lists have in this document."""
+    def note_level(self, properties: str) -> None:
+        """Record that the paragraph's list uses its level in this document."""
         item = self._item(properties)
         if item is not None:
-            self._used.setdefault(item.of.kind, set()).add(item.place)
+            self._used.setdefault(item.of.kind, set()).add(item.level)
 
     def label(self, properties: str) -> str | None:
-        """The label to write before a paragraph; None where it has none, or pandoc has it."""
+        """Return the label of a paragraph; None if it has none or pandoc writes it."""
         item = self._item(properties)
         if item is None:
             return None
-        values = self._step(item.number, item.of, item.place)
-        if item.of.plain(self._used[item.of.kind] & item.of.levels.keys()) and not item.heading:
+        values = self._count_item(item.number, item.of, item.level)
+        if item.of.is_plain(self._used[item.of.kind] & item.of.levels.keys()) and not item.heading:
             return None
-        label = _label(item.of.levels[item.place], item.of, values)
+        label = _format_label(item.of.levels[item.level], item.of, values)
         self.uncounted |= label is None
         return label
 
@@ -175,13 +190,16 @@ class _Count:
         found = self.lists.get(number or "")
         if found is None or number is None:
             return None
-        self.uncounted |= not found.levels  # they are those of a style of lists
-        said = _value(own, "ilvl")
-        place = int(said) if said and said.isdecimal() else self._styled_level(own, styled, found)
-        level = found.levels.get(place)
+        self.uncounted |= not found.levels  # its levels come from a list style, which is not read
+        stated = _value(own, "ilvl")
+        if stated and stated.isdecimal():
+            index = int(stated)
+        else:
+            index = self._styled_level(own, styled, found)
+        level = found.levels.get(index)
         if level is None or level.form in ("bullet", "none"):
             return None
-        return _Item(number, found, place, any(style.heading for style in chain))
+        return _Item(number, found, index, any(style.heading for style in chain))
 
     def _chain(self, name: str) -> Iterator[_Style]:
         for _ in range(MOST_BASES):
@@ -192,33 +210,33 @@ class _Count:
 
     def _styled_level(self, own: str, styled: _Style | None, found: List) -> int:
         name = _value(own, "pStyle")
-        linked = (place for place, level in found.levels.items() if name and level.style == name)
+        linked = (index for index, level in found.levels.items() if name and level.style == name)
         return next(linked, (styled and styled.level) or 0)
 
-    def _step(self, number: str, found: List, place: int) -> dict[int, int]:
+    def _count_item(self, number: str, found: List, level: int) -> dict[int, int]:
         counts = self._counts.setdefault(found.kind, {})
-        if (number, place) not in self._begun and place in found.starts:
-            counts[place] = found.starts[place] - 1
-        self._begun.add((number, place))
-        counts[place] = counts.get(place, found.levels[place].start - 1) + 1
-        for deeper in [one for one in counts if one > place]:
+        if (number, level) not in self._begun and level in found.starts:
+            counts[level] = found.starts[level] - 1
+        self._begun.add((number, level))
+        counts[level] = counts.get(level, found.levels[level].start - 1) + 1
+        for deeper in [one for one in counts if one > level]:
             if deeper not in found.levels or found.levels[deeper].restarts:
                 del counts[deeper]
         return counts
 
 
-def _label(level: Level, found: List, values: Mapping[int, int]) -> str | None:
-    """The label as shown; None where one of its numbers has a form that is not known here."""
+def _format_label(level: Level, found: List, values: Mapping[int, int]) -> str | None:
+    """Return the label as shown; None if one of its numbers has an unknown format."""
     label = level.text
-    for place in {int(one) - 1 for one in PLACE.findall(label)}:
-        of = found.levels.get(place)
+    for index in {int(one) - 1 for one in LEVEL_NUMBER.findall(label)}:
+        of = found.levels.get(index)
         if of is None:
             return None
         form = FORMS.get("decimal" if level.decimals else of.form)
-        value = values.get(place, of.start)
+        value = values.get(index, of.start)
         if form is None or not 0 <= value < HIGHEST:
             return None
-        label = label.replace(f"%{place + 1}", form(value))
+        label = label.replace(f"%{index + 1}", form(value))
     return label
 
 
@@ -231,7 +249,7 @@ def _roman(value: int) -> str:
 
 
 def _letters(value: int) -> str:
-    """A to Z, AA, BB: as Word goes on."""
+    """Return A to Z, then AA, BB and so on, as Word does."""
     return chr(ord("A") + (value - 1) % 26) * ((value - 1) // 26 + 1) if value else ""
 
 
@@ -249,11 +267,11 @@ FORMS: Final[Mapping[str, Callable[[int], str]]] = {
 def _lists(source: str) -> Iterator[tuple[str, List]]:
     kinds = {
         _attribute(kind, "abstractNumId"): dict(_levels(kind))
-        for kind in pieces(source, "w:abstractNum")
+        for kind in split_elements(source, "w:abstractNum")
     }
-    for one in pieces(source, "w:num"):
+    for one in split_elements(source, "w:num"):
         kind = _value(one, "abstractNumId") or ""
-        changes = list(pieces(one, "w:lvlOverride"))
+        changes = list(split_elements(one, "w:lvlOverride"))
         starts = {
             _number(_attribute(change, "ilvl")): _number(start)
             for change in changes
@@ -266,7 +284,7 @@ def _lists(source: str) -> Iterator[tuple[str, List]]:
 
 
 def _levels(source: str) -> Iterator[tuple[int, Level]]:
-    for one in pieces(source, "w:lvl"):
+    for one in split_elements(source, "w:lvl"):
         yield (
             _number(_attribute(one, "ilvl")),
             Level(
@@ -281,7 +299,7 @@ def _levels(source: str) -> Iterator[tuple[int, Level]]:
 
 
 def _styles(source: str) -> Iterator[tuple[str, _Style]]:
-    for one in pieces(source, "w:style"):
+    for one in split_elements(source, "w:style"):
         level = _value(one, "ilvl")
         yield (
             _attribute(one, "styleId"),
@@ -308,20 +326,11 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 0
 
 
-# The heap's bound lies below the jail's, so that pandoc itself says that it needs too much.
-HEAP = ["+RTS", "-M1024M", "-RTS"]
-LIMITS = JailLimits(wall_seconds=28.0, cpu_seconds=28, output_bytes=64 * MIB)
-HEAP_EXHAUSTED = 251
-SHOWN_ERROR = 300
-# GitHub's Markdown, but formulas between dollars, as everybody writes them.
-FORMAT = "gfm-tex_math_gfm+tex_math_dollars"
-
-
 @dataclass(frozen=True, slots=True)
 class DocxContent:
-    """A document's text; `pictures` and `charts` are counted, the text only names their places.
+    """The text of a document; `pictures` and `charts` are only counted.
 
-    `uncounted` if some labels of its lists are in a form that is not known here.
+    `uncounted` means that some labels of its lists have an unknown format.
     """
 
     markdown: str
@@ -335,26 +344,27 @@ class DocxContent:
 
 
 async def read_by_pandoc(data: bytes, form: str, jail: Jail) -> str:
-    """A document of any form that pandoc reads, as Markdown; ToolError if it cannot be read.
+    """Convert a document of a form that pandoc reads to Markdown.
 
-    With its title and what else it says of itself, and with comments and changes in their places.
+    The text includes the metadata, comments and tracked changes. Raises ToolError if pandoc
+    cannot read the document.
     """
     require(missing_pandoc())
-    argv = [str(pandoc_program()), f"--from={form}", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
+    argv = [str(find_pandoc()), f"--from={form}", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
     argv += ["--standalone", "--track-changes=all", *HEAP, f"../inputs/document.{form}"]
     result = await jail.run_program(argv, inputs={f"document.{form}": data}, limits=LIMITS)
     if result.report.exit_status == HEAP_EXHAUSTED:
-        raise ToolError("The document needs more memory to read than is allowed.")
+        raise ToolError("Reading the document needs more memory than is allowed.")
     if not result.succeeded:
-        words = result.stderr.decode("utf-8", "replace").strip()[:SHOWN_ERROR]
-        raise ToolError(f"The document cannot be read: {words or 'pandoc gives no reason'}")
+        reason = result.stderr.decode("utf-8", "replace").strip()[:SHOWN_ERROR]
+        raise ToolError(f"The document cannot be read: {reason or 'pandoc gave no reason'}")
     return result.stdout.decode("utf-8", "replace")
 
 
 async def read_docx(data: bytes, jail: Jail) -> DocxContent:
-    """Read a Word document; ToolError if it is none, broken, or too much."""
+    """Read a Word document. Raises ToolError if it is not one, is broken, or is too large."""
     parts = await open_office(data, "docx")
-    labeled = await asyncio.to_thread(with_labels, data)
+    labeled = await asyncio.to_thread(add_list_labels, data)
     return DocxContent(
         markdown=await read_by_pandoc(labeled.data, "docx", jail),
         uncounted=labeled.uncounted,

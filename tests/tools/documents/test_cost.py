@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gta_bench.content.libreoffice import convert, office_program
-from gta_bench.tools.documents.pandoc import READER, pandoc_program
+from gta_bench.content.needs import find_pandoc
+from gta_bench.tools.documents.pandoc import READER
 from gta_bench.tools.documents.reference import reference_docx
 from tests.needs import needs
 from tests.tools.documents.making import Bench, as_json, bench, jail
@@ -73,7 +74,7 @@ def files(folder: Path) -> Path:
 
 
 def pandoc(folder: Path, *arguments: str) -> None:
-    program = pandoc_program()
+    program = find_pandoc()
     assert program is not None
     subprocess.run([program, "-f", READER, "in.md", *arguments], cwd=folder, check=True)
 

@@ -17,8 +17,16 @@ from gta_bench.tools.documents.blocks import (
     TextRun,
     read_blocks,
 )
-from gta_bench.tools.documents.layout import Page, PictureBlock, TableBlock, TextBlock, pages_of
-from gta_bench.tools.documents.measure import cut, piece_width, wrap
+from gta_bench.tools.documents.layout import (
+    Page,
+    PictureBlock,
+    TableBlock,
+    TextBlock,
+    cut,
+    pages_of,
+    piece_width,
+    wrap,
+)
 from gta_bench.tools.documents.pictures import DecodedPicture
 
 WORDS = st.text("ab 中文字W-<", min_size=1, max_size=120)
@@ -183,7 +191,7 @@ def test_widths_are_those_of_arial() -> None:
 
     from PIL import ImageFont
 
-    from gta_bench.tools.documents.measure import ARIAL
+    from gta_bench.tools.documents.layout import ARIAL
 
     font = next(Path("/usr/share/fonts").rglob("LiberationSans-Regular.ttf"), None)
     if font is None:

@@ -2,12 +2,12 @@ import subprocess
 
 import pytest
 
-from gta_bench.tools.documents.mathml import Word, words_of
-from gta_bench.tools.documents.pandoc import pandoc_program
+from gta_bench.content.needs import find_pandoc
+from gta_bench.tools.documents.blocks import Word, words_of
 
 
 def words(formula: str) -> list[Word]:
-    program = pandoc_program()
+    program = find_pandoc()
     if program is None:
         pytest.skip("no pandoc here")
     done = subprocess.run(

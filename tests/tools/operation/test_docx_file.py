@@ -182,7 +182,7 @@ def test_a_placeholder_in_code_stays_words(desk: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "images", "said"),
     [
-        ("{{image_2}}", "inputs/wide.png", r"`\{\{image_2\}\}` has no picture.*names 1"),
+        ("{{image_2}}", "inputs/wide.png", r"`\{\{image_2\}\}` has no picture.*lists 1"),
         ("{{image_0}}", "inputs/wide.png", r"image_0"),
         ("text", "inputs/none.png", r"There is no file 'inputs/none.png'. Files: `inputs/tall"),
         ("![](inputs/none.png)", "", r"There is no file 'inputs/none.png'"),

@@ -11,7 +11,7 @@ from PIL import Image
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.tools.contract import Available
-from gta_bench.tools.operation.draw_box import DrawBox
+from gta_bench.tools.operation.mark_image import DrawBox
 from tests.tools.calling import PLAIN, call, error
 from tests.tools.pictures import changed, plain, read, space_with
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.operation.geometry import (
+from gta_bench.tools.operation.drawing import (
     Anchor,
     PixelBox,
     Point,

@@ -157,7 +157,7 @@ def add_package(
         draft.listed("embedded files, not shown", facts.embedded)
     add_properties(draft, facts.properties, signed=facts.signed)
     for unseen in facts.unseen:
-        draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
+        draft.hidden(unseen.why, unseen.words, shown=True)
     draft.read = "" if isinstance(content, GtaError) else content.as_text()
     if isinstance(content, XlsxContent):  # neighboring cells are no sentence
         draft.read = draft.read.replace(",", "\n")

@@ -163,7 +163,7 @@ async def show_svg(draft: Draft) -> None:
 
 def _add_unseen(draft: Draft, source: str) -> None:
     for unseen in unseen_in_markup(source):
-        draft.hidden(unseen.why, unseen.words, shown=unseen.kept)
+        draft.hidden(unseen.why, unseen.words, shown=True)
 
 
 async def _drawing(subject: Subject) -> WebPage:

@@ -1,21 +1,252 @@
 """From slides as they were asked for to slides as they are: titles, pictures, pages."""
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
+
+from pptx import Presentation
+from pptx.dml.color import RGBColor
+from pptx.enum.text import MSO_ANCHOR, MSO_AUTO_SIZE, PP_ALIGN
+from pptx.oxml.ns import qn
+from pptx.util import Emu, Pt
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
+from gta_bench.tools.documents import layout
 from gta_bench.tools.documents.blocks import Block, Line, Shown, TextRun
-from gta_bench.tools.documents.deck import DeckSlide, build_deck
-from gta_bench.tools.documents.layout import Title, pages_of, title_of
+from gta_bench.tools.documents.fonts import FAMILIES, LATIN, MONO, find_script
+from gta_bench.tools.documents.layout import (
+    LEADING,
+    Page,
+    PictureBlock,
+    SlideBox,
+    TableBlock,
+    TextBlock,
+    Title,
+    pages_of,
+    title_of,
+)
 from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
 from gta_bench.tools.documents.slides import Slide
 
+EMU: Final = 12700  # in a point
+TITLE_ONLY: Final = 5  # layouts of the library's own template
+ALIGN: Final = {"left": PP_ALIGN.LEFT, "right": PP_ALIGN.RIGHT, "center": PP_ALIGN.CENTER}
+BULLETS: Final = ("•", "\u2013", "▪", "\u2013", "▪")
+COVER_SIZE: Final = 40.0
+GRID_STYLE: Final = "{5940675A-B579-460E-94D1-54222C63F5DA}"  # "No Style, Table Grid"
 CONTINUED: Final = TextRun(" (cont.)")
 MOST_SHEETS: Final = 500
 SHORTENED: Final = 60
+
+
+def _color(digits: str) -> RGBColor:
+    return RGBColor.from_string(digits)  # type: ignore[no-untyped-call, no-any-return]
+
+
+ACCENT: Final = _color("1F3864")
+GREY: Final = _color("595959")
+HEADER: Final = _color("E7ECF5")
+WHITE: Final = _color("FFFFFF")
+
+
+@dataclass(frozen=True, slots=True)
+class DeckSlide:
+    """A slide of the file: its title, what stands on it, its notes."""
+
+    title: Title | None
+    page: Page
+    notes: str = ""
+
+
+def build_deck(sheets: Sequence[DeckSlide]) -> bytes:
+    """The file's bytes."""
+    deck = Presentation()
+    deck.slide_width, deck.slide_height = _emu(layout.WIDTH), _emu(layout.HEIGHT)
+    for sheet in sheets:
+        slide = deck.slides.add_slide(deck.slide_layouts[TITLE_ONLY])
+        _add_title(slide, sheet)
+        for block in sheet.page.blocks:
+            if isinstance(block, TextBlock):
+                _add_text(slide, block)
+            elif isinstance(block, TableBlock):
+                _add_table(slide, block)
+            else:
+                _add_picture(slide, block)
+        if sheet.notes:
+            slide.notes_slide.notes_text_frame.text = sheet.notes
+    stream = io.BytesIO()
+    deck.save(stream)
+    return stream.getvalue()
+
+
+def _emu(points: float) -> Emu:
+    return Emu(round(points * EMU))
+
+
+def _put(shape: Any, box: SlideBox) -> None:
+    shape.left, shape.top = _emu(box.left), _emu(box.top)
+    shape.width, shape.height = _emu(box.width), _emu(box.height)
+
+
+def _add_title(slide: Any, sheet: DeckSlide) -> None:
+    shape = slide.shapes.title
+    if sheet.title is None:
+        shape._element.getparent().remove(shape._element)
+        return
+    cover = not sheet.page.blocks
+    top = layout.HEIGHT * 0.3 if cover else layout.TITLE_TOP
+    height = layout.HEIGHT * 0.4 if cover else layout.TITLE_HEIGHT
+    _put(shape, SlideBox(layout.MARGIN, top, layout.BODY.width, height))
+    frame = _plain_frame(shape)
+    frame.vertical_anchor = MSO_ANCHOR.MIDDLE
+    paragraph = frame.paragraphs[0]
+    paragraph.alignment = PP_ALIGN.CENTER if cover else PP_ALIGN.LEFT
+    size = COVER_SIZE if cover and sheet.title.size == layout.TITLE_SIZES[0] else sheet.title.size
+    paragraph.line_spacing = Pt(size * LEADING)
+    for run in sheet.title.runs:
+        _add_run(paragraph, run, size, bold=True, color=ACCENT)
+
+
+def _plain_frame(shape: Any) -> Any:
+    """A text frame whose box is all text, so that what was measured holds."""
+    frame = shape.text_frame
+    frame.word_wrap = True
+    frame.auto_size = MSO_AUTO_SIZE.NONE
+    frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
+    return frame
+
+
+def _add_text(slide: Any, block: TextBlock) -> None:
+    box = block.box
+    shape = slide.shapes.add_textbox(*(_emu(length) for length in box))
+    frame = _plain_frame(shape)
+    for number, line in enumerate(block.lines):
+        paragraph = frame.paragraphs[0] if number == 0 else frame.add_paragraph()
+        _add_line(paragraph, line, block.size)
+
+
+def _add_line(paragraph: Any, line: Line, size: float) -> None:
+    paragraph.line_spacing = Pt(layout.line_height(line, size))
+    paragraph.space_after = Pt(size * layout.PARAGRAPH_GAP)
+    _set_mark(paragraph, line, size)
+    color = {"heading": ACCENT, "quote": GREY}.get(line.kind)
+    for run in line.runs:
+        _add_run(
+            paragraph,
+            run,
+            layout.font_size(line, size),
+            bold=line.kind == "heading",
+            italic=line.kind == "quote",
+            color=color,
+        )
+
+
+def _set_mark(paragraph: Any, line: Line, size: float) -> None:
+    """A real bullet or number, hanging before the words."""
+    properties = paragraph._p.get_or_add_pPr()
+    left = round(layout.indent(line, size) * EMU)
+    hanging = round(size * layout.INDENT * EMU) if line.mark else 0
+    properties.set("marL", str(left))
+    properties.set("indent", str(-hanging))
+    if line.mark is None:
+        properties.append(properties.makeelement(qn("a:buNone"), {}))
+        return
+    font = properties.makeelement(qn("a:buFont"), {"typeface": LATIN})
+    if line.mark.endswith("."):
+        number = {"type": "arabicPeriod", "startAt": line.mark[:-1]}
+        mark = properties.makeelement(qn("a:buAutoNum"), number)
+    else:
+        char = BULLETS[min(line.level, len(BULLETS)) - 1] if line.mark == "•" else line.mark
+        mark = properties.makeelement(qn("a:buChar"), {"char": char})
+    properties.append(font)
+    properties.append(mark)
+
+
+def _add_run(
+    paragraph: Any,
+    run: TextRun,
+    size: float,
+    *,
+    bold: bool = False,
+    italic: bool = False,
+    color: RGBColor | None = None,
+) -> None:
+    for number, text in enumerate(run.text.split("\n")):
+        if number:
+            paragraph.add_line_break()
+        if not text:
+            continue
+        made = paragraph.add_run()
+        made.text = text
+        font = made.font
+        font.size = Pt(size)
+        font.bold = bold or run.bold
+        font.italic = italic or run.italic
+        font.underline = run.underline or None
+        if color is not None:
+            font.color.rgb = color
+        if run.link:
+            made.hyperlink.address = run.link
+        _set_fonts(made, run, text)
+
+
+def _set_fonts(made: Any, run: TextRun, text: str) -> None:
+    """Fonts for Latin and for East Asian letters, and the language of the latter."""
+    properties = made._r.get_or_add_rPr()
+    made.font.name = MONO if run.code else LATIN
+    family = FAMILIES[find_script(text) or "zh"]
+    latin = properties.find(qn("a:latin"))
+    latin.addnext(properties.makeelement(qn("a:ea"), {"typeface": family.office}))
+    if find_script(text):
+        properties.set("lang", family.language)
+        properties.set("altLang", "en-US")
+    if run.raised:
+        properties.set("baseline", "30000" if run.raised > 0 else "-25000")
+    if run.strike:
+        properties.set("strike", "sngStrike")
+
+
+def _add_table(slide: Any, block: TableBlock) -> None:
+    grid = block.grid
+    shape = slide.shapes.add_table(
+        len(grid.rows), len(block.columns), *(_emu(length) for length in block.box)
+    )
+    table = shape.table
+    table._tbl.tblPr.find(qn("a:tableStyleId")).text = GRID_STYLE
+    table.first_row = grid.header > 0
+    for number, width in enumerate(block.columns):
+        table.columns[number].width = _emu(width)
+    for number, height in enumerate(block.rows):
+        table.rows[number].height = _emu(height)
+    for row, cells in enumerate(grid.rows):
+        for column, runs in enumerate(cells):
+            _fill_cell(table.cell(row, column), runs, block, header=row < grid.header)
+            table.cell(row, column).text_frame.paragraphs[0].alignment = ALIGN[
+                grid.alignments[column]
+            ]
+
+
+def _fill_cell(cell: Any, runs: Sequence[TextRun], block: TableBlock, *, header: bool) -> None:
+    cell.margin_left = cell.margin_right = _emu(layout.CELL_MARGIN)
+    cell.margin_top = cell.margin_bottom = _emu(layout.CELL_MARGIN / 2)
+    cell.vertical_anchor = MSO_ANCHOR.MIDDLE
+    cell.fill.solid()
+    cell.fill.fore_color.rgb = HEADER if header else WHITE
+    paragraph = cell.text_frame.paragraphs[0]
+    paragraph.line_spacing = Pt(block.size * LEADING)
+    for run in runs:
+        _add_run(paragraph, run, block.size, bold=header)
+    if not runs:
+        paragraph.font.size = Pt(block.size)
+
+
+def _add_picture(slide: Any, block: PictureBlock) -> None:
+    stream = io.BytesIO(block.picture.data)
+    shape = slide.shapes.add_picture(stream, *(_emu(length) for length in block.box))
+    shape._element.nvPicPr.cNvPr.set("descr", block.picture.stem)
 
 
 @dataclass
@@ -35,7 +266,7 @@ class Album:
         else:
             raise ToolError(
                 f"`{{{{image_{wanted.number}}}}}` has no picture: "
-                f"`image_paths` names {len(self.numbered)}."
+                f"`image_paths` lists {len(self.numbered)}."
             )
         self.shown.add(picture.path)
         return picture

@@ -13,7 +13,7 @@ from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolIn
 from gta_bench.tools.media import ffmpeg, lettering, video
 from gta_bench.tools.media.lettering import EM_PER_SCALE, MARGIN
 from gta_bench.tools.media.probing import MovingPicture, open_media
-from gta_bench.tools.operation.fields import ClipName
+from gta_bench.tools.operation.shared import ClipName
 
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
 TEXT_FILE = "text.txt"

@@ -9,7 +9,7 @@ from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import decode, encode, kept_format
 from gta_bench.tools.media.times import read_span, shortfall
-from gta_bench.tools.operation.fields import ClipName
+from gta_bench.tools.operation.shared import ClipName
 
 
 class AudioClipInput(ToolInput):

@@ -1,4 +1,4 @@
-"""CsvFileGenerator: rows as a CSV file that spreadsheets open as they are meant."""
+"""CsvFileGenerator: rows as a CSV file that is safe to open in a spreadsheet program."""
 
 import csv
 import io
@@ -11,11 +11,11 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents.tables import CellValue, DocumentTable, read_tables
-from gta_bench.tools.operation.fields import JsonText, OutputDir
+from gta_bench.tools.operation.shared import JsonText, OutputDir
 
 BACKEND: Final = "csv"
-# Spreadsheets take a text that begins so for a formula, which can start programs. A quote before
-# it makes it text. Numbers and a lone sign, which many write for "nothing", stay as they are.
+# Spreadsheet programs read a text that begins like this as a formula, which can start programs.
+# A quote before it makes it text. Numbers stay unchanged, and so does a lone sign ("nothing").
 FORMULA: Final = re.compile(r"[=+\-@\t]")
 NUMBER: Final = re.compile(r"[+-]?\s?[$€£¥]?\s?\d[\d\s.,:/-]*(?:[eE][+-]?\d+)?\s?[%‰]?|[+-]+")
 
@@ -50,26 +50,24 @@ class CsvFileGenerator(Tool[CsvInput]):
     outputs = (Parameter(type="file", description="The generated CSV file.", filetype="csv"),)
 
     def check(self) -> Availability:
-        """Needs nothing but Python."""
         return Available(BACKEND)
 
     async def apply(self, workspace: Workspace, given: CsvInput) -> Made:
-        """Check the rows and write them."""
         data = await self.equipment.in_thread(
-            lambda: _encoded(read_tables(given.data_str, several=False)[0])
+            lambda: _encode_table(read_tables(given.data_str, several=False)[0])
         )
         output = workspace.write(given.filename, data, suffix=".csv")
         return Made((file_part("file", output),), backend=BACKEND)
 
 
-def _encoded(table: DocumentTable) -> bytes:
+def _encode_table(table: DocumentTable) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerows([_written(cell) for cell in row] for row in table.rows)
+    writer.writerows([_format_cell(cell) for cell in row] for row in table.rows)
     return stream.getvalue().encode("utf-8-sig")
 
 
-def _written(cell: CellValue) -> str:
+def _format_cell(cell: CellValue) -> str:
     if cell is None:
         return ""
     if not isinstance(cell, str):

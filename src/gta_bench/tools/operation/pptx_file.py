@@ -1,13 +1,14 @@
-"""PptxFileGenerator: a presentation in which everything fits."""
+"""PptxFileGenerator: a presentation with a layout in which everything fits."""
 
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.content.needs import missing_modules, missing_pandoc
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
-from gta_bench.tools.documents import needs
-from gta_bench.tools.documents.pandoc import pandoc_missing, pandoc_version
-from gta_bench.tools.operation.fields import FileName, ImagePaths, JsonText, OutputDir
+from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, file_part
+from gta_bench.tools.documents.pandoc import pandoc_version
+from gta_bench.tools.operation.shared import FileName, ImagePaths, JsonText, OutputDir, check_jailed
+from gta_bench.tools.packages import name_and_version
 
 
 class PptxInput(ToolInput):
@@ -26,7 +27,7 @@ class PptxInput(ToolInput):
 
 
 class PptxFileGenerator(Tool[PptxInput]):
-    """pandoc reads the texts, our layout finds a place for everything, python-pptx writes."""
+    """pandoc parses the texts, our layout places them, python-pptx writes the file."""
 
     name = "PptxFileGenerator"
     category = "operation"
@@ -36,20 +37,15 @@ class PptxFileGenerator(Tool[PptxInput]):
     outputs = (Parameter(type="file", description="The generated PPTX file.", filetype="pptx"),)
 
     def check(self) -> Availability:
-        """A jail, pandoc, python-pptx, and Pillow for the pictures."""
-        return needs.first_missing(
-            needs.jail(self.equipment),
-            pandoc_missing(),
-            needs.packages(python_pptx="pptx", Pillow="PIL"),
-        ) or Available(_backend())
+        missing = missing_pandoc() or missing_modules("pptx", "PIL")
+        return check_jailed(self.equipment, missing, _backend)
 
     async def apply(self, workspace: Workspace, given: PptxInput) -> Made:
-        """Read, lay out, write."""
         from gta_bench.tools.documents.presentation import make_presentation
-        from gta_bench.tools.documents.slides import read_slides, read_texts
+        from gta_bench.tools.documents.slides import read_slides, read_sources
 
         jail = self.equipment.need_jail()
-        slides = await read_slides(jail, read_texts(given.slides_content_str))
+        slides = await read_slides(jail, read_sources(given.slides_content_str))
         data = await self.equipment.in_thread(
             make_presentation, workspace, slides, given.image_paths
         )
@@ -58,4 +54,4 @@ class PptxFileGenerator(Tool[PptxInput]):
 
 
 def _backend() -> str:
-    return f"{needs.backend('python_pptx')}, {pandoc_version()}"
+    return f"{name_and_version('python-pptx')}, {pandoc_version()}"

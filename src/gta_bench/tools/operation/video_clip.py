@@ -8,7 +8,7 @@ from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolIn
 from gta_bench.tools.media import ffmpeg, video
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.times import read_span, shortfall
-from gta_bench.tools.operation.fields import ClipName
+from gta_bench.tools.operation.shared import ClipName
 
 
 class VideoClipInput(ToolInput):

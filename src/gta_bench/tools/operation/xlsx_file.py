@@ -7,12 +7,21 @@ from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.content.libreoffice import convert, missing_office
+from gta_bench.content.needs import missing_modules
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
-from gta_bench.tools.documents import needs
+from gta_bench.tools.contract import (
+    Availability,
+    Available,
+    Made,
+    Tool,
+    ToolInput,
+    Unavailable,
+    file_part,
+)
 from gta_bench.tools.documents.tables import DocumentTable, read_tables
-from gta_bench.tools.operation.fields import FileName, JsonText, OutputDir
+from gta_bench.tools.operation.shared import FileName, JsonText, OutputDir
+from gta_bench.tools.packages import name_and_version
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +43,10 @@ class XlsxInput(ToolInput):
 
 
 class XlsxFileGenerator(Tool[XlsxInput]):
-    """openpyxl writes; LibreOffice computes the formulas where it is installed.
+    """openpyxl writes the file; LibreOffice computes the formulas if it is installed.
 
-    Without it, or where it does not come to an end, the formulas have no values until a spreadsheet
-    program opens the file; the result's backend then names openpyxl alone.
+    Without LibreOffice, or if it fails, the formulas have no values until a spreadsheet program
+    opens the file. The backend of the result then only names openpyxl.
     """
 
     name = "XlsxFileGenerator"
@@ -48,33 +57,33 @@ class XlsxFileGenerator(Tool[XlsxInput]):
     outputs = (Parameter(type="file", description="The generated XLSX file.", filetype="xlsx"),)
 
     def check(self) -> Availability:
-        """openpyxl; LibreOffice and a jail are used where they are."""
-        missing = needs.packages(openpyxl="openpyxl")
+        missing = missing_modules("openpyxl")
+        if missing is not None:
+            return Unavailable(missing.reason, missing.fix)
         computes = "" if missing_office(self.equipment.jail) else ", LibreOffice"
-        return missing or Available(needs.backend("openpyxl") + computes)
+        return Available(name_and_version("openpyxl") + computes)
 
     async def apply(self, workspace: Workspace, given: XlsxInput) -> Made:
-        """Write, compute, put the values beside the formulas."""
         tables = await self.equipment.in_thread(read_tables, given.data_str, several=True)
-        data, computed_by = await self._made(tables)
+        data, computed_by = await self._build(tables)
         output = workspace.write(given.filename, data, suffix=".xlsx")
-        backend = ", ".join(filter(None, (needs.backend("openpyxl"), computed_by)))
+        backend = ", ".join(filter(None, (name_and_version("openpyxl"), computed_by)))
         jail = self.equipment.jail.kind if computed_by and self.equipment.jail else None
         return Made((file_part("file", output),), backend=backend, jail=jail)
 
-    async def _made(self, tables: tuple[DocumentTable, ...]) -> tuple[bytes, str | None]:
-        """The workbook, and the program that computed its formulas."""
-        from gta_bench.tools.documents import formulas, sheets
+    async def _build(self, tables: tuple[DocumentTable, ...]) -> tuple[bytes, str | None]:
+        """Return the workbook, and the program that computed its formulas."""
+        from gta_bench.tools.documents import sheets
 
         in_thread = self.equipment.in_thread
         book = await in_thread(sheets.build_workbook, tables)
-        data = await in_thread(sheets.saved, book)
+        data = await in_thread(sheets.save_workbook, book)
         if missing_office(self.equipment.jail) or not sheets.has_formulas(book):
             return data, None
         try:
             computed = await convert(self.equipment.need_jail(), NAME, data, to="xlsx")
-        except ToolError as exc:  # the file is whole, and a spreadsheet program computes it
+        except ToolError as exc:  # the file is complete, and a spreadsheet program computes it
             logger.debug("formulas stay without values: %s", exc)
             return data, None
-        complete = await in_thread(lambda: formulas.with_values(data, formulas.values(computed)))
-        return complete, formulas.maker(computed)
+        complete = await in_thread(lambda: sheets.add_values(data, sheets.read_values(computed)))
+        return complete, sheets.read_creator(computed)

@@ -8,7 +8,6 @@ from pptx import Presentation
 
 from gta_bench.tools.documents import layout
 from gta_bench.tools.documents.blocks import Grid, Line, TextRun
-from gta_bench.tools.documents.deck import DeckSlide, build_deck
 from gta_bench.tools.documents.layout import (
     Page,
     PictureBlock,
@@ -18,6 +17,7 @@ from gta_bench.tools.documents.layout import (
     pages_of,
 )
 from gta_bench.tools.documents.pictures import DecodedPicture
+from gta_bench.tools.documents.presentation import DeckSlide, build_deck
 from tests.tools.documents.making import parts
 from tests.tools.documents.sample import wide_picture
 
