@@ -56,29 +56,19 @@ ATTRIBUTE: Final = re.compile(
 )
 # Attributes such as `title` and `name` contain readable text only in these elements.
 READABLE_ATTRIBUTES: Final = {
-    "docPr": ("descr", "title"),
-    "cNvPr": ("descr", "title"),
+    **dict.fromkeys(("docPr", "cNvPr"), ("descr", "title")),
+    **dict.fromkeys(("hyperlink", "hlinkClick", "hlinkHover"), ("tooltip",)),
+    **dict.fromkeys(("section", "sheet", "cacheField", "dataField", "definedName"), ("name",)),
+    **dict.fromkeys(("author", "cmAuthor"), ("name",)),
+    **dict.fromkeys(("comment", "ins", "del"), ("author",)),
+    "person": ("displayName",),
     "textpath": ("string",),
     "imagedata": ("title",),
+    "image": ("title",),
+    "img": ("alt", "title"),
     "shape": ("alt",),
     "dataValidation": ("prompt", "promptTitle", "error", "errorTitle"),
-    "hyperlink": ("tooltip",),
-    "hlinkClick": ("tooltip",),
-    "hlinkHover": ("tooltip",),
-    "section": ("name",),
-    "sheet": ("name",),
-    "cacheField": ("name",),
-    "dataField": ("name",),
     "s": ("v",),
-    "comment": ("author",),
-    "ins": ("author",),
-    "del": ("author",),
-    "person": ("displayName",),
-    "definedName": ("name",),
-    "author": ("name",),
-    "cmAuthor": ("name",),
-    "img": ("alt", "title"),
-    "image": ("title",),
 }
 CALCULATE: Final = re.compile(r'<(?:\w{1,8}:)?calcPr\b[^<>]{0,2000}\bfullCalcOnLoad="(?:1|true)"')
 WORKBOOK: Final = "xl/workbook.xml"

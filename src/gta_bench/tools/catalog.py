@@ -37,10 +37,10 @@ CATALOG: Mapping[str, str] = {
     "PptxFileGenerator": "gta_bench.tools.operation.pptx_file:PptxFileGenerator",
     "XlsxFileGenerator": "gta_bench.tools.operation.xlsx_file:XlsxFileGenerator",
     "CsvFileGenerator": "gta_bench.tools.operation.csv_file:CsvFileGenerator",
-    "AudioClipTool": "gta_bench.tools.operation.audio_clip:AudioClipTool",
+    "AudioClipTool": "gta_bench.tools.operation.clips:AudioClipTool",
     "NoiseReduction": "gta_bench.tools.operation.sound_effects:NoiseReduction",
     "PitchShifting": "gta_bench.tools.operation.sound_effects:PitchShifting",
-    "VideoClip": "gta_bench.tools.operation.video_clip:VideoClip",
+    "VideoClip": "gta_bench.tools.operation.clips:VideoClip",
     "AddTextVideoTool": "gta_bench.tools.operation.add_text_video:AddTextVideoTool",
     "SoundCharacteristicExtraction": (
         "gta_bench.tools.perception.sound_characteristics:SoundCharacteristicExtraction"

@@ -8,7 +8,7 @@ from gta_bench.errors import ToolUnavailable
 from gta_bench.settings import Settings
 from gta_bench.tools.backends.search import Hit
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.operation.google_search import GoogleSearch, listing
+from gta_bench.tools.operation.google_search import GoogleSearch, format_hits
 from tests.search_server import SearchServer, serving
 from tests.tools.calling import call, error
 
@@ -118,12 +118,14 @@ class TestCalls:
 class TestListing:
     def test_it_is_cut_where_upstream_cuts_it(self) -> None:
         hits = [Hit("title", "words " * 50)] * 10
-        text = listing(hits)
+        text = format_hits(hits)
         assert len(text) == 1503
         assert text.endswith("...")
 
     def test_a_short_one_is_whole(self) -> None:
-        assert listing([Hit("A", "a"), Hit("", "b"), Hit("C", "")]) == "1 - A: a\n\n2 - b\n\n3 - C"
+        assert (
+            format_hits([Hit("A", "a"), Hit("", "b"), Hit("C", "")]) == "1 - A: a\n\n2 - b\n\n3 - C"
+        )
 
     def test_nothing_found_is_said_in_upstreams_words(self) -> None:
-        assert listing([]) == "No good Google Search Result was found"
+        assert format_hits([]) == "No good Google Search Result was found"

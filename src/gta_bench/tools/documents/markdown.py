@@ -23,8 +23,8 @@ from gta_bench.tools.documents.fonts import FAMILIES, Script, find_main_script
 from gta_bench.tools.documents.pandoc import (
     LIMITS,
     READER,
-    lua_scripts,
     pandoc_command,
+    read_resource,
     refuse_failure,
     run_pandoc,
 )
@@ -64,28 +64,6 @@ try:
     typst.compile(style + written.stdout, output=made, root=inputs)
 except typst.TypstError as error:
     sys.exit(f"typst: {error.message}")
-"""
-STYLE: Final = """\
-#set document(title: none)
-#set page(paper: "a4", margin: 2cm, numbering: "1")
-#set text(font: ("Libertinus Serif", "Noto Serif CJK {cjk}", "Noto Color Emoji",
-  "DejaVu Sans Mono"), size: 11pt, lang: "{language}")
-#set smartquote(enabled: false)
-#set par(justify: false, leading: 0.75em)
-#set list(indent: 0.6em)
-#set enum(indent: 0.6em)
-#set table(stroke: 0.5pt + luma(140), inset: 6pt,
-  fill: (_, row) => if row == 0 {{ rgb("#e7ecf5") }})
-#show table.cell.where(y: 0): strong
-#show figure.where(kind: table): set block(breakable: true)
-#show heading: set text(fill: rgb("#1f3864"))
-#show heading: set block(above: 1.4em, below: 0.8em)
-#show link: set text(fill: rgb("#0563c1"))
-#show raw: set text(font: ("DejaVu Sans Mono", "Noto Sans Mono CJK {cjk}", "Noto Color Emoji"))
-#show raw.where(block: true): block.with(fill: luma(242), inset: 8pt, radius: 2pt, width: 100%)
-#show quote.where(block: true): it => block(
-  stroke: (left: 2pt + luma(190)), inset: (left: 10pt, y: 4pt), text(fill: luma(60), it.body))
-#let horizontalrule = line(length: 100%, stroke: 0.5pt + luma(140))
 """
 
 
@@ -128,7 +106,7 @@ class Manuscript:
             "height": TALLEST_INCHES,
         }
         beside = {name + p.suffix: p.data for name, p in zip(names, self.pictures, strict=True)}
-        lua = lua_scripts("filter.lua", "raw.lua")
+        lua = {name: read_resource(name) for name in ("filter.lua", "raw.lua")}
         return {**lua, "plan.json": json.dumps(plan).encode(), **beside}
 
     def with_targets(self, found: Mapping[str, DecodedPicture]) -> "Manuscript":
@@ -230,9 +208,9 @@ async def _run(jail: Jail, manuscript: Manuscript, form: Literal["docx", "pdf"])
         inputs = {**manuscript.inputs(embed=True), "reference.docx": reference_docx()}
         arguments += ["-t", "docx", "--reference-doc=../inputs/reference.docx", "-o", "made.docx"]
         return await run_pandoc(jail, arguments, text=manuscript.text, inputs=inputs)
-    language = manuscript.script or "en"
     cjk = FAMILIES[manuscript.script or "zh"].noto
-    style = STYLE.format(cjk=cjk, language=language).encode()
+    names = f'#let cjk = "{cjk}"\n#let language = "{manuscript.script or "en"}"\n'
+    style = names.encode() + read_resource("style.typ")
     inputs = {**manuscript.inputs(embed=False), "style.typ": style}
     pandoc = pandoc_command([*arguments, "-t", "typst", "--wrap=none"])
 

@@ -53,10 +53,9 @@ async def run_pandoc(
     return done
 
 
-def lua_scripts(*names: str) -> dict[str, bytes]:
-    """Return our pandoc filters, as inputs of the jail."""
-    folder = files("gta_bench.tools.documents")
-    return {name: folder.joinpath(name).read_bytes() for name in names}
+def read_resource(name: str) -> bytes:
+    """Return a filter, style or template that is stored next to this module."""
+    return files("gta_bench.tools.documents").joinpath(name).read_bytes()
 
 
 def refuse_failure(done: ProgramResult, program: str) -> None:

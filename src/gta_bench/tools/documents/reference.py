@@ -3,8 +3,9 @@
 import io
 import zipfile
 from functools import cache
-from importlib.resources import files
 from typing import Final
+
+from gta_bench.tools.documents.pandoc import read_resource
 
 MAIN: Final = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
@@ -33,7 +34,7 @@ DOCUMENT: Final = (
 @cache
 def reference_docx() -> bytes:
     """Build the document; the bytes are always the same."""
-    styles = files("gta_bench.tools.documents").joinpath("styles.xml").read_text(encoding="utf-8")
+    styles = read_resource("styles.xml").decode()
     parts = {
         "[Content_Types].xml": CONTENT_TYPES,
         "_rels/.rels": _relation("officeDocument", "word/document.xml"),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.blocks import Block, Line, TextRun, read_blocks
-from gta_bench.tools.documents.pandoc import READER, lua_scripts, run_pandoc
+from gta_bench.tools.documents.pandoc import READER, read_resource, run_pandoc
 from gta_bench.tools.documents.source import OPEN, mark_placeholders, prepare_markdown
 from gta_bench.tools.documents.tables import read_json
 
@@ -104,7 +104,7 @@ async def read_slides(jail: Jail, texts: tuple[SlideSource, ...]) -> tuple[Slide
         jail,
         ["-f", "json", "-t", "json", "-L", "../inputs/slides.lua"],
         text=json.dumps(document).encode(),
-        inputs=lua_scripts("slides.lua", "raw.lua"),
+        inputs={name: read_resource(name) for name in ("slides.lua", "raw.lua")},
     )
     try:
         divisions = [node["c"][1] for node in json.loads(done.stdout)["blocks"]]

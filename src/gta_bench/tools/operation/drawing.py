@@ -1,11 +1,12 @@
-"""Text that fits on a picture: wrapped between words or CJK characters, then made smaller."""
+"""Boxes and text on pictures: positions as agents write them, and text that is made to fit."""
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple, NoReturn
+from typing import NamedTuple
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
@@ -16,17 +17,13 @@ from gta_bench.tools.fonts import FontFace, text_face
 AROUND = re.compile(r"[\s()\[\]{},;]+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 
-Horizontal = Literal["l", "m", "r"]
-Vertical = Literal["t", "m", "b"]
-HORIZONTAL: dict[str, Horizontal] = {"l": "l", "m": "m", "r": "r"}
-VERTICAL: dict[str, Vertical] = {"t": "t", "m": "m", "b": "b"}
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 SMALLEST = 6
 LEGIBLE = 10
 LONGEST = 10_000
 LINE = 1.25  # line height, in font sizes
-BASELINE = 0.98  # of the first line below the block's top, in font sizes: CJK then is in the middle
-# Characters between which a line may end, with the marks that must not begin a line.
+BASELINE = 0.98  # of the first line, in font sizes below the top; this centers CJK text
+# A line may end between these characters, but not before the marks.
 CJK = "\u2e80-\u2fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 CLOSING = "\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f\u300b\u300d\u300f\u3011\u201d\u2019"
 PIECES = re.compile(rf"[{CJK}][{CLOSING}]*|[^\s{CJK}]+[{CLOSING}]*|\s+")
@@ -43,7 +40,7 @@ class Size(NamedTuple):
 
 
 class PixelBox(NamedTuple):
-    """Pixels from left to right and top to bottom, both ends included."""
+    """A box in pixels; all four sides are included."""
 
     left: int
     top: int
@@ -59,71 +56,54 @@ class Point(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A side, corner or the middle of the picture."""
+    """A corner, a side or the middle of a picture: one of l, m, r and one of t, m, b."""
 
-    horizontal: Horizontal
-    vertical: Vertical
+    horizontal: str
+    vertical: str
 
 
 def read_numbers(written: str, count: int, form: str) -> tuple[float, ...]:
-    """Exactly so many finite numbers, in any brackets or none."""
+    """Read exactly `count` finite numbers, with or without brackets."""
     words = [word for word in AROUND.split(written.strip(" \t\n'\"`")) if word]
     numbers = tuple(float(word) for word in words if NUMBER.fullmatch(word))
     if len(numbers) != len(words) or len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise ToolError(f"{shown(written)} is not of the form `{form}`.")
+        raise ToolError(f"{shown(written)} does not have the form `{form}`.")
     return numbers
 
 
 def read_box(written: str, size: Size) -> PixelBox:
-    """A box from `(x1, y1, x2, y2)`, whichever corners they are, cut to the picture."""
+    """Read a box from `(x1, y1, x2, y2)`, any two opposite corners, and cut it to the picture."""
     x1, y1, x2, y2 = read_numbers(written, 4, "(x1, y1, x2, y2)")
     left, right = sorted((x1, x2))
     top, bottom = sorted((y1, y2))
     if right < 0 or bottom < 0 or left >= size.width or top >= size.height:
-        width, height = size
         raise ToolError(
-            f"The box {shown(written)} lies outside of the image, which has {width} x {height} "
-            "pixels."
+            f"The box {shown(written)} is outside of the image, which has {size.width} x "
+            f"{size.height} pixels."
         )
-    most_x, most_y = size.width - 1, size.height - 1
-    return PixelBox(
-        _pixel(left, most_x), _pixel(top, most_y), _pixel(right, most_x), _pixel(bottom, most_y)
-    )
+    columns = [round(min(max(x, 0), size.width - 1)) for x in (left, right)]
+    rows = [round(min(max(y, 0), size.height - 1)) for y in (top, bottom)]
+    return PixelBox(columns[0], rows[0], columns[1], rows[1])
 
 
 def read_position(written: str) -> Point | Anchor:
-    """A point from `(x, y)`, or an anchor from two letters such as `mt`, in either order."""
+    """Read a point from `(x, y)`, or an anchor from two letters such as `mt`, in any order."""
     letters = written.strip(" \t\n'\"`()[]").lower()
-    if len(letters) == 2 and letters.isalpha():
-        return _anchor(letters) or _refuse(written)
+    for spelling in (letters, letters[::-1]):
+        if re.fullmatch("[lmr][tmb]", spelling):
+            return Anchor(*spelling)
     try:
         return Point(*read_numbers(written, 2, "(x, y)"))
-    except ToolError:
-        return _refuse(written)
-
-
-def _anchor(letters: str) -> Anchor | None:
-    for spelling in (letters, letters[::-1]):
-        horizontal, vertical = HORIZONTAL.get(spelling[0]), VERTICAL.get(spelling[1])
-        if horizontal is not None and vertical is not None:
-            return Anchor(horizontal, vertical)
-    return None
-
-
-def _refuse(written: str) -> NoReturn:
-    raise ToolError(
-        f"The position {shown(written)} is neither `(x, y)` nor one of l, m, r followed by one of "
-        "t, m, b, such as `mt`."
-    )
-
-
-def _pixel(value: float, most: int) -> int:
-    return round(min(max(value, 0), most))
+    except ToolError as exc:
+        raise ToolError(
+            f"The position {shown(written)} is neither `(x, y)` nor one of l, m, r followed by "
+            "one of t, m, b, such as `mt`."
+        ) from exc
 
 
 @dataclass(frozen=True)
 class Lettering:
-    """Lines of text in a font; `size` is what they cover."""
+    """Lines of text in a font; `size` is the area that they cover."""
 
     lines: tuple[str, ...]
     font: Font
@@ -133,14 +113,14 @@ class Lettering:
 
 
 def upstream_size(height: int) -> int:
-    """Upstream's size of letters for a picture of that height (18 at 336 pixels)."""
+    """Return upstream's font size for a picture of this height (18 at 336 pixels)."""
     return max(LEGIBLE, int(height / 336 * 18))
 
 
 def fit(text: str, *, letters: int, rooms: tuple[Size, ...]) -> Lettering:
-    """The text in the first room that holds it, in letters as large as possible.
+    """Fit the text into one of the rooms, in letters as large as possible.
 
-    Rooms are tried in order at each size, so a wider room is preferred to smaller letters.
+    The rooms are tried in order at each size, so a larger room is preferred to smaller letters.
     """
     text = text.replace("\t", "    ").strip("\n")
     if not text.strip():
@@ -148,7 +128,7 @@ def fit(text: str, *, letters: int, rooms: tuple[Size, ...]) -> Lettering:
     if len(text) <= LONGEST:
         for size in _sizes(letters):
             for room in rooms:
-                lettering = _set(text, size, room)
+                lettering = _set_text(text, size, room)
                 if lettering is not None:
                     return lettering
     width, height = rooms[-1]
@@ -164,15 +144,15 @@ def draw(
     at: tuple[int, int],
     fill: str,
     *,
-    align: Horizontal = "l",
+    align: str = "l",
 ) -> None:
-    """Draw the lines, the upper left corner of the block at that pixel."""
+    """Draw the lines with the upper left corner of the block at a pixel."""
     left, top = at
     left += {"l": 0, "m": lettering.size.width // 2, "r": lettering.size.width}[align]
     top += round(lettering.letters * BASELINE)
     for number, line in enumerate(lettering.lines):
-        place = (left, top + number * lettering.line_height)
-        canvas.text(place, line, fill, lettering.font, anchor=f"{align}s")
+        corner = (left, top + number * lettering.line_height)
+        canvas.text(corner, line, fill, lettering.font, anchor=f"{align}s")
 
 
 def _sizes(largest: int) -> Iterator[int]:
@@ -183,14 +163,14 @@ def _sizes(largest: int) -> Iterator[int]:
     yield SMALLEST
 
 
-def _set(text: str, size: int, room: Size) -> Lettering | None:
-    """The text in that size, or None where the room is too small."""
-    font = _font(text_face(), size)
+def _set_text(text: str, size: int, room: Size) -> Lettering | None:
+    """Set the text in this size; None if the room is too small."""
+    font = _load_font(text_face(), size)
     height = round(size * LINE)
     most = room.height // height
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        for line in _wrapped(paragraph.rstrip(), font, room.width):
+        for line in _wrap(paragraph.rstrip(), font, room.width):
             if line is None or len(lines) >= most:
                 return None
             lines.append(line)
@@ -198,8 +178,8 @@ def _set(text: str, size: int, room: Size) -> Lettering | None:
     return Lettering(tuple(lines), font, size, height, Size(width, height * len(lines)))
 
 
-def _wrapped(paragraph: str, font: Font, width: int) -> Iterator[str | None]:
-    """Lines of that width; None where not even one character fits."""
+def _wrap(paragraph: str, font: Font, width: int) -> Iterator[str | None]:
+    """Yield lines of this width; None if not even one character fits."""
     line = ""
     for piece in PIECES.findall(paragraph):
         if font.getlength(line + piece.rstrip()) <= width:
@@ -209,7 +189,8 @@ def _wrapped(paragraph: str, font: Font, width: int) -> Iterator[str | None]:
             yield line.rstrip()
         line = piece.lstrip()
         while font.getlength(line) > width:  # a word longer than the line
-            count = _fitting(line, font, width)
+            counts = range(1, len(line) + 1)
+            count = bisect_right(counts, width, key=lambda n, of=line: font.getlength(of[:n]))
             if count == 0:
                 yield None
                 return
@@ -218,30 +199,21 @@ def _wrapped(paragraph: str, font: Font, width: int) -> Iterator[str | None]:
     yield line.rstrip()
 
 
-def _fitting(word: str, font: Font, width: int) -> int:
-    """How many characters of a word fit."""
-    low, high = 0, len(word)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if font.getlength(word[:middle]) <= width else (low, middle - 1)
-    return low
-
-
 @lru_cache(maxsize=64)
-def _font(face: FontFace, size: int) -> Font:
+def _load_font(face: FontFace, size: int) -> Font:
     if face.file is None:
         return ImageFont.load_default(size)
     return ImageFont.truetype(face.file, size, index=face.number)
 
 
 def read_color(written: str) -> str:
-    """A colour by its CSS name, as hex digits or as `rgb(…)`."""
+    """Read a color: a CSS name, hex digits or `rgb(…)`."""
     color = written.strip(" \t\n'\"`").lower()
     try:
         ImageColor.getrgb(color)
     except ValueError as exc:
         raise ToolError(
-            f"The color {shown(written)} is unknown. Write a CSS name such as `red`, or `#ff0000`."
+            f"The color {shown(written)} is unknown. Use a CSS name such as `red`, or `#ff0000`."
         ) from exc
     return color
 
@@ -249,22 +221,22 @@ def read_color(written: str) -> str:
 def draw_caption(
     image: Image.Image, text: str, position: Point | Anchor, color: str
 ) -> Image.Image:
-    """A copy of the image with the text."""
+    """Return a copy of the image with the text."""
     size = Size(*image.size)
     letters = upstream_size(size.height)
     margin = min(letters // 3, size.width // 20, size.height // 20)
     room = Size(size.width - 2 * margin, size.height - 2 * margin)
-    lettering = fit(text, letters=letters, rooms=_rooms(position, size, room, margin))
+    lettering = fit(text, letters=letters, rooms=_find_rooms(position, size, room, margin))
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
-    place = _place(position, size, lettering, margin)
+    corner = _place_caption(position, size, lettering, margin)
     align = position.horizontal if isinstance(position, Anchor) else "l"
-    draw(ImageDraw.Draw(overlay), lettering, place, color, align=align)
+    draw(ImageDraw.Draw(overlay), lettering, corner, color, align=align)
     composed = Image.alpha_composite(image.convert("RGBA"), overlay)
     return composed if image.mode == "RGBA" else composed.convert("RGB")
 
 
-def _rooms(position: Point | Anchor, size: Size, room: Size, margin: int) -> tuple[Size, ...]:
-    """To the right of a point if there is some room, else the whole picture."""
+def _find_rooms(position: Point | Anchor, size: Size, room: Size, margin: int) -> tuple[Size, ...]:
+    """Return the room to the right of a point if it is wide enough, then the whole picture."""
     if isinstance(position, Point):
         beside = size.width - margin - round(max(position.x, margin))
         if beside >= room.width // 3:
@@ -272,10 +244,10 @@ def _rooms(position: Point | Anchor, size: Size, room: Size, margin: int) -> tup
     return (room,)
 
 
-def _place(
+def _place_caption(
     position: Point | Anchor, size: Size, lettering: Lettering, margin: int
 ) -> tuple[int, int]:
-    """The block's upper left corner, moved so far that all of it is inside."""
+    """Return the upper left corner of the block, moved so that all of it is inside."""
     width, height = lettering.size
     most_left, most_top = size.width - margin - width, size.height - margin - height
     if isinstance(position, Point):  # its left-bottom corner
@@ -287,7 +259,7 @@ def _place(
 
 
 def draw_box(image: Image.Image, box: PixelBox, label: str) -> Image.Image:
-    """A copy of the image with a translucent red box, and the label on a red plate."""
+    """Return a copy of the image with a translucent red box and a label on a red plate."""
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
     canvas = ImageDraw.Draw(overlay)
     width = max(1, round(min(image.size) / 200))
@@ -301,13 +273,13 @@ def draw_box(image: Image.Image, box: PixelBox, label: str) -> Image.Image:
 def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: PixelBox, label: str) -> None:
     letters = upstream_size(size.height)
     margin = max(1, letters // 5)
-    # Above the box or in a third of the picture if it fits there, so that it hides little.
+    # If it fits above the box or into a third of the picture, it hides little.
     rooms = tuple(
         Size(size.width - 2 * margin, height - 2 * margin)
         for height in (max(box.top, size.height // 3), size.height)
     )
     lettering = fit(label, letters=letters, rooms=rooms)
-    left, top = _label_position(size, box, lettering, margin)
+    left, top = _place_label(size, box, lettering, margin)
     right = left + lettering.size.width + 2 * margin - 1
     canvas.rectangle(
         (left, top, right, top + lettering.size.height + 2 * margin - 1), fill=BOX_LINE
@@ -315,10 +287,8 @@ def _draw_label(canvas: ImageDraw.ImageDraw, size: Size, box: PixelBox, label: s
     draw(canvas, lettering, (left + margin, top + margin), LABEL_COLOR)
 
 
-def _label_position(
-    size: Size, box: PixelBox, lettering: Lettering, margin: int
-) -> tuple[int, int]:
-    """Above the box; inside it at the top where there is no room; never over the edge."""
+def _place_label(size: Size, box: PixelBox, lettering: Lettering, margin: int) -> tuple[int, int]:
+    """Return a corner above the box, or inside it if there is no room, never beyond the edge."""
     width = lettering.size.width + 2 * margin
     height = lettering.size.height + 2 * margin
     left = max(0, min(box.left, size.width - width))

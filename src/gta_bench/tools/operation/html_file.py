@@ -3,6 +3,7 @@
 import base64
 import re
 from html import escape
+from string import Template
 from typing import Final
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
+from gta_bench.tools.documents.pandoc import read_resource
 from gta_bench.tools.documents.source import clean_text, split_fences
 from gta_bench.tools.operation.shared import OutputDir
 
@@ -37,26 +39,6 @@ SIGNATURES: Final = (
     (b"RIFF", "image/webp"),
 )
 META: Final = '<meta charset="utf-8">'
-SKELETON: Final = """<!DOCTYPE html>
-<html>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font-family: system-ui, "Noto Sans", "Microsoft YaHei", "PingFang SC", "Noto Sans CJK SC",
-  sans-serif; line-height: 1.6; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-img {{ max-width: 100%; }}
-table {{ border-collapse: collapse; }}
-th, td {{ border: 1px solid #999; padding: 0.3rem 0.6rem; }}
-pre {{ background: #f2f2f2; padding: 0.6rem; overflow-x: auto; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 class HtmlInput(ToolInput):
@@ -140,7 +122,8 @@ def _wrap_body(markup: str, title: str) -> str:
     kind = DOCTYPE.match(markup)
     body = markup[kind.end() :] if kind else markup
     name = title.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".html")
-    return SKELETON.format(title=escape(clean_text(name)), body=body.strip())
+    skeleton = Template(read_resource("skeleton.html").decode())
+    return skeleton.substitute(title=escape(clean_text(name)), body=body.strip())
 
 
 def _embed_pictures(workspace: Workspace, markup: str) -> str:

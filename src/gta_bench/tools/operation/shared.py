@@ -56,4 +56,8 @@ ClipName = Annotated[
     AfterValidator(_check_name),
     Field(description="Optional output filename (without extension)."),
 ]
+StartTime = Annotated[float | None, Field(description="Start time of the clip in seconds.")]
+EndTime = Annotated[
+    float | None, Field(description="End time of the clip in seconds (must be > start_time).")
+]
 OutputDir = Annotated[str | None, Field(description=OUTPUT_DIR)]
