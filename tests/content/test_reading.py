@@ -34,7 +34,7 @@ def test_the_parsers_run_in_every_kind_of_jail(kind: JailKind) -> None:
 
 @pytest.mark.parametrize("made", [images.DRIVER, pdf.READ, pdf.RENDER, pptx.DRIVER, xlsx.DRIVER])
 def test_every_parser_is_sent_without_importing_this_package(made: Driver[object]) -> None:
-    source = driver.read_parser(made.module)
+    source = driver.read_inside(f"{made.module}.py")
     assert "def prepare()" in source
     assert "def finish(names" in source
     assert "gta_bench" not in source
@@ -65,7 +65,7 @@ class TestDrivers:
     """What comes from the jail is checked, whoever wrote it."""
 
     def run(self, jail: Jail, source: str, monkeypatch: pytest.MonkeyPatch) -> object:
-        monkeypatch.setattr(driver, "read_parser", lambda module: source)
+        monkeypatch.setattr(driver, "read_inside", lambda name: source)
         limits = JailLimits(wall_seconds=5.0, cpu_seconds=2, memory_bytes=256 << 20)
         made = Driver("none", "The reader", (), TypeAdapter(dict[str, int]), limits)
         return asyncio.run(made.read(jail, b"data", most=3))

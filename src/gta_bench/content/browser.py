@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.walls import Places
-from gta_bench.content.driver import check_size, read_parser
+from gta_bench.content.driver import check_size, read_inside
 from gta_bench.content.needs import Missing, missing_walls
 from gta_bench.content.text import read_text
 from gta_bench.errors import ToolError
@@ -75,17 +75,9 @@ class WebPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
-    name: str
-    width: int
-    height: int
-    top: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Reply:
     page: WebPage
-    pictures: tuple[_Picture, ...]
+    pictures: tuple[tuple[str, int, int, int], ...]  # name, top, width, height
 
 
 REPLY: Final = TypeAdapter(_Reply)
@@ -157,6 +149,8 @@ async def _show(
             "characters": MOST_CHARACTERS,
             "page": parts[0][0],
             "view": view,
+            "stay": read_inside("stay.js"),
+            "unseen": read_inside("unseen.js"),
             "files": {
                 path: {"input": f"{places.inputs}/{number}", "type": kind}
                 for number, (path, kind, _) in enumerate(parts)
@@ -169,7 +163,7 @@ async def _show(
     wall = seconds + STARTS * OPENING
     result = await jail.run_program(
         argv,
-        inputs={**contents, "driver": read_parser("browser").encode()},
+        inputs={**contents, "driver": read_inside("browser.py").encode()},
         limits=replace(LIMITS, wall_seconds=wall, cpu_seconds=int(2 * wall)),
         readable=[Path(folder) for folder in SETTINGS if Path(folder).is_dir()],
     )
@@ -178,8 +172,8 @@ async def _show(
     except ValidationError as exc:
         raise ToolError("Chromium could not show the page.") from exc
     strips = tuple(
-        Strip(picture.top, picture.width, picture.height, result.files[picture.name])
-        for picture in reply.pictures
-        if picture.name in result.files
+        Strip(top, width, height, result.files[name])
+        for name, top, width, height in reply.pictures
+        if name in result.files
     )
     return replace(reply.page, strips=strips)

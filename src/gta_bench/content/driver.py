@@ -63,7 +63,7 @@ class Driver(Generic[DriverValue]):
         try:
             return await jail.run_snippet(
                 "",
-                driver=read_parser(self.module),
+                driver=read_inside(f"{self.module}.py"),
                 files=files,
                 limits=self.limits,
                 label=self.label,
@@ -89,6 +89,6 @@ def check_size(data: bytes, *, label: str) -> None:
 
 
 @cache
-def read_parser(module: str) -> str:
-    """Return the source of a module of `content.inside`."""
-    return (files("gta_bench.content.inside") / f"{module}.py").read_text(encoding="utf-8")
+def read_inside(name: str) -> str:
+    """Return a file of `content.inside`, which is sent into the jail as text."""
+    return (files("gta_bench.content.inside") / name).read_text(encoding="utf-8")

@@ -317,7 +317,8 @@ def _read_blocks(source: str) -> Iterator[str]:
                 buffer.append(text)
                 holder = within if text.strip() else holder
             continue
-        name = _local_name(tag)
+        matched = NAME.match(tag)
+        name = matched[1] if matched else ""
         if tag.startswith("/"):
             if name in BLOCKS or (name not in RUNS and name == holder):
                 yield "".join(buffer)
@@ -342,8 +343,3 @@ def _read_attributes(name: str, tag: str) -> Iterator[str]:
     for attribute, value in ATTRIBUTE.findall(tag):
         if attribute in wanted:
             yield value
-
-
-def _local_name(tag: str) -> str:
-    found = NAME.match(tag)
-    return found[1] if found else ""

@@ -100,10 +100,6 @@ class MediaInfo:
     start: float = 0.0
 
 
-class _Disposition(BaseModel):
-    attached_pic: int = 0
-
-
 class _Tagged(BaseModel):
     tags: dict[str, str] = {}
 
@@ -117,7 +113,11 @@ class _Stream(_Tagged):
     duration: str | None = None
     sample_rate: str = "0"
     channels: int = 0
-    disposition: _Disposition = _Disposition()
+    disposition: dict[str, int] = {}
+
+    @property
+    def is_cover(self) -> bool:
+        return bool(self.disposition.get("attached_pic"))
 
 
 class _Format(_Tagged):
@@ -138,12 +138,12 @@ def parse_probe(reply: bytes) -> MediaInfo:
         probe = _Probe.model_validate_json(reply)
     except ValidationError as exc:
         raise ToolError("ffprobe returned a reply that cannot be read.") from exc
-    videos = [
-        s for s in probe.streams if s.codec_type == "video" and not s.disposition.attached_pic
-    ]
+    videos = [s for s in probe.streams if s.codec_type == "video" and not s.is_cover]
     sounds = [s for s in probe.streams if s.codec_type == "audio"]
     if not videos and not sounds:
         raise ToolError("The file contains neither video nor audio.")
+    first = next(iter(sounds), None)
+    rate = int(_parse_seconds(first.sample_rate) or 0) if first else 0
     lengths = [
         _parse_seconds(probe.format.duration),
         *(_parse_seconds(s.duration) for s in probe.streams),
@@ -152,7 +152,7 @@ def parse_probe(reply: bytes) -> MediaInfo:
         container=probe.format.format_name,
         seconds=next((length for length in lengths if length is not None), None),
         video=_read_video_stream(videos[0]) if videos else None,
-        audio=_read_audio_stream(sounds[0]) if sounds else None,
+        audio=AudioStream(first.codec_name, rate, first.channels) if first else None,
         tags=tuple(_read_tags(probe)),
         subtitles=sum(s.codec_type == "subtitle" for s in probe.streams),
         others=tuple(_list_others(probe.streams, len(videos), len(sounds))),
@@ -169,7 +169,7 @@ def _read_tags(probe: _Probe) -> Iterator[tuple[str, str]]:
 
 
 def _list_others(streams: Sequence[_Stream], videos: int, sounds: int) -> Iterator[str]:
-    if any(stream.disposition.attached_pic for stream in streams):
+    if any(stream.is_cover for stream in streams):
         yield "its cover picture"
     if videos > 1:
         yield f"all but the first of its {videos} film tracks"
@@ -197,12 +197,6 @@ def _read_video_stream(stream: _Stream) -> VideoStream:
     except (ValueError, ZeroDivisionError):
         rate = None
     return VideoStream(stream.codec_name, stream.width, stream.height, rate or None)
-
-
-def _read_audio_stream(stream: _Stream) -> AudioStream:
-    return AudioStream(
-        stream.codec_name, int(_parse_seconds(stream.sample_rate) or 0), stream.channels
-    )
 
 
 def _parse_seconds(text: str | None) -> float | None:

@@ -29,14 +29,10 @@ def format_markdown_table(rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     width = max(len(row) for row in rows)
-    lines = [_format_row(row, width) for row in rows]
+    padded = ([*row, *[""] * (width - len(row))] for row in rows)
+    lines = ["| " + " | ".join(map(_escape_cell, cells)) + " |" for cells in padded]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
-
-
-def _format_row(row: Sequence[str], width: int) -> str:
-    cells = [*row, *[""] * (width - len(row))]
-    return "| " + " | ".join(_escape_cell(cell) for cell in cells) + " |"
 
 
 def _escape_cell(text: str) -> str:

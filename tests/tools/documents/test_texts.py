@@ -95,7 +95,7 @@ def test_preparing_only_adds_blank_lines(lines: list[str]) -> None:
 
 @pytest.mark.parametrize("mark", ["> ", "- ", "1. ", ">"])
 def test_what_is_nested_beyond_reason_is_refused(mark: str) -> None:
-    with pytest.raises(ToolError, match="more than 60 deep"):
+    with pytest.raises(ToolError, match="more than 60 levels deep"):
         prepare_markdown(f"text\n{mark * 70}x")
     assert prepare_markdown("-" * 200)
     assert prepare_markdown(f"{mark * 5}x")

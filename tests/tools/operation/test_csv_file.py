@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.tables import DocumentTable
-from gta_bench.tools.operation.csv_file import _encode_table
+from gta_bench.tools.operation.table_files import _encode_table
 from tests.tools.documents.making import Bench, as_json, bench
 
 TOOL = "CsvFileGenerator"

@@ -77,7 +77,7 @@ def test_swapped_corners_and_parts_outside_are_mended(workspace: Workspace) -> N
 
 def test_a_box_outside_of_the_image_is_refused(workspace: Workspace) -> None:
     said = error("DrawBox", workspace, image="photo.png", bbox="(500, 500, 600, 600)")
-    assert said.startswith("DrawBox: The box '(500, 500, 600, 600)' lies outside of the image")
+    assert said.startswith("DrawBox: The box '(500, 500, 600, 600)' is outside of the image")
 
 
 def test_a_tiny_image_takes_a_box_but_no_long_label(tmp_path: Path) -> None:

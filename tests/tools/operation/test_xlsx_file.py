@@ -181,7 +181,7 @@ def test_control_characters_are_left_out(desk: Bench) -> None:
         (as_json({str(n): [[1]] for n in range(51)}), "has 51 sheets"),
         (as_json([[1] * 500] * 401), "at most 200000 cells"),
         (as_json([{str(n): 1} for n in range(5_000)]), "makes the table too large"),
-        ("[[1e999]]", "no number"),
+        ("[[1e999]]", "not a JSON number"),
         ("7", "not a list of rows"),
         ("[null]", "Row 1"),
     ],

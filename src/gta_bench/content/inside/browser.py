@@ -24,41 +24,6 @@ VIRTUAL_MILLISECONDS = 5000  # of the page's clock, for animations and delayed s
 NOTED = 50
 NOTED_CHARACTERS = 300
 TEXT = "document.body ? document.body.innerText : document.documentElement.textContent"
-# Text that the page contains but does not show: hidden, outside, tiny, or in the background color.
-UNSEEN = """(() => {
-  const behind = node => { for (let at = node; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      if (style.backgroundImage !== "none") return null;
-      if (!/^rgba\\(.*, 0\\)$/.test(style.backgroundColor)) return style.backgroundColor;
-    } return "rgb(255, 255, 255)"; };
-  const faint = node => { for (let at = node; at; at = at.parentElement)
-      if (parseFloat(getComputedStyle(at).opacity) < 0.05) return true; return false; };
-  const wide = document.documentElement.scrollWidth, high = document.documentElement.scrollHeight;
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-  while (walker.nextNode() && found.length < 2000) {
-    const node = walker.currentNode, parent = node.parentElement;
-    if (!node.data.trim() || !parent || parent.closest("script,style,noscript,template")) continue;
-    const range = document.createRange(); range.selectNodeContents(node);
-    const boxes = [...range.getClientRects()].map(box => ({left: box.left + scrollX,
-      right: box.right + scrollX, top: box.top + scrollY, bottom: box.bottom + scrollY}));
-    const style = getComputedStyle(parent);
-    const seen = boxes.some(box => box.right > 0 && box.bottom > 0 && box.left < wide
-      && box.top < high && box.right > box.left && box.bottom > box.top)
-      && style.visibility !== "hidden" && parseFloat(style.fontSize) >= 3 && !faint(parent)
-      && style.color !== behind(parent) && !/^rgba\\(.*, 0\\)$/.test(style.color);
-    if (!seen) found.push(node.data.trim());
-  }
-  return found.join(" ").slice(0, 20000);
-})()"""
-# Nobody answers dialogs, and a page that navigates away would never be drawn.
-STAY = """
-window.alert = () => {}; window.confirm = () => false; window.prompt = () => null;
-window.print = () => {};
-navigation.addEventListener("navigate", event => {
-  const there = event.destination.url.split("#")[0];
-  if (there !== location.href.split("#")[0]) event.preventDefault();
-});
-"""
 LARGE_PNG = 500_000  # bytes; above it a JPEG is tried
 CALL_SECONDS = 10.0
 # A page whose navigation was refused never fires the load event.
@@ -158,7 +123,7 @@ class _Page:
                 return
             self._event(message)
 
-    def open(self, view: tuple[int, int], *, scripts: bool) -> None:
+    def open(self, view: tuple[int, int], stay: str, *, scripts: bool) -> None:
         self.view = view
         target = self.call("Target.createTarget", url="about:blank", seconds=20.0)
         attached = self.call("Target.attachToTarget", targetId=target.get("targetId"), flatten=True)
@@ -170,7 +135,7 @@ class _Page:
             "Emulation.setDeviceMetricsOverride",
             width=view[0], height=view[1], deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
-        self.call("Page.addScriptToEvaluateOnNewDocument", source=STAY)
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=stay)
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
 
@@ -229,7 +194,7 @@ def main(text: str) -> None:
         browser = Browser(order["browser"], order["memory"], f"{order['profile']}{attempt}")
         try:
             page = _Page(browser, order["files"])
-            page.open(tuple(order["view"]), scripts=scripts)
+            page.open(tuple(order["view"]), order["stay"], scripts=scripts)
             page.load(order["page"], order["seconds"])
             found = _inspect(page, order, scripts=scripts)
             break
@@ -243,17 +208,18 @@ def main(text: str) -> None:
 def _inspect(page: _Page, order: dict[str, Any], *, scripts: bool) -> dict[str, Any]:
     text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
     title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
-    unseen = page.call("Runtime.evaluate", expression=UNSEEN).get("result", {}).get("value")
+    unseen = (
+        page.call("Runtime.evaluate", expression=order["unseen"]).get("result", {}).get("value")
+    )
     size = page.call("Page.getLayoutMetrics").get("cssContentSize", {})
     whole = int(size.get("width") or page.view[0]), int(size.get("height") or page.view[1])
     side = order["longest_side"]
     width = max(1, min(whole[0], side))
     heights = [min(side, whole[1] - top) for top in range(0, max(whole[1], 1), side)]
-    pictures = [
-        {"name": _capture(page, number, width, max(1, height), side), "width": width,
-         "height": max(1, height), "top": number * side}
-        for number, height in enumerate(heights[: order["most_pictures"]])
-    ]  # fmt: skip
+    pictures = []
+    for number, height in enumerate(heights[: order["most_pictures"]]):
+        name = _capture(page, number, width, max(1, height), side)
+        pictures.append([name, number * side, width, max(1, height)])
     shown = {
         "title": str(title.get("value") or ""),
         "text": str(text or "")[: order["characters"]],

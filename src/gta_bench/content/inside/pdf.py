@@ -181,21 +181,15 @@ def _read_layers(reader: Any, pages: int, found: dict[str, Any]) -> None:
         return
     groups = properties.get_object()
     setting = groups.get("/D", {}).get_object() if "/D" in groups else {}
-    state = {
-        key: {_object_number(one) for one in setting.get(key) or ()} for key in ("/ON", "/OFF")
-    }
+    state = {key: {int(one.idnum) for one in setting.get(key) or ()} for key in ("/ON", "/OFF")}
     usual_off = setting.get("/BaseState") == "/OFF"
     for layer in groups["/OCGs"][:MOST_LISTED]:
         number, name = (
-            _object_number(layer),
+            int(layer.idnum),
             _clean(str(layer.get_object().get("/Name") or ""))[:2000],
         )
         off = number in state["/OFF"] or (usual_off and number not in state["/ON"])
         found["layers_off" if off else "layers"].append(name)
-
-
-def _object_number(reference: Any) -> int:
-    return int(reference.idnum)
 
 
 def _read_annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:

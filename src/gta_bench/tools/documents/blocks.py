@@ -2,7 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -90,23 +90,6 @@ def _fraction(children: list[ElementTree.Element]) -> list[MathWord]:
     return [*over, MathWord("/"), *under]
 
 
-def _root(children: list[ElementTree.Element]) -> list[MathWord]:
-    inner = [word for child in children for word in _read_words(child)]
-    return [MathWord("√"), *_group(inner)]
-
-
-def _nth_root(children: list[ElementTree.Element]) -> list[MathWord]:
-    return [*_raise(children[-1], 1), MathWord("√"), *_group(_read_words(children[0]))]
-
-
-def _power(children: list[ElementTree.Element]) -> list[MathWord]:
-    return [*_read_words(children[0]), *_raise(children[-1], 1)]
-
-
-def _index(children: list[ElementTree.Element]) -> list[MathWord]:
-    return [*_read_words(children[0]), *_raise(children[-1], -1)]
-
-
 def _both(children: list[ElementTree.Element]) -> list[MathWord]:
     base = _read_words(children[0])
     scripts = [*_raise(children[1], -1), *_raise(children[-1], 1)]
@@ -118,7 +101,7 @@ def _over(children: list[ElementTree.Element]) -> list[MathWord]:
     mark = "".join(children[-1].itertext()).strip()
     accent = ACCENTS.get(mark)
     if accent is None:
-        return _power(children)
+        return [*_read_words(children[0]), *_raise(children[-1], 1)]
     base = "".join(word.text for word in _read_words(children[0]))
     return [MathWord(base + accent, italic=True)]
 
@@ -134,15 +117,15 @@ def _read_rows(tag: str, children: list[ElementTree.Element]) -> list[MathWord]:
     return words
 
 
-BUILDERS: Final = {
+BUILDERS: Final[dict[str, Callable[[list[ElementTree.Element]], list[MathWord]]]] = {
     "mfrac": _fraction,
-    "msqrt": _root,
-    "mroot": _nth_root,
-    "msup": _power,
-    "msub": _index,
+    "msqrt": lambda inner: [MathWord("√"), *_group([w for c in inner for w in _read_words(c)])],
+    "mroot": lambda pair: [*_raise(pair[-1], 1), MathWord("√"), *_group(_read_words(pair[0]))],
+    "msup": lambda pair: [*_read_words(pair[0]), *_raise(pair[-1], 1)],
+    "msub": lambda pair: [*_read_words(pair[0]), *_raise(pair[-1], -1)],
     "msubsup": _both,
     "munderover": _both,
-    "munder": _index,
+    "munder": lambda pair: [*_read_words(pair[0]), *_raise(pair[-1], -1)],
     "mover": _over,
 }
 

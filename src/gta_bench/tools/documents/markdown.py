@@ -5,11 +5,14 @@ which knows the pictures by number and by the path in the text. Paths are search
 beforehand. If the search misses one, the filter reports it and the document is made again.
 """
 
+import io
 import json
 import re
 import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal
 from urllib.parse import quote, unquote
 
@@ -29,7 +32,6 @@ from gta_bench.tools.documents.pandoc import (
     run_pandoc,
 )
 from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
-from gta_bench.tools.documents.reference import reference_docx
 from gta_bench.tools.documents.source import (
     OPEN,
     PLACEHOLDER,
@@ -38,18 +40,27 @@ from gta_bench.tools.documents.source import (
     prepare_markdown,
 )
 
+# The reference document: pandoc takes the styles and the page size of Word documents from it.
+REFERENCE_PARTS: Final = {
+    "[Content_Types].xml": "content_types.xml",
+    "_rels/.rels": "package_rels.xml",
+    "word/document.xml": "document.xml",
+    "word/_rels/document.xml.rels": "document_rels.xml",
+    "word/styles.xml": "styles.xml",
+}
+HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+FIXED_TIME: Final = (1980, 1, 1, 0, 0, 0)
+
 MOST_BYTES: Final = 200_000
 MOST_PICTURES: Final = 100
 WIDEST_INCHES: Final = 6.0
 TALLEST_INCHES: Final = 7.5
-
 # Every repetition is bounded, so that hostile text cannot make a search slow.
 TARGET: Final = re.compile(
     r"!\[[^\[\]\n]{0,500}\]\(\s{0,8}(?:<([^<>\n]{1,1024})>|([^\s()]{1,1024}))"
     r"|<img\b[^<>]{0,500}?\ssrc\s{0,8}=\s{0,8}[\"']([^\"'\n]{1,1024})[\"']",
     re.IGNORECASE,
 )
-
 FORMAT_TAG: Final = re.compile(rb"<(?:b|strong|i|em|u|ins|s|del|strike|sub|sup)\b", re.IGNORECASE)
 # Trusted code in the jail. The root of typst is the folder of the pictures: it reads nothing else.
 DRIVER: Final = """
@@ -65,6 +76,18 @@ try:
 except typst.TypstError as error:
     sys.exit(f"typst: {error.message}")
 """
+
+
+@cache
+def build_reference_docx() -> bytes:
+    """Build the reference document; the bytes are always the same."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, file in REFERENCE_PARTS.items():
+            lines = read_resource(f"reference/{file}").decode().splitlines()
+            text = HEAD + "".join(line.strip() for line in lines)
+            archive.writestr(zipfile.ZipInfo(name, FIXED_TIME), text, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +228,7 @@ async def make_document(
 async def _run(jail: Jail, manuscript: Manuscript, form: Literal["docx", "pdf"]) -> ProgramResult:
     arguments = ["-f", manuscript.reader, "-L", "../inputs/filter.lua"]
     if form == "docx":
-        inputs = {**manuscript.inputs(embed=True), "reference.docx": reference_docx()}
+        inputs = {**manuscript.inputs(embed=True), "reference.docx": build_reference_docx()}
         arguments += ["-t", "docx", "--reference-doc=../inputs/reference.docx", "-o", "made.docx"]
         return await run_pandoc(jail, arguments, text=manuscript.text, inputs=inputs)
     cjk = FAMILIES[manuscript.script or "zh"].noto

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
 from gta_bench.confine.jail import Jail
@@ -39,11 +38,7 @@ def pandoc_command(arguments: Sequence[str]) -> list[str]:
 
 
 async def run_pandoc(
-    jail: Jail,
-    arguments: Sequence[str],
-    *,
-    text: bytes,
-    inputs: Mapping[str, bytes | Path],
+    jail: Jail, arguments: Sequence[str], *, text: bytes, inputs: Mapping[str, bytes]
 ) -> ProgramResult:
     """Run pandoc in the jail on a text. Raises ToolError if it fails."""
     done = await jail.run_program(

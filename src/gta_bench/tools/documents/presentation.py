@@ -1,8 +1,8 @@
-"""From slides as they were asked for to slides as they are: titles, pictures, pages."""
+"""PowerPoint files: requested slides, laid out on as many slides as they need."""
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -21,18 +21,17 @@ from gta_bench.tools.documents.layout import (
     LEADING,
     Page,
     PictureBlock,
-    SlideBox,
     TableBlock,
     TextBlock,
     Title,
-    pages_of,
-    title_of,
+    fit_title,
+    lay_out_pages,
 )
 from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
 from gta_bench.tools.documents.slides import Slide
 
 EMU: Final = 12700  # in a point
-TITLE_ONLY: Final = 5  # layouts of the library's own template
+TITLE_ONLY: Final = 5  # a layout of the default template of python-pptx
 ALIGN: Final = {"left": PP_ALIGN.LEFT, "right": PP_ALIGN.RIGHT, "center": PP_ALIGN.CENTER}
 BULLETS: Final = ("•", "\u2013", "▪", "\u2013", "▪")
 COVER_SIZE: Final = 40.0
@@ -54,7 +53,7 @@ WHITE: Final = _color("FFFFFF")
 
 @dataclass(frozen=True, slots=True)
 class DeckSlide:
-    """A slide of the file: its title, what stands on it, its notes."""
+    """A slide of the file: its title, content and notes."""
 
     title: Title | None
     page: Page
@@ -62,7 +61,7 @@ class DeckSlide:
 
 
 def build_deck(sheets: Sequence[DeckSlide]) -> bytes:
-    """The file's bytes."""
+    """Return the bytes of the file."""
     deck = Presentation()
     deck.slide_width, deck.slide_height = _emu(layout.WIDTH), _emu(layout.HEIGHT)
     for sheet in sheets:
@@ -86,11 +85,6 @@ def _emu(points: float) -> Emu:
     return Emu(round(points * EMU))
 
 
-def _put(shape: Any, box: SlideBox) -> None:
-    shape.left, shape.top = _emu(box.left), _emu(box.top)
-    shape.width, shape.height = _emu(box.width), _emu(box.height)
-
-
 def _add_title(slide: Any, sheet: DeckSlide) -> None:
     shape = slide.shapes.title
     if sheet.title is None:
@@ -99,19 +93,20 @@ def _add_title(slide: Any, sheet: DeckSlide) -> None:
     cover = not sheet.page.blocks
     top = layout.HEIGHT * 0.3 if cover else layout.TITLE_TOP
     height = layout.HEIGHT * 0.4 if cover else layout.TITLE_HEIGHT
-    _put(shape, SlideBox(layout.MARGIN, top, layout.BODY.width, height))
-    frame = _plain_frame(shape)
+    shape.left, shape.top = _emu(layout.MARGIN), _emu(top)
+    shape.width, shape.height = _emu(layout.BODY.width), _emu(height)
+    frame = _prepare_frame(shape)
     frame.vertical_anchor = MSO_ANCHOR.MIDDLE
     paragraph = frame.paragraphs[0]
     paragraph.alignment = PP_ALIGN.CENTER if cover else PP_ALIGN.LEFT
     size = COVER_SIZE if cover and sheet.title.size == layout.TITLE_SIZES[0] else sheet.title.size
     paragraph.line_spacing = Pt(size * LEADING)
     for run in sheet.title.runs:
-        _add_run(paragraph, run, size, bold=True, color=ACCENT)
+        _add_run(paragraph, replace(run, bold=True), size, ACCENT)
 
 
-def _plain_frame(shape: Any) -> Any:
-    """A text frame whose box is all text, so that what was measured holds."""
+def _prepare_frame(shape: Any) -> Any:
+    """Return a text frame without margins and scaling, so that our measurements are valid."""
     frame = shape.text_frame
     frame.word_wrap = True
     frame.auto_size = MSO_AUTO_SIZE.NONE
@@ -120,9 +115,8 @@ def _plain_frame(shape: Any) -> Any:
 
 
 def _add_text(slide: Any, block: TextBlock) -> None:
-    box = block.box
-    shape = slide.shapes.add_textbox(*(_emu(length) for length in box))
-    frame = _plain_frame(shape)
+    shape = slide.shapes.add_textbox(*(_emu(length) for length in block.box))
+    frame = _prepare_frame(shape)
     for number, line in enumerate(block.lines):
         paragraph = frame.paragraphs[0] if number == 0 else frame.add_paragraph()
         _add_line(paragraph, line, block.size)
@@ -132,22 +126,17 @@ def _add_line(paragraph: Any, line: Line, size: float) -> None:
     paragraph.line_spacing = Pt(layout.line_height(line, size))
     paragraph.space_after = Pt(size * layout.PARAGRAPH_GAP)
     _set_mark(paragraph, line, size)
-    color = {"heading": ACCENT, "quote": GREY}.get(line.kind)
+    heading, quote = line.kind == "heading", line.kind == "quote"
+    color = ACCENT if heading else GREY if quote else None
     for run in line.runs:
-        _add_run(
-            paragraph,
-            run,
-            layout.font_size(line, size),
-            bold=line.kind == "heading",
-            italic=line.kind == "quote",
-            color=color,
-        )
+        styled = replace(run, bold=run.bold or heading, italic=run.italic or quote)
+        _add_run(paragraph, styled, layout.font_size(line, size), color)
 
 
 def _set_mark(paragraph: Any, line: Line, size: float) -> None:
-    """A real bullet or number, hanging before the words."""
+    """Set a real bullet or number with a hanging indent."""
     properties = paragraph._p.get_or_add_pPr()
-    left = round(layout.indent(line, size) * EMU)
+    left = round(layout.measure_indent(line, size) * EMU)
     hanging = round(size * layout.INDENT * EMU) if line.mark else 0
     properties.set("marL", str(left))
     properties.set("indent", str(-hanging))
@@ -165,15 +154,7 @@ def _set_mark(paragraph: Any, line: Line, size: float) -> None:
     properties.append(mark)
 
 
-def _add_run(
-    paragraph: Any,
-    run: TextRun,
-    size: float,
-    *,
-    bold: bool = False,
-    italic: bool = False,
-    color: RGBColor | None = None,
-) -> None:
+def _add_run(paragraph: Any, run: TextRun, size: float, color: RGBColor | None = None) -> None:
     for number, text in enumerate(run.text.split("\n")):
         if number:
             paragraph.add_line_break()
@@ -183,8 +164,8 @@ def _add_run(
         made.text = text
         font = made.font
         font.size = Pt(size)
-        font.bold = bold or run.bold
-        font.italic = italic or run.italic
+        font.bold = run.bold
+        font.italic = run.italic
         font.underline = run.underline or None
         if color is not None:
             font.color.rgb = color
@@ -194,7 +175,7 @@ def _add_run(
 
 
 def _set_fonts(made: Any, run: TextRun, text: str) -> None:
-    """Fonts for Latin and for East Asian letters, and the language of the latter."""
+    """Set the fonts for Latin and East Asian letters, and the language of the latter."""
     properties = made._r.get_or_add_rPr()
     made.font.name = MONO if run.code else LATIN
     family = FAMILIES[find_script(text) or "zh"]
@@ -223,10 +204,9 @@ def _add_table(slide: Any, block: TableBlock) -> None:
         table.rows[number].height = _emu(height)
     for row, cells in enumerate(grid.rows):
         for column, runs in enumerate(cells):
-            _fill_cell(table.cell(row, column), runs, block, header=row < grid.header)
-            table.cell(row, column).text_frame.paragraphs[0].alignment = ALIGN[
-                grid.alignments[column]
-            ]
+            cell = table.cell(row, column)
+            _fill_cell(cell, runs, block, header=row < grid.header)
+            cell.text_frame.paragraphs[0].alignment = ALIGN[grid.alignments[column]]
 
 
 def _fill_cell(cell: Any, runs: Sequence[TextRun], block: TableBlock, *, header: bool) -> None:
@@ -238,7 +218,7 @@ def _fill_cell(cell: Any, runs: Sequence[TextRun], block: TableBlock, *, header:
     paragraph = cell.text_frame.paragraphs[0]
     paragraph.line_spacing = Pt(block.size * LEADING)
     for run in runs:
-        _add_run(paragraph, run, block.size, bold=header)
+        _add_run(paragraph, replace(run, bold=run.bold or header), block.size)
     if not runs:
         paragraph.font.size = Pt(block.size)
 
@@ -251,14 +231,14 @@ def _add_picture(slide: Any, block: PictureBlock) -> None:
 
 @dataclass
 class Album:
-    """The pictures of a presentation, and which of them have been shown."""
+    """The pictures of a presentation, and which of them are shown."""
 
     workspace: Workspace
     numbered: tuple[DecodedPicture, ...]
     shown: set[str] = field(default_factory=set)
 
     def find(self, wanted: Shown) -> DecodedPicture:
-        """A picture by number or path; one that is not there is a ToolError with its name."""
+        """Return a picture by number or path. Raises ToolError if it does not exist."""
         if wanted.target is not None:
             picture = read_pictures(self.workspace, [unquote(wanted.target)])[0]
         elif wanted.number is not None and 1 <= wanted.number <= len(self.numbered):
@@ -272,42 +252,46 @@ class Album:
         return picture
 
     def rest(self) -> tuple[DecodedPicture, ...]:
-        """Those of `image_paths` that no slide shows."""
+        """Return the pictures of `image_paths` that no slide shows."""
         return tuple(picture for picture in self.numbered if picture.path not in self.shown)
 
 
 def make_presentation(workspace: Workspace, slides: Sequence[Slide], image_paths: str) -> bytes:
-    """The whole file; pictures that no slide asked for get slides at the end."""
+    """Return the file; pictures that no slide shows get slides at the end."""
     album = Album(workspace, read_pictures(workspace, image_paths))
-    sheets = [sheet for slide in slides for sheet in _sheets(slide, album)]
+    sheets = [sheet for slide in slides for sheet in _lay_out(slide, album)]
     for picture in album.rest():
-        title = title_of([TextRun(picture.stem)])
-        sheets += [DeckSlide(title, page) for page in pages_of([], [picture])]
+        title = fit_title([TextRun(picture.stem)])
+        sheets += [DeckSlide(title, page) for page in lay_out_pages([], [picture])]
     if len(sheets) > MOST_SHEETS:
-        raise ToolError(f"The content fills {len(sheets)} slides; at most {MOST_SHEETS}.")
+        raise ToolError(
+            f"The content fills {len(sheets)} slides; at most {MOST_SHEETS} are allowed."
+        )
     return build_deck(sheets)
 
 
-def _sheets(slide: Slide, album: Album) -> Iterator[DeckSlide]:
-    title, blocks = _titled(slide)
+def _lay_out(slide: Slide, album: Album) -> Iterator[DeckSlide]:
+    title, blocks = _split_title(slide)
     pictures = [album.find(block) for block in blocks if isinstance(block, Shown)]
-    for number, page in enumerate(pages_of(blocks, pictures)):
-        yield DeckSlide(_continued(title) if number else title, page, "" if number else slide.notes)
+    for number, page in enumerate(lay_out_pages(blocks, pictures)):
+        yield DeckSlide(
+            _mark_continued(title) if number else title, page, "" if number else slide.notes
+        )
 
 
-def _titled(slide: Slide) -> tuple[Title | None, list[Block]]:
-    """A title that is too long is shortened, and stands in full as the first line."""
+def _split_title(slide: Slide) -> tuple[Title | None, list[Block]]:
+    """Shorten a title that is too long, and add all of it as the first line."""
     if not slide.title:
         return None, list(slide.blocks)
-    title = title_of(slide.title)
+    title = fit_title(slide.title)
     if title is not None:
         return title, list(slide.blocks)
     words = "".join(run.text for run in slide.title)
-    short = title_of([TextRun(words[:SHORTENED].rstrip() + "…")])
+    short = fit_title([TextRun(words[:SHORTENED].rstrip() + "…")])
     return short, [Line(slide.title, kind="heading"), *slide.blocks]
 
 
-def _continued(title: Title | None) -> Title | None:
+def _mark_continued(title: Title | None) -> Title | None:
     if title is None:
         return None
-    return title_of([*title.runs, CONTINUED]) or title
+    return fit_title([*title.runs, CONTINUED]) or title

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -18,13 +17,6 @@ from gta_bench.tools.operation.shared import ClipName
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
 TEXT_FILE = "text.txt"
 BRIGHT = 128
-
-
-class _Point(NamedTuple):
-    """The left end of the first line, on its baseline."""
-
-    x: int
-    y: int
 
 
 class AddTextVideoInput(ToolInput):
@@ -64,7 +56,7 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
         text = lettering.clean(given.text)
         jail = self.equipment.need_jail()
         source = await open_media(jail, workspace, given.video)
-        lines, style = _build_filters(given, text, _Point(*point), color, source.need_picture())
+        lines, style = _build_filters(given, text, point, color, source.need_picture())
         made = await video.render(
             jail,
             source,
@@ -82,13 +74,14 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
 def _build_filters(
     given: AddTextVideoInput,
     text: str,
-    point: _Point,
+    point: tuple[int, ...],
     color: tuple[int, ...],
     picture: MovingPicture,
 ) -> tuple[tuple[str, ...], str]:
     """Return the lines and ffmpeg's filters for them: first an outline, then the letters."""
     # Text that begins in the right half is moved to the left as far as necessary.
-    left = point.x if MARGIN <= point.x <= picture.width // 2 else MARGIN
+    x, y = point  # the left end of the first line, on its baseline
+    left = x if MARGIN <= x <= picture.width // 2 else MARGIN
     lines, size = lettering.fit(
         text,
         size=max(lettering.SMALLEST, round(EM_PER_SCALE * given.font_scale)),
@@ -105,8 +98,8 @@ def _build_filters(
         "expansion": "none",
         "fontsize": str(size),
         "fontcolor": own,
-        "x": f"'max({MARGIN},min({point.x},w-text_w-{MARGIN}))'",
-        "y": f"'max({MARGIN},min({point.y}-ascent,h-text_h-{MARGIN}))'",
+        "x": f"'max({MARGIN},min({x},w-text_w-{MARGIN}))'",
+        "y": f"'max({MARGIN},min({y}-ascent,h-text_h-{MARGIN}))'",
     }
     outline = {"borderw": str(bold + max(1, size // 24)), "bordercolor": contrast}
     letters = {"borderw": str(bold), "bordercolor": own}

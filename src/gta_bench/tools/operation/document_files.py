@@ -1,4 +1,4 @@
-"""DocxFileGenerator and PdfFileGenerator: a Word document or a PDF file from Markdown."""
+"""DocxFileGenerator, PdfFileGenerator and PptxFileGenerator: documents from Markdown."""
 
 from typing import ClassVar, Literal, TypeVar
 
@@ -10,7 +10,7 @@ from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, file_part
 from gta_bench.tools.documents.fonts import missing_east_asian_font
 from gta_bench.tools.documents.pandoc import pandoc_version
-from gta_bench.tools.operation.shared import FileName, ImagePaths, OutputDir, check_jailed
+from gta_bench.tools.operation.shared import FileName, ImagePaths, JsonText, OutputDir, check_jailed
 from gta_bench.tools.packages import name_and_version
 
 CONTENT = (
@@ -119,3 +119,49 @@ class PdfFileGenerator(DocumentTool[PdfInput]):
 
     def backend(self) -> str:
         return f"{pandoc_version()}, {name_and_version('typst')}"
+
+
+class PptxInput(ToolInput):
+    """Upstream's arguments."""
+
+    filename: FileName = Field(
+        description="The base name of the PPTX file to generate (without extension)."
+    )
+    slides_content_str: JsonText = Field(
+        description="A JSON-formatted string representing a list of slides, each with a 'title' "
+        "and 'content': text with Markdown, or a list of points. In 'content', use {{image_1}}, "
+        "{{image_2}} placeholders to insert images."
+    )
+    image_paths: ImagePaths
+    output_dir: OutputDir = None
+
+
+class PptxFileGenerator(Tool[PptxInput]):
+    """pandoc parses the texts, our layout places them, python-pptx writes the file."""
+
+    name = "PptxFileGenerator"
+    category = "operation"
+    description = "Generates a PowerPoint presentation with the provided slides content."
+    version = "1"
+    input_type = PptxInput
+    outputs = (Parameter(type="file", description="The generated PPTX file.", filetype="pptx"),)
+
+    def check(self) -> Availability:
+        missing = missing_pandoc() or missing_modules("pptx", "PIL")
+        return check_jailed(self.equipment, missing, _pptx_backend)
+
+    async def apply(self, workspace: Workspace, given: PptxInput) -> Made:
+        from gta_bench.tools.documents.presentation import make_presentation
+        from gta_bench.tools.documents.slides import read_slides, read_sources
+
+        jail = self.equipment.need_jail()
+        slides = await read_slides(jail, read_sources(given.slides_content_str))
+        data = await self.equipment.in_thread(
+            make_presentation, workspace, slides, given.image_paths
+        )
+        output = workspace.write(given.filename, data, suffix=".pptx")
+        return Made((file_part("file", output),), backend=_pptx_backend(), jail=jail.kind)
+
+
+def _pptx_backend() -> str:
+    return f"{name_and_version('python-pptx')}, {pandoc_version()}"

@@ -189,14 +189,19 @@ def _wrap(paragraph: str, font: Font, width: int) -> Iterator[str | None]:
             yield line.rstrip()
         line = piece.lstrip()
         while font.getlength(line) > width:  # a word longer than the line
-            counts = range(1, len(line) + 1)
-            count = bisect_right(counts, width, key=lambda n, of=line: font.getlength(of[:n]))
+            count = _count_fitting(line, font, width)
             if count == 0:
                 yield None
                 return
             yield line[:count]
             line = line[count:]
     yield line.rstrip()
+
+
+def _count_fitting(word: str, font: Font, width: int) -> int:
+    """Return how many characters of a word fit."""
+    counts = range(1, len(word) + 1)
+    return bisect_right(counts, float(width), key=lambda count: font.getlength(word[:count]))
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.content.identify import find_form
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
@@ -32,12 +33,7 @@ PICTURE: Final = re.compile(
 NOT_OURS: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*:|//|#")
 SURELY_OURS: Final = re.compile(r"(?:\./|/)?(?:inputs|outputs)/[^/]+$")
 
-SIGNATURES: Final = (
-    (b"\x89PNG", "image/png"),
-    (b"\xff\xd8", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
+BROWSER_FORMATS: Final = ("png", "jpeg", "gif", "webp")
 META: Final = '<meta charset="utf-8">'
 
 
@@ -142,7 +138,8 @@ def _embed_pictures(workspace: Workspace, markup: str) -> str:
                 raise
             return found[0]
         room -= len(data)
-        mime = next((kind for start, kind in SIGNATURES if data.startswith(start)), "image/png")
+        form = find_form(data)
+        mime = f"image/{form if form in BROWSER_FORMATS else 'png'}"
         return f"{found[1]}{found[2]}data:{mime};base64,{base64.b64encode(data).decode()}{found[2]}"
 
     return PICTURE.sub(embed, markup)
