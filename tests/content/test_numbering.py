@@ -102,11 +102,11 @@ def test_labels_are_written_as_shown(
     assert lines(document(body, *levels)) == expected
 
 
-def test_another_list_of_the_same_kind_goes_on_unless_it_starts_anew() -> None:
+def test_another_list_of_the_same_kind_continues_unless_it_restarts() -> None:
     body = item("a") + item("b", number=2)
     assert lines(document(body, ARTICLE))[1] == "ARTICLE VIII: b"
-    anew = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
-    assert lines(document(body, ARTICLE, change=anew))[1] == "ARTICLE I: b"
+    restart = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    assert lines(document(body, ARTICLE, change=restart))[1] == "ARTICLE I: b"
 
 
 def test_a_label_in_an_unknown_form_is_named() -> None:

@@ -140,7 +140,7 @@ def test_a_file_longer_than_is_read_says_so(jail: Jail, monkeypatch: pytest.Monk
     assert "[2 of 3 pages were read.]" in content.as_text()
 
 
-def test_pages_that_were_not_searched_for_tables_are_told() -> None:
+def test_pages_that_were_not_searched_for_tables_are_reported() -> None:
     page = pdf.PdfPage(1, "x", (), "text", None)
     assert "[Tables were looked for on the first 0 pages.]" in PdfContent((page,), 1, 0).as_text()
 

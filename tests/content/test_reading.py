@@ -62,7 +62,7 @@ def test_a_cancelled_reading_ends_its_process(jail: Jail) -> None:
 
 
 class TestDrivers:
-    """What comes from the jail is checked, whoever wrote it."""
+    """Replies from the jail are validated."""
 
     def run(self, jail: Jail, source: str, monkeypatch: pytest.MonkeyPatch) -> object:
         monkeypatch.setattr(driver, "read_inside", lambda name: source)

@@ -41,7 +41,7 @@ def test_hidden_parts_of_office_files_are_found(data: bytes, why: str) -> None:
     assert why in [one.why for one in facts.unseen]
 
 
-def test_properties_of_office_files_are_told_apart_from_who_made_them() -> None:
+def test_properties_of_office_files_exclude_the_author() -> None:
     facts = asyncio.run(read_package(office.docx(SECRET, properties=True)))
     assert SECRET in [words for _, words in facts.properties]
     deck = asyncio.run(read_package(samples.deck()))
@@ -76,7 +76,7 @@ def test_comments_and_descriptions_of_markup_are_found() -> None:
 
 
 @pytest.mark.parametrize("place", ["white", "layer"])
-def test_words_that_a_page_does_not_show_are_told_from_those_that_it_shows(
+def test_words_that_a_page_does_not_show_are_told_apart_from_shown_ones(
     place: str, jail: Jail
 ) -> None:
     page = asyncio.run(render_pdf(files.pdf(SECRET, place=place), jail, [1])).pages[0]  # type: ignore[arg-type]

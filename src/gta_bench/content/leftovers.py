@@ -83,7 +83,7 @@ ELSEWHERE: Final = ("docProps/", "[Content_Types].xml", "xl/sharedStrings.xml", 
 
 
 class UnseenText(NamedTuple):
-    """Text that nobody sees, and why. It is part of the text that the judge reads."""
+    """Text that readers do not see, and why. It is part of the text that the judge reads."""
 
     why: str
     words: str

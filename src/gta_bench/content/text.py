@@ -50,8 +50,8 @@ def _decode(data: bytes, encoding: str) -> str | None:
 
 def _is_chinese(text: str) -> bool:
     """Whether at least half of the non-ASCII characters are common Chinese ones."""
-    foreign = [char for char in text[:SAMPLE] if not char.isascii()]
-    return 2 * sum(_is_common(char) for char in foreign) >= len(foreign)
+    other = [char for char in text[:SAMPLE] if not char.isascii()]
+    return 2 * sum(_is_common(char) for char in other) >= len(other)
 
 
 def _is_common(char: str) -> bool:

@@ -56,7 +56,7 @@ def test_newer_functions_get_their_prefix_outside_of_texts(given: str, expected:
 
 
 @pytest.mark.parametrize("text", ["=SUM(", "=)", '="'])
-def test_what_is_open_is_told(text: str) -> None:
+def test_an_unclosed_formula_is_refused(text: str) -> None:
     with pytest.raises(ToolError, match="in Sheet!B7 has an unclosed"):
         spell_formula(text, where="Sheet!B7")
 

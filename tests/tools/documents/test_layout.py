@@ -130,7 +130,7 @@ def test_wrapped_lines_hold_the_words_and_fit(runs: list[TextRun], room: float) 
         line, rest = cut_runs(rest, length)
         if length > 1:
             blanks = sum(measure_piece(" ", run, 20.0) for run in line)
-            # A word that spans two looks is not held together, so one letter may stand out.
+            # A word in two styles may be broken between them, so one letter may be outside.
             most = room + measure_piece("W", TextRun("", bold=True), 20.0) + blanks
             words = "".join(run.text for run in line).rstrip()
             assert measure_piece(words, TextRun("", bold=False), 20.0) <= most
@@ -166,12 +166,12 @@ def test_a_paragraph_is_cut_between_words_and_goes_on_without_its_bullet() -> No
     assert all(found.runs[-1].text.endswith("word ") for found in lines[:-1])
 
 
-def test_a_table_row_too_tall_for_a_slide_is_told() -> None:
+def test_a_table_row_too_tall_for_a_slide_is_refused() -> None:
     with pytest.raises(ToolError, match="too tall for a slide"):
         lay_out_pages([_grid([[(TextRun("x " * 20_000),)]] * 2)], [])
 
 
-def test_endless_content_is_told() -> None:
+def test_endless_content_is_refused() -> None:
     with pytest.raises(ToolError, match="fills 401 slides; at most 400"):
         lay_out_pages([Line((TextRun("x"),))] * 9_000, [])
 

@@ -105,7 +105,7 @@ def test_formulas_are_noticed() -> None:
     assert not has_formulas(build_workbook([DocumentTable("a", (("== no",),))]))
 
 
-def test_a_cell_too_full_is_told_by_its_place() -> None:
+def test_a_cell_with_too_much_text_is_named() -> None:
     with pytest.raises(ToolError, match="S!B2 has 40000 characters; at most 32767 fit into a cell"):
         build_workbook([DocumentTable("S", ((None, None), (None, "x" * 40_000)))])
 

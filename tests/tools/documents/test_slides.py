@@ -64,7 +64,7 @@ def test_a_list_s_entries_are_points_unless_they_are_markdown(
         ([{"title": "x"}] * 201, "201 slides; at most 200"),
     ],
 )
-def test_what_is_no_slide_is_told_with_its_number(slides: list[object], said: str) -> None:
+def test_an_invalid_slide_is_named_by_its_number(slides: list[object], said: str) -> None:
     with pytest.raises(ToolError, match=said):
         read_sources(as_json(slides))
 

@@ -105,7 +105,9 @@ def test_any_text_comes_back_with_at_most_a_quote_before_it(cells: list[list[str
         ("[" + "[]," * 200_001 + "[1]]", "at most 200000 cells"),
     ],
 )
-def test_what_is_no_table_is_told_with_what_is_expected(desk: Bench, data: str, said: str) -> None:
+def test_an_invalid_table_is_refused_with_the_expected_form(
+    desk: Bench, data: str, said: str
+) -> None:
     with pytest.raises(ToolError, match=said):
         desk.make(TOOL, data_str=data)
 

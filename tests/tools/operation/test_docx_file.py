@@ -195,7 +195,7 @@ def test_a_placeholder_in_code_stays_words(desk: Bench) -> None:
         ("x" * 200_001, "", r"`content` has 200001 bytes; at most 200000"),
     ],
 )
-def test_what_is_missing_or_too_large_is_told_by_name(
+def test_what_is_missing_or_too_large_is_named(
     desk: Bench, content: str, images: str, said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):

@@ -70,7 +70,7 @@ def test_the_plate_of_a_label_ends_on_the_picture(
     assert differing <= {(255, 0, 0)}
 
 
-def test_swapped_corners_and_parts_outside_are_mended(workspace: Workspace) -> None:
+def test_swapped_corners_and_parts_outside_are_corrected(workspace: Workspace) -> None:
     call("DrawBox", workspace, image="photo.png", bbox="(500, 150, 250, -20)", filename="x")
     assert changed(read(workspace, "outputs/x.png")) == (250, 0, 300, 151)
 

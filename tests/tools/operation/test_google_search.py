@@ -60,7 +60,7 @@ class TestAvailability:
         assert state == Unavailable("The key of serper is not set.", "export MY_KEY=…")
         assert GoogleSearch(equipment(**chosen, MY_KEY="k")).check() == Available("serper")
 
-    def test_an_unknown_backend_is_told_with_the_known_ones(self) -> None:
+    def test_an_unknown_backend_is_refused_with_the_known_ones(self) -> None:
         state = GoogleSearch(equipment(backend="bing")).check()
         assert isinstance(state, Unavailable)
         assert state.reason == "'bing' is not a backend of GoogleSearch."
@@ -127,5 +127,5 @@ class TestListing:
             format_hits([Hit("A", "a"), Hit("", "b"), Hit("C", "")]) == "1 - A: a\n\n2 - b\n\n3 - C"
         )
 
-    def test_nothing_found_is_said_in_upstreams_words(self) -> None:
+    def test_no_results_give_the_text_of_upstream(self) -> None:
         assert format_hits([]) == "No good Google Search Result was found"

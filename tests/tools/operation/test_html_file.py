@@ -106,7 +106,7 @@ def test_other_pictures_stay_as_they_are(desk: Bench) -> None:
     assert html in make(desk, html)
 
 
-def test_a_missing_picture_of_the_task_is_told_by_name(desk: Bench) -> None:
+def test_a_missing_picture_of_the_task_is_named(desk: Bench) -> None:
     with pytest.raises(ToolError, match=r"There is no file 'inputs/none.png'. Files: "):
         make(desk, '<img src="inputs/none.png">')
 

@@ -131,9 +131,7 @@ def test_newer_functions_are_spelled_so_that_excel_knows_them(without_jail: Benc
 
 
 @pytest.mark.parametrize("formula", ["=SUM(A1", '="open', "=A1)"])
-def test_a_formula_that_is_not_complete_is_told_with_its_cell(
-    without_jail: Bench, formula: str
-) -> None:
+def test_an_unclosed_formula_is_named_by_its_cell(without_jail: Bench, formula: str) -> None:
     with pytest.raises(ToolError, match=r"in Sheet1!B2 has an unclosed"):
         make(without_jail, [["a", "b"], [1, formula]])
 
@@ -186,7 +184,9 @@ def test_control_characters_are_left_out(desk: Bench) -> None:
         ("[null]", "Row 1"),
     ],
 )
-def test_what_is_no_table_is_told_with_what_is_expected(desk: Bench, data: str, said: str) -> None:
+def test_an_invalid_table_is_refused_with_the_expected_form(
+    desk: Bench, data: str, said: str
+) -> None:
     with pytest.raises(ToolError, match=said):
         desk.make(TOOL, data_str=data)
 

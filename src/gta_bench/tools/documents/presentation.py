@@ -46,7 +46,7 @@ def _color(digits: str) -> RGBColor:
 
 
 ACCENT: Final = _color("1F3864")
-GREY: Final = _color("595959")
+GRAY: Final = _color("595959")
 HEADER: Final = _color("E7ECF5")
 WHITE: Final = _color("FFFFFF")
 
@@ -127,7 +127,7 @@ def _add_line(paragraph: Any, line: Line, size: float) -> None:
     paragraph.space_after = Pt(size * layout.PARAGRAPH_GAP)
     _set_mark(paragraph, line, size)
     heading, quote = line.kind == "heading", line.kind == "quote"
-    color = ACCENT if heading else GREY if quote else None
+    color = ACCENT if heading else GRAY if quote else None
     for run in line.runs:
         styled = replace(run, bold=run.bold or heading, italic=run.italic or quote)
         _add_run(paragraph, styled, layout.font_size(line, size), color)
