@@ -14,7 +14,7 @@ from gta_bench.packages import install_command, missing_packages
 
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
 SECONDS = 30
-INSTALL_DOCUMENTS = f"Install them: `{install_command('documents')}`."
+INSTALL_DOCUMENTS = f"Run `{install_command('documents')}`."
 INSTALL_FFMPEG = "Install it: `apt install ffmpeg` (or `dnf install ffmpeg-free`)."
 # Packages that render documents and pictures for a judge.
 EVIDENCE_PACKAGES = ("openpyxl", "pdfplumber", "pptx", "pypandoc", "pypdf", "pypdfium2")
