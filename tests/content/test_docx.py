@@ -4,7 +4,7 @@ import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.docx import DocxContent, read_docx
-from gta_bench.content.needs import pandoc_program
+from gta_bench.content.needs import find_pandoc
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -44,7 +44,7 @@ def read(data: bytes, jail: Jail) -> DocxContent:
 
 
 def made_by_pandoc(markdown: str, jail: Jail) -> bytes:
-    argv = [str(pandoc_program()), "-f", "gfm", "-t", "docx", "-o", "a.docx"]
+    argv = [str(find_pandoc()), "-f", "gfm", "-t", "docx", "-o", "a.docx"]
     return asyncio.run(jail.run_program(argv, stdin=markdown.encode())).files["a.docx"]
 
 

@@ -14,10 +14,10 @@ from gta_bench.confine.jail import Jail
 from gta_bench.content.docx import read_docx
 from gta_bench.content.pdf import read_pdf
 from gta_bench.content.pptx import read_pptx
-from gta_bench.content.reading import read
 from gta_bench.content.xlsx import read_xlsx
 from gta_bench.errors import ToolError
 from tests.content import samples
+from tests.content.readers import words
 
 SECONDS = 30.0
 LAUGHS = "".join(
@@ -37,7 +37,7 @@ def in_time() -> Iterator[None]:
 def outcome(name: str, data: bytes, jail: Jail) -> str:
     """The text of a file, or the words of the typed error; anything else fails the test."""
     try:
-        return asyncio.run(read(name, data, jail)).as_text()
+        return words(name, data, jail)
     except ToolError as exc:
         return f"ToolError: {exc}"
 

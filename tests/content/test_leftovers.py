@@ -65,7 +65,7 @@ def texts(name: str, source: str) -> tuple[str, ...]:
             '<cacheField name="Region"><sharedItems><s v="North"/></sharedItems></cacheField>',
             ("Region", "North"),
         ),
-        ("docProps/core.xml", "<dc:title>told elsewhere</dc:title>", ()),
+        ("docProps/core.xml", "<dc:title>read elsewhere</dc:title>", ()),
         ("word/media/image1.png", "<w:t>no part</w:t>", ()),
     ],
 )  # fmt: skip
@@ -92,7 +92,7 @@ def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
     ]
     whole = list(left_over(parts, "# shown TEXT", whole=("word/header",)))
     assert whole[1] == PackagePart("word/header1.xml", ("shown",)), (
-        "nobody reads it, so all of it is told"
+        "nobody reads it, so all of it is left over"
     )
 
 

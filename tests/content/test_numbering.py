@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.docx import read_docx
-from gta_bench.content.numbering import with_labels
+from gta_bench.content.docx import add_list_labels, read_docx
 from tests.content import samples
 
 KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -61,7 +60,7 @@ def document(body: str, *levels: str, change: str = "", styles: str = "") -> byt
 
 def lines(data: bytes) -> list[str]:
     """The paragraphs of the copy, without any markup."""
-    with zipfile.ZipFile(io.BytesIO(with_labels(data).data)) as archive:
+    with zipfile.ZipFile(io.BytesIO(add_list_labels(data).data)) as archive:
         source = archive.read("word/document.xml").decode()
     ElementTree.fromstring(source)
     return [re.sub("<[^<>]+>", "", one) for one in source.split("</w:p>")[:-1]]
@@ -103,16 +102,16 @@ def test_labels_are_written_as_shown(
     assert lines(document(body, *levels)) == expected
 
 
-def test_another_list_of_the_same_kind_goes_on_unless_it_starts_anew() -> None:
+def test_another_list_of_the_same_kind_continues_unless_it_restarts() -> None:
     body = item("a") + item("b", number=2)
     assert lines(document(body, ARTICLE))[1] == "ARTICLE VIII: b"
-    anew = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
-    assert lines(document(body, ARTICLE, change=anew))[1] == "ARTICLE I: b"
+    restart = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    assert lines(document(body, ARTICLE, change=restart))[1] == "ARTICLE I: b"
 
 
 def test_a_label_in_an_unknown_form_is_named() -> None:
-    assert with_labels(document(item("a"), level(0, "chineseCounting", "%1"))).uncounted
-    assert not with_labels(document(item("a"), ARTICLE)).uncounted
+    assert add_list_labels(document(item("a"), level(0, "chineseCounting", "%1"))).uncounted
+    assert not add_list_labels(document(item("a"), ARTICLE)).uncounted
 
 
 def test_a_tracked_change_of_a_paragraph_keeps_its_place() -> None:

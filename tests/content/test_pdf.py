@@ -8,8 +8,8 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import pdf
+from gta_bench.content.images import measure
 from gta_bench.content.pdf import PdfContent, read_pdf, render_pdf
-from gta_bench.content.pictures import measure
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -140,7 +140,7 @@ def test_a_file_longer_than_is_read_says_so(jail: Jail, monkeypatch: pytest.Monk
     assert "[2 of 3 pages were read.]" in content.as_text()
 
 
-def test_pages_that_were_not_searched_for_tables_are_told() -> None:
+def test_pages_that_were_not_searched_for_tables_are_reported() -> None:
     page = pdf.PdfPage(1, "x", (), "text", None)
     assert "[Tables were looked for on the first 0 pages.]" in PdfContent((page,), 1, 0).as_text()
 

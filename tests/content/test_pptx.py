@@ -40,7 +40,7 @@ def test_tables_groups_charts_and_pictures_come_back_from_top_to_bottom(jail: Ja
     )
 
 
-def test_a_hidden_slide_is_read_and_said_to_be_hidden(jail: Jail) -> None:
+def test_a_hidden_slide_is_read_and_marked_as_hidden(jail: Jail) -> None:
     slide = read(samples.deck(), jail).slides[2]
     assert slide.hidden
     assert slide.as_text() == "## Slide 3 (hidden)"

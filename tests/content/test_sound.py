@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.media import probe_media
-from gta_bench.content.pictures import measure
-from gta_bench.content.sound import SoundFacts, measure_sound
+from gta_bench.content.images import measure
+from gta_bench.content.media import SoundFacts, measure_sound, probe_media
 from gta_bench.errors import ToolError
 from tests.content import samples
 from tests.content.films import ffmpeg

@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from gta_bench.confine.jail import Jail
-from gta_bench.content.archive import read_zip
 from gta_bench.content.images import read_image
+from gta_bench.content.leftovers import find_unseen_office, unseen_in_markup
+from gta_bench.content.members import read_zip
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
 from gta_bench.content.unseen import unseen_in_markup, unseen_in_office
@@ -21,7 +22,7 @@ SECRET = "words that only a machine will ever read"
 
 def unseen(data: bytes) -> dict[str, str]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {one.why: one.words for one in unseen_in_office(archive) if one.words}
+        return {one.why: one.words for one in find_unseen_office(archive) if one.words}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_hidden_rows_and_columns_are_counted() -> None:
         '<worksheet><cols><col min="1" hidden="1"/></cols><row r="2" hidden="true"/></worksheet>'
     )
     found = unseen(samples.zipped({"xl/worksheets/sheet1.xml": sheet}))
-    assert found == {"rows or columns that are hidden, each told as a word": "col row"}
+    assert found == {"hidden rows or columns, one word for each": "col row"}
 
 
 def test_ordinary_office_files_hide_nothing() -> None:
@@ -72,7 +73,7 @@ def test_ordinary_office_files_hide_nothing() -> None:
 
 def test_comments_and_descriptions_of_markup_are_found() -> None:
     found = unseen_in_markup("<p>a</p><!-- one --><svg><desc>two <b>three</b></desc></svg>")
-    assert [(one.words, one.kept) for one in found] == [("one", True), ("two  three", True)]
+    assert [one.words for one in found] == ["one", "two  three"]
 
 
 @pytest.mark.parametrize("where", ["white", "layer"])

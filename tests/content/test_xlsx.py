@@ -70,7 +70,7 @@ def unopened() -> bytes:
 
 
 def test_zeros_that_stand_for_values_are_none(jail: Jail) -> None:
-    """They were told as values, to agents, too."""
+    """They were also given to agents as values."""
     content = read(unopened(), jail)
     assert content.stale
     assert [cell.type for cell in content.sheets[0].formulas] == ["empty", "empty"]
@@ -102,7 +102,7 @@ def test_texts_and_numbers_come_back_exactly(jail: Jail) -> None:
     assert csv_text(sheet.lines()).startswith('"a,b","say ""x""","two\nlines",=,\'\n')
 
 
-def test_times_and_lengths_of_time_are_told_as_such(jail: Jail) -> None:
+def test_times_and_durations_are_read_as_such(jail: Jail) -> None:
     book = openpyxl.Workbook()
     assert book.active is not None
     book.active.append([time(13, 30), timedelta(hours=30, minutes=5)])
@@ -142,9 +142,7 @@ def test_a_sheet_that_claims_a_huge_size_is_read_by_what_it_holds(jail: Jail) ->
     assert read(samples.zipped(parts), jail).sheets[0].columns == 4
 
 
-def test_more_cells_than_are_read_are_said_to_be_cut(
-    jail: Jail, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_says_that_cells_were_cut(jail: Jail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xlsx, "MOST_CELLS", 9)
     content = read(samples.workbook(), jail)
     assert content.cut

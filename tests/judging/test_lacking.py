@@ -124,6 +124,6 @@ def test_doctor_names_the_kinds_that_cannot_be_shown(
     found = {one["name"]: one for one in json.loads(result.stdout)}
     assert result.exit_code == 3
     assert found["evidence xlsx, ods"]["state"] == "broken"
-    assert "lacks a package inside the jail" in found["evidence xlsx, ods"]["detail"]
+    assert "needs a package that the jail does not have" in found["evidence xlsx, ods"]["detail"]
     assert "into one environment" in found["evidence xlsx, ods"]["mend"]
     assert "docx, pptx, pdf, csv" in found["evidence"]["detail"]

@@ -1,1 +1,1 @@
-"""What files hold: each kind read once, for the Read* tools and for a judge's evidence."""
+"""File contents: one reader for each kind, for the Read* tools and for the judge's evidence."""

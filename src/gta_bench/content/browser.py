@@ -1,4 +1,4 @@
-"""Web pages and SVG drawings as Chromium shows them, in the jail, with nothing from elsewhere."""
+"""Web pages and SVG drawings as Chromium shows them, in the jail and without network."""
 
 import json
 import shutil
@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.walls import Places
-from gta_bench.content.driver import check_size
+from gta_bench.content.driver import check_size, read_inside
 from gta_bench.content.needs import Missing, missing_walls
 from gta_bench.content.text import read_text
 from gta_bench.errors import ToolError
@@ -26,7 +25,7 @@ INSTALL: Final = "Install it: `apt install chromium`."
 LONGEST_SIDE: Final = 1568
 MOST_PICTURES: Final = 20
 MOST_CHARACTERS: Final = 200_000
-# Chromium reserves address space without end; the driver bounds what its processes can write to.
+# Chromium reserves a lot of address space, so the driver limits the data segment instead.
 MEMORY: Final = 1536 * MIB
 LIMITS: Final = JailLimits(
     memory_bytes=None,
@@ -35,9 +34,9 @@ LIMITS: Final = JailLimits(
     processes=512,
     open_files=1024,
 )
-STARTS: Final = 2  # with scripts, and without them where they come to no end
-OPENING: Final = 10.0  # seconds for one start of the browser
-# A drawing inside `img` runs no scripts and loads nothing; it is scaled without loss.
+STARTS: Final = 2  # with scripts, then without them if they do not finish
+OPENING: Final = 10.0  # seconds to start the browser once
+# A drawing inside `img` runs no scripts, loads nothing and scales without loss.
 DRAWING: Final = (
     b'<!DOCTYPE html><body style="margin:0"><img src="drawing.svg" style="display:block;'
     b'width:1000px;max-height:1500px;object-fit:contain;object-position:left top"></body>'
@@ -48,7 +47,7 @@ PAPER: Final = (1000, 100)  # grows with the drawing
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A part of a page from top to bottom, as PNG or JPEG; `top` is in the page's pixels."""
+    """A horizontal strip of a page as PNG or JPEG; `top` is in the page's pixels."""
 
     top: int
     width: int
@@ -58,10 +57,10 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page after its scripts ran, or without them where they came to no end (`scripts`).
+    """A page after its scripts ran. `scripts` is False if they did not finish and were disabled.
 
-    `refused` are addresses that it asked for and did not get, `faults` its scripts' errors.
-    `unseen` are words that it holds and does not show.
+    `refused` are addresses that it requested and did not get, `faults` are errors of its scripts.
+    `unseen` is text that it contains but does not show.
     """
 
     title: str
@@ -71,29 +70,14 @@ class WebPage:
     scripts: bool
     refused: tuple[str, ...]
     faults: tuple[str, ...]
-    strips: tuple[Strip, ...]
     unseen: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    name: str
-    width: int
-    height: int
-    top: int
+    strips: tuple[Strip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    title: str
-    text: str
-    width: int
-    height: int
-    scripts: bool
-    refused: tuple[str, ...]
-    faults: tuple[str, ...]
-    pictures: tuple[_Picture, ...]
-    unseen: str
+    page: WebPage
+    pictures: tuple[tuple[str, int, int, int], ...]  # name, top, width, height
 
 
 REPLY: Final = TypeAdapter(_Reply)
@@ -101,12 +85,12 @@ REPLY: Final = TypeAdapter(_Reply)
 
 @cache
 def browser_program() -> str | None:
-    """Where Chromium is started from."""
+    """Return the path of Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 def missing_browser(jail: Jail | None) -> Missing | None:
-    """What keeps it from working here, if anything."""
+    """Return why Chromium does not work here, or None if it does."""
     if browser_program() is None:
         return Missing("Chromium is not installed.", INSTALL)
     return missing_walls(jail, "Chromium")
@@ -122,7 +106,7 @@ async def show_page(
     longest_side: int = LONGEST_SIDE,
     seconds: float = 30.0,
 ) -> WebPage:
-    """Open a page; `beside` are the files that it may load, by paths from the same folder."""
+    """Open a page. `beside` maps paths relative to its folder to files that it may load."""
     check_size(data, label="Chromium")
     kind = f"text/html; charset={read_text(data).encoding.removesuffix('-sig')}"
     return await _show(
@@ -137,7 +121,7 @@ async def show_page(
 async def show_drawing(
     data: bytes, jail: Jail, *, longest_side: int = LONGEST_SIDE, seconds: float = 30.0
 ) -> WebPage:
-    """An SVG drawing, 1000 pixels wide."""
+    """Render an SVG drawing at a width of 1000 pixels."""
     check_size(data, label="Chromium")
     parts = [("page.html", "text/html", DRAWING), ("drawing.svg", "image/svg+xml", data)]
     return await _show(
@@ -155,14 +139,7 @@ async def _show(
     view: tuple[int, int] = WINDOW,
 ) -> WebPage:
     def argv(places: Places) -> list[str]:
-        return [sys.executable, "-S", "-s", "-P", f"{places.inputs}/driver", *order(places)]
-
-    def order(places: Places) -> list[str]:
-        known = {
-            path: {"input": f"{places.inputs}/{number}", "type": kind}
-            for number, (path, kind, _) in enumerate(parts)
-        }
-        wish = {
+        order = {
             "browser": browser_program() or PROGRAMS[0],
             "memory": MEMORY,
             "profile": f"{places.scratch}/profile",
@@ -172,15 +149,21 @@ async def _show(
             "characters": MOST_CHARACTERS,
             "page": parts[0][0],
             "view": view,
-            "files": known,
+            "stay": read_inside("stay.js"),
+            "unseen": read_inside("unseen.js"),
+            "files": {
+                path: {"input": f"{places.inputs}/{number}", "type": kind}
+                for number, (path, kind, _) in enumerate(parts)
+            },
         }
-        return [json.dumps(wish)]
+        driver = f"{places.inputs}/driver"
+        return [sys.executable, "-S", "-s", "-P", driver, json.dumps(order)]
 
     contents = {str(number): data for number, (_, _, data) in enumerate(parts)}
     wall = seconds + STARTS * OPENING
     result = await jail.run_program(
         argv,
-        inputs={**contents, "driver": _driver()},
+        inputs={**contents, "driver": read_inside("browser.py").encode()},
         limits=replace(LIMITS, wall_seconds=wall, cpu_seconds=int(2 * wall)),
         readable=[Path(folder) for folder in SETTINGS if Path(folder).is_dir()],
     )
@@ -189,23 +172,8 @@ async def _show(
     except ValidationError as exc:
         raise ToolError("Chromium could not show the page.") from exc
     strips = tuple(
-        Strip(picture.top, picture.width, picture.height, result.files[picture.name])
-        for picture in reply.pictures
-        if picture.name in result.files
+        Strip(top, width, height, result.files[name])
+        for name, top, width, height in reply.pictures
+        if name in result.files
     )
-    return WebPage(
-        title=reply.title,
-        text=reply.text,
-        width=reply.width,
-        height=reply.height,
-        scripts=reply.scripts,
-        refused=reply.refused,
-        faults=reply.faults,
-        strips=strips,
-        unseen=reply.unseen,
-    )
-
-
-@cache
-def _driver() -> bytes:
-    return (files("gta_bench.content.inside") / "browser.py").read_bytes()
+    return replace(reply.page, strips=strips)

@@ -1,4 +1,4 @@
-"""Parsers of foreign files, sent into the jail and brought home as checked types."""
+"""Parsers of untrusted files: run in the jail, their replies validated as types."""
 
 import json
 import re
@@ -21,11 +21,11 @@ IMPORT_FAILED = re.compile(
     r"The [\w ]{1,40} failed: ((?:ModuleNotFoundError|ImportError): .{1,300})"
 )
 ONE_ENVIRONMENT = (
-    "The jail sees the environment of this Python only: install gta-bench and its extras into one "
-    "environment, and not by a .pth file from another."
+    "The jail sees only the environment of this Python: install gta-bench and its extras into one "
+    "environment, not through a .pth file from another."
 )
 
-# The file itself lies in the jail's own memory disk, hence the room. A reply may hold pictures.
+# The disk limit includes the file itself. A reply may contain pictures.
 LIMITS = JailLimits(
     wall_seconds=28.0,
     cpu_seconds=28,
@@ -37,7 +37,7 @@ LIMITS = JailLimits(
 
 @dataclass(frozen=True, slots=True)
 class Driver(Generic[DriverValue]):
-    """A module of `content.inside`: what it needs and what its reply becomes."""
+    """A module of `content.inside`, the packages that it needs, and the type of its reply."""
 
     module: str
     label: str
@@ -46,7 +46,7 @@ class Driver(Generic[DriverValue]):
     limits: JailLimits = field(default=LIMITS)
 
     async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> DriverValue:
-        """What the parser made of the file; ToolError if it is refused, broken or too much."""
+        """Return what the parser read. Raises ToolError if it refuses the file or fails."""
         require(missing_modules(*self.modules))
         check_size(data, label=self.label)
         result = await self._run(jail, {"file": data, "options.json": json.dumps(options).encode()})
@@ -56,14 +56,14 @@ class Driver(Generic[DriverValue]):
         try:
             return self.shape.validate_json(reply, strict=True)
         except ValidationError as exc:
-            raise ToolError(f"{self.label} gave a reply that cannot be read.") from exc
+            raise ToolError(f"{self.label} returned a reply that cannot be read.") from exc
 
     async def _run(self, jail: Jail, files: dict[str, bytes]) -> SnippetResult:
-        """Run the parser; a package that the jail lacks is no fault of the file."""
+        """Run the parser. A package missing in the jail is not an error of the file."""
         try:
             return await jail.run_snippet(
                 "",
-                driver=_source(self.module),
+                driver=read_inside(f"{self.module}.py"),
                 files=files,
                 limits=self.limits,
                 label=self.label,
@@ -75,12 +75,13 @@ class Driver(Generic[DriverValue]):
             if lacking is None:
                 raise
             raise ToolUnavailable(
-                f"{self.label} lacks a package inside the jail: {lacking[1]}", mend=ONE_ENVIRONMENT
+                f"{self.label} needs a package that the jail does not have: {lacking[1]}",
+                mend=ONE_ENVIRONMENT,
             ) from exc
 
 
 def check_size(data: bytes, *, label: str) -> None:
-    """Refuse what is empty or too large before anybody looks into it."""
+    """Raise ToolError if the file is empty or too large to parse."""
     if not data:
         raise ToolError("The file is empty.")
     if len(data) > MOST_BYTES:
@@ -88,5 +89,6 @@ def check_size(data: bytes, *, label: str) -> None:
 
 
 @cache
-def _source(module: str) -> str:
-    return (files("gta_bench.content.inside") / f"{module}.py").read_text(encoding="utf-8")
+def read_inside(name: str) -> str:
+    """Return a file of `content.inside`, which is sent into the jail as text."""
+    return (files("gta_bench.content.inside") / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a file claims to be, by its name, and what it is, by its bytes."""
+"""What a file claims to be, by its name, and what it really is, by its bytes."""
 
 import io
 import re
@@ -14,7 +14,10 @@ from gta_bench.datasets.files import KINDS as FORMS_OF_DATASETS
 from gta_bench.errors import ToolError
 
 LEADING_BYTES = (
-    (re.compile(rb"....ftypavi[fs]", re.DOTALL), "avif"),  # before mp4, whose relative it is
+    (
+        re.compile(rb"....ftypavi[fs]", re.DOTALL),
+        "avif",
+    ),  # before mp4, which has the same container
     *FORMS_OF_DATASETS,
     (re.compile(rb"BM.{12}[\x0c\x28\x38\x6c\x7c]\0\0\0", re.DOTALL), "bmp"),
     (re.compile(rb"(II\*\0|MM\0\*)"), "tiff"),
@@ -46,22 +49,22 @@ OPEN_DOCUMENT = {
 HTML = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
 SVG = re.compile(rb"<svg\b", re.IGNORECASE)
 HEAD = 4096
-# Each of these is how the standard library says that an archive is broken or not for it.
+# What the standard library raises for an archive that is broken or unsupported.
 BROKEN_ZIP = (
     zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, struct.error, OSError, EOFError,
 )  # fmt: skip
 CONTENT_TYPES_BYTES = 1 << 20
 END_RECORD = struct.Struct("<4s4H2LH")
 END_RECORD_AREA = END_RECORD.size + 0xFFFF
-LARGEST_DIRECTORY = 5 << 20  # bytes; beyond it a zip is not looked into here
+LARGEST_DIRECTORY = 5 << 20  # bytes; larger directories are not read here
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A file's kind. `claims` is what its name says, None where the ending is unknown.
+    """A file's kind. `claims` is the kind that its name suggests, None for an unknown suffix.
 
-    `form` is what the bytes show; several kinds share a form, and within it the name decides: a
-    text named `.md` is Markdown. So `kind` differs from `claims` only where the name is wrong.
+    `form` is what the bytes show. Several kinds share a form, and then the name decides: a text
+    named `.md` is Markdown. So `kind` differs from `claims` only if the name is wrong.
     """
 
     name: str
@@ -71,44 +74,44 @@ class Identity:
 
     @property
     def honest(self) -> bool:
-        """Whether the file is what its name says."""
+        """Whether the file is what its name suggests."""
         return self.claims is not None and self.claims == self.kind
 
 
 def identify(name: str, data: bytes) -> Identity:
-    """What a file claims to be and is. Never raises; what nothing is known of is `unknown`."""
+    """Return what a file claims to be and what it is. Never raises; the fallback is `unknown`."""
     claims = KIND_OF_SUFFIX.get(PurePosixPath(name).suffix.lower())
     form = find_form(data)
     if claims is not None and KINDS[claims].form == form:
         return Identity(name, claims, form, claims)
-    return Identity(name, claims, form, _kind(form, data))
+    return Identity(name, claims, form, _find_kind(form, data))
 
 
 def require_form(data: bytes, form: str) -> None:
-    """Refuse a file that is something else, and say what it is."""
+    """Raise a ToolError that names the actual form if the file has another one."""
     found = find_form(data)
     if found == form:
         return
     if found == "ole":
-        found = "encrypted, or an Office file of the time before 2007"
+        found = "encrypted, or an Office file from before 2007"
     raise ToolError(f"The file is not {form}; it is {found}.")
 
 
 def find_form(data: bytes) -> str:
-    """The form that a file's bytes have: `png`, `docx`, `text`, `empty`, `binary` and so on."""
+    """Return the form of a file's bytes: `png`, `docx`, `text`, `empty`, `binary` and so on."""
     if not data:
         return "empty"
     head = data[:HEAD]
     for pattern, form in LEADING_BYTES:
         if pattern.match(head):
-            return _form_of_zip(data) if form == "zip" else form
+            return _find_zip_form(data) if form == "zip" else form
     if b"%PDF-" in head[:1024]:  # readers accept some bytes before it
         return "pdf"
     return "text" if _is_text(data) else "binary"
 
 
-def _kind(form: str, data: bytes) -> ContentKind:
-    """The kind of a form whose name says nothing, or something wrong."""
+def _find_kind(form: str, data: bytes) -> ContentKind:
+    """Return the kind for a form if the name is unknown or wrong."""
     head = data[:HEAD].lstrip(b"\xef\xbb\xbf \t\r\n")
     if form == "text" and head.startswith(b"<"):
         if HTML.search(head):
@@ -127,23 +130,25 @@ def _is_text(data: bytes) -> bool:
     return control <= len(text[:HEAD]) // 100
 
 
-def _form_of_zip(data: bytes) -> str:
-    """Office files are zips with a list of their parts' types; others name theirs in a member."""
-    if not _is_small_directory(data):
+def _find_zip_form(data: bytes) -> str:
+    """Office files list the types of their parts; other formats name theirs in `mimetype`."""
+    if not _has_small_directory(data):
         return "zip"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist())
             if "[Content_Types].xml" in names:
-                return _office(_start(archive, "[Content_Types].xml", CONTENT_TYPES_BYTES))
+                return _find_office_form(
+                    _read_start(archive, "[Content_Types].xml", CONTENT_TYPES_BYTES)
+                )
             if "mimetype" in names:
-                return OPEN_DOCUMENT.get(_start(archive, "mimetype", 100).strip(), "zip")
+                return OPEN_DOCUMENT.get(_read_start(archive, "mimetype", 100).strip(), "zip")
     except BROKEN_ZIP:
         return "zip"
     return "zip"
 
 
-def _office(types: bytes) -> str:
+def _find_office_form(types: bytes) -> str:
     for found in MAIN_TYPE.findall(types):
         for word, form in OFFICE.items():
             if word in found.lower():
@@ -151,13 +156,13 @@ def _office(types: bytes) -> str:
     return "zip"
 
 
-def _start(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def _read_start(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as member:
         return member.read(most)
 
 
-def _is_small_directory(data: bytes) -> bool:
-    """Whether the list of members can be read at little cost; zipfile reads all of it at once."""
+def _has_small_directory(data: bytes) -> bool:
+    """Whether the directory is cheap to read; zipfile reads all of it at once."""
     tail = data[-END_RECORD_AREA:]
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < END_RECORD.size or b"PK\x06\x07" in tail[max(0, at - 20) : at]:

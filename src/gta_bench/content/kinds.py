@@ -1,4 +1,4 @@
-"""Every kind of file that is told apart: its endings, the form of its bytes, its reader."""
+"""Every known kind of file: its suffixes, the form of its bytes, its reader."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ CODE = (
 
 
 class KindFacts(NamedTuple):
-    """`form` is what `identify.find_form` calls the bytes; without a reader it is only named."""
+    """`form` is what `identify.find_form` returns; kinds without a reader are only named."""
 
     suffixes: tuple[str, ...]
     form: str
@@ -74,7 +74,7 @@ KIND_OF_SUFFIX: Mapping[str, ContentKind] = {
     suffix: kind for kind, facts in KINDS.items() for suffix in facts.suffixes
 }
 
-# Where a file's name does not decide between the kinds of a form.
+# The default kind of a form, used if the file name does not decide.
 KIND_OF_FORM: Mapping[str, ContentKind] = {
     **{facts.form: kind for kind, facts in KINDS.items()},
     "text": "text",

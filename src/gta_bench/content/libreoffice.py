@@ -1,4 +1,4 @@
-"""LibreOffice, where there is one, in the jail: it converts files and computes their formulas."""
+"""LibreOffice in the jail, if it is installed: converts files and computes their formulas."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from gta_bench.errors import ToolError
 PROGRAMS: Final = ("soffice", "libreoffice")
 SETTINGS: Final = ("/etc/libreoffice", "/var/lib/libreoffice")
 INSTALL: Final = "Install it: `apt install libreoffice-{writer,calc,impress,math}-nogui`."
-# It starts below 1 GiB of address space.
+# It needs less than 1 GiB of address space to start.
 LIMITS: Final = JailLimits(
     wall_seconds=28.0,
     cpu_seconds=28,
@@ -25,18 +25,18 @@ LIMITS: Final = JailLimits(
     processes=256,
     open_files=1024,
 )
-# As a person scrolls through it, and not as a printer tears it apart.
+# One page for each sheet, as a reader scrolls through it, instead of printed pages.
 SHEET_A_PAGE: Final = 'pdf:calc_pdf_Export:{"SinglePageSheets":{"type":"boolean","value":"true"}}'
 
 
 @cache
 def office_program() -> str | None:
-    """Where LibreOffice is started from."""
+    """Return the path of LibreOffice, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 def missing_office(jail: Jail | None) -> Missing | None:
-    """What keeps it from working here, if anything."""
+    """Return why LibreOffice does not work here, or None if it does."""
     if office_program() is None:
         return Missing("LibreOffice is not installed.", INSTALL)
     return missing_walls(jail, "LibreOffice")
@@ -45,9 +45,9 @@ def missing_office(jail: Jail | None) -> Missing | None:
 async def convert(
     jail: Jail, name: str, data: bytes, *, to: str, seconds: float = LIMITS.wall_seconds
 ) -> bytes:
-    """The file in another format, such as `xlsx` or `pdf`, with every formula computed."""
+    """Convert a file to another format, such as `xlsx` or `pdf`, and compute its formulas."""
     made = await convert_all(jail, {name: data}, to=to, seconds=seconds)
-    if name not in made:  # its exit status is 0 all the same
+    if name not in made:  # the exit status is 0 even then
         raise ToolError("LibreOffice could not read the file.")
     return made[name]
 
@@ -55,9 +55,9 @@ async def convert(
 async def convert_all(
     jail: Jail, files: Mapping[str, bytes], *, to: str, seconds: float = LIMITS.wall_seconds
 ) -> dict[str, bytes]:
-    """Files in another format, by one process; those it could not read are not in the reply.
+    """Convert files in one process; the result omits files that LibreOffice could not read.
 
-    Names must differ in more than their endings, because the results are named by their stems.
+    The names must have different stems, because the results are named by their stems.
     """
 
     def argv(places: Places) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What reading needs on this machine: packages of an extra, and programs."""
+"""What the readers need on this machine: Python packages and programs."""
 
 import re
 import shutil
@@ -14,21 +14,21 @@ from gta_bench.packages import install_command, missing_packages
 
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
 SECONDS = 30
-INSTALL_DOCUMENTS = f"Install them: `{install_command('documents')}`."
+INSTALL_DOCUMENTS = f"Run `{install_command('documents')}`."
 INSTALL_FFMPEG = "Install it: `apt install ffmpeg` (or `dnf install ffmpeg-free`)."
-# What shows documents and pictures to a judge.
+# Packages that render documents and pictures for a judge.
 EVIDENCE_PACKAGES = ("openpyxl", "pdfplumber", "pptx", "pypandoc", "pypdf", "pypdfium2")
 
 
 class Missing(NamedTuple):
-    """What is not there, and the line that mends it."""
+    """What is not installed, and how to fix it."""
 
     reason: str
-    mend: str
+    fix: str
 
 
 def missing_modules(*names: str) -> Missing | None:
-    """The Python modules that are not installed; nothing is imported to find out."""
+    """Return which Python modules are not installed, without importing any; None if none."""
     absent = missing_packages(*names)
     if not absent:
         return None
@@ -36,14 +36,14 @@ def missing_modules(*names: str) -> Missing | None:
 
 
 def missing_pandoc() -> Missing | None:
-    """Whether there is no pandoc of the version that was tested, inside its Python package."""
-    if pandoc_program() is not None:
+    """Return what is missing if pypandoc-binary, which contains pandoc, is not installed."""
+    if find_pandoc() is not None:
         return None
-    return Missing("pandoc is missing (the package pypandoc-binary).", INSTALL_DOCUMENTS)
+    return Missing("pandoc (the package pypandoc-binary) is not installed.", INSTALL_DOCUMENTS)
 
 
-def pandoc_program() -> Path | None:
-    """The pandoc that pypandoc-binary brings; distributions' own ones are often years older."""
+def find_pandoc() -> Path | None:
+    """Return the pandoc of pypandoc-binary; the system's own is often years older."""
     package = find_spec("pypandoc")
     for folder in (package and package.submodule_search_locations) or ():
         program = Path(folder) / "files" / "pandoc"
@@ -53,32 +53,32 @@ def pandoc_program() -> Path | None:
 
 
 def missing_ffmpeg() -> Missing | None:
-    """Whether ffmpeg or its companion ffprobe is missing."""
+    """Return which of ffmpeg and ffprobe is not installed; None if both are."""
     absent = [name for name in ("ffmpeg", "ffprobe") if shutil.which(name) is None]
     return Missing(f"{' and '.join(absent)} not found.", INSTALL_FFMPEG) if absent else None
 
 
 def missing_walls(jail: Jail | None, program: str) -> Missing | None:
-    """A jail for a program that talks to itself by sockets, which Landlock's filter refuses."""
+    """Return what is missing to run a program that uses sockets, which the Landlock jail blocks."""
     if jail is not None and jail.kind != "landlock":
         return None
     where = "without a jail" if jail is None else "in the Landlock jail"
-    mend = "Install bubblewrap; `gta doctor` says what keeps it from working."
-    return Missing(f"{program} does not run {where}.", mend)
+    fix = "Install bubblewrap; `gta doctor` shows why it does not work."
+    return Missing(f"{program} does not run {where}.", fix)
 
 
 def require(missing: Missing | None) -> None:
-    """Raise NotInstalled for what is missing."""
+    """Raise NotInstalled if something is missing."""
     if missing is not None:
-        raise NotInstalled(missing.reason, mend=missing.mend)
+        raise NotInstalled(missing.reason, mend=missing.fix)
 
 
 def program_version(program: str | None) -> str:
-    """The version that a program says it has; `missing` where there is no program."""
+    """Return the version that a program reports, or `missing` without a program."""
     if program is None:
         return "missing"
     try:
-        # ffmpeg is the one that takes no second dash.
+        # ffmpeg is the only one that takes a single dash.
         option = "-version" if Path(program).name == "ffmpeg" else "--version"
         ran = subprocess.run([program, option], capture_output=True, timeout=SECONDS)
     except (OSError, subprocess.SubprocessError):
@@ -88,7 +88,7 @@ def program_version(program: str | None) -> str:
 
 
 def versions(*packages: str) -> str:
-    """Distributions with their versions, for the record of what ran."""
+    """Return packages with their versions, to record what ran."""
     return " + ".join(f"{package} {_version(package)}" for package in packages)
 
 

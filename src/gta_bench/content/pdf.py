@@ -1,4 +1,4 @@
-"""PDF files: text and tables of each page; pages that are only pictures by OCR."""
+"""PDF files: text and tables of each page; OCR for pages that are only pictures."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from pydantic import Base64Bytes, TypeAdapter
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver, check_size
 from gta_bench.content.identify import require_form
-from gta_bench.content.tables import Rows, markdown_table
+from gta_bench.content.tables import Rows, format_markdown_table
 
 Ocr = Callable[[bytes], Awaitable[str]]
 
@@ -23,8 +23,8 @@ DPI = 150
 class PdfPage:
     """One page, counted from 1. `origin` says where its text comes from.
 
-    `none`: the page has no text of its own, and nobody recognized any; `image` then shows it
-    (PNG or JPEG), unless there were too many such pages.
+    `none` means that the page has no text and none was recognized. `image` (PNG or JPEG) then
+    shows it, unless there were too many such pages.
     """
 
     number: int
@@ -41,13 +41,13 @@ class PdfPage:
         elif self.origin == "ocr":
             text = f"[Text recognized in a picture of this page:]\n{text}"
         blocks = [f"[Page {self.number}]\n{text}"]
-        blocks += [f"[Table]\n{markdown_table(table)}" for table in self.tables]
+        blocks += [f"[Table]\n{format_markdown_table(table)}" for table in self.tables]
         return "\n\n".join(blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class _Attachment:
-    """A file within the file; `data` is None where there was too much of them."""
+    """A file inside the file; `data` is None if the attachments are too large."""
 
     name: str
     about: str
@@ -56,12 +56,13 @@ class _Attachment:
 
 @dataclass(frozen=True, slots=True)
 class PdfContent:
-    """A PDF file; it may have more pages than were read, or than were searched for tables.
+    """A PDF file. It may have more pages than were read or searched for tables.
 
-    `properties` are its title, subject and keywords; `signed` if it says who made it, and when.
-    `remarks` are its annotations, `fields` those of a form with what is filled in, `descriptions`
-    what its tags say in place of pictures. It may hold `scripts`, or a form in XML (`xfa`).
-    `labels` are names of pages that are not their numbers; what `layers_off` have is not drawn.
+    `properties` are its title, subject and keywords; `signed` means that its metadata names an
+    author or a date. `remarks` are annotations, `fields` the fields of a form with their values,
+    `descriptions` the alternative texts of its tags. It may contain `scripts` or a form in XML
+    (`xfa`). `labels` are page names that differ from the page numbers; layers in `layers_off` are
+    not drawn.
     """
 
     pages: tuple[PdfPage, ...]
@@ -82,7 +83,7 @@ class PdfContent:
     layers_off: tuple[str, ...] = ()
 
     def beside_text(self) -> str:
-        """What lies beside the text of the pages."""
+        """Everything besides the text of the pages, as text."""
         lists = {
             "Form fields": [f"{name}: {value}" for name, value in self.fields],
             "Annotations": self.remarks,
@@ -97,7 +98,7 @@ class PdfContent:
         return "\n\n".join(blocks)
 
     def as_text(self) -> str:
-        """Page after page, then what lies beside them."""
+        """The pages in order, then everything besides them."""
         blocks = [page.as_text() for page in self.pages]
         blocks += [self.beside_text()] if self.beside_text() else []
         read = len(self.pages)
@@ -111,9 +112,9 @@ class PdfContent:
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page as a picture, PNG or JPEG; `part` is the share that is shown of a very long one.
+    """A page as PNG or JPEG; `part` is the share of a very long page that is shown.
 
-    `unseen` are words of the page that the picture does not show.
+    `unseen` is text of the page that the picture does not show.
     """
 
     number: int
@@ -124,7 +125,7 @@ class PageImage:
 
 @dataclass(frozen=True, slots=True)
 class PageImages:
-    """The pages that were asked for and exist."""
+    """The requested pages that exist."""
 
     pages: tuple[PageImage, ...]
     page_count: int
@@ -142,10 +143,10 @@ RENDER = Driver("pdf", "The PDF renderer", ("pypdfium2", "PIL"), TypeAdapter(Pag
 async def read_pdf(
     data: bytes, jail: Jail, *, ocr: Ocr | None = None, scans: int = MOST_SCANS
 ) -> PdfContent:
-    """Read a PDF file; ToolError if it is none, broken, locked, or too much.
+    """Read a PDF file. Raises ToolError if it is not a PDF, or is broken, locked or too large.
 
-    `ocr` gets a picture of each page without text, up to `scans` of them, and gives the text that
-    it sees there.
+    `ocr` is called with a picture of each page without text, for up to `scans` pages, and returns
+    the text in it.
     """
     check_size(data, label=READ.label)
     require_form(data, "pdf")
@@ -160,7 +161,7 @@ async def read_pdf(
     )
     if ocr is None:
         return content
-    return replace(content, pages=tuple([await _recognized(page, ocr) for page in content.pages]))
+    return replace(content, pages=tuple([await _recognize(page, ocr) for page in content.pages]))
 
 
 async def render_pdf(
@@ -171,7 +172,7 @@ async def render_pdf(
     dpi: int = DPI,
     longest_side: int = LONGEST_SIDE,
 ) -> PageImages:
-    """Pages by their numbers, counted from 1, as pictures within a bound."""
+    """Render pages by their numbers, counted from 1, as pictures of limited size."""
     check_size(data, label=RENDER.label)
     require_form(data, "pdf")
     return await RENDER.read(
@@ -179,11 +180,11 @@ async def render_pdf(
     )
 
 
-async def _recognized(page: PdfPage, ocr: Ocr) -> PdfPage:
+async def _recognize(page: PdfPage, ocr: Ocr) -> PdfPage:
     if page.image is None:
         return page
     text = await ocr(page.image)
     if set(text.split()) <= set(page.text.split()):
-        return page  # nothing in the picture that the page does not say itself
+        return page  # the picture adds nothing to the text of the page
     kept = f"{page.text.strip()}\n{text}" if page.text.strip() else text
     return replace(page, text=kept, origin="ocr")

@@ -1,4 +1,4 @@
-"""PowerPoint decks: texts, tables, charts, diagrams, pictures' names and notes, slide by slide."""
+"""PowerPoint decks: texts, tables, charts, diagrams, picture names and notes of each slide."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,14 +8,14 @@ from pydantic import Field, TypeAdapter
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver
 from gta_bench.content.office import open_office
-from gta_bench.content.tables import Rows, markdown_table
+from gta_bench.content.tables import Rows, format_markdown_table
 
 MOST_SLIDES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SlideText:
-    """A text box, a placeholder or a diagram's texts."""
+    """A text box, a placeholder or the text of a diagram."""
 
     kind: Literal["text"]
     text: str
@@ -27,19 +27,19 @@ class SlideText:
 
 @dataclass(frozen=True, slots=True)
 class SlideTable:
-    """A table; a merged cell's text stands in the first of its places."""
+    """A table; the text of merged cells is in the first of them."""
 
     kind: Literal["table"]
     rows: Rows
 
     def as_text(self) -> str:
         """The table as Markdown."""
-        return markdown_table(self.rows)
+        return format_markdown_table(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The points of a chart's series as (category or x, value)."""
+    """A series of a chart; its points are (category or x, value)."""
 
     name: str
     points: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class SlideChart:
-    """A chart's type and data."""
+    """The type and data of a chart."""
 
     kind: Literal["chart"]
     type: str
@@ -55,7 +55,7 @@ class SlideChart:
     series: tuple[Series, ...]
 
     def as_text(self) -> str:
-        """One line a series."""
+        """One line for each series."""
         title = f" {self.title!r}" if self.title else ""
         lines = [f"[{self.type}{title}]"]
         for series in self.series:
@@ -66,13 +66,13 @@ class SlideChart:
 
 @dataclass(frozen=True, slots=True)
 class SlidePicture:
-    """A picture, sound or film; `text` is its description, or its name where there is none."""
+    """A picture, audio or video; `text` is its description, or else its name."""
 
     kind: Literal["picture"]
     text: str
 
     def as_text(self) -> str:
-        """A mark for the picture."""
+        """A placeholder for the picture."""
         return f"[picture: {self.text}]"
 
 
@@ -83,7 +83,7 @@ SlidePart = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _Slide:
-    """One slide; `parts` come from top to bottom, without the title."""
+    """One slide; `parts` are ordered from top to bottom and exclude the title."""
 
     number: int
     title: str
@@ -103,7 +103,7 @@ class _Slide:
 
 @dataclass(frozen=True, slots=True)
 class PptxContent:
-    """A deck; `slide_count` may be more than the slides that were read."""
+    """A deck; `slide_count` may be larger than the number of slides that were read."""
 
     slides: tuple[_Slide, ...]
     slide_count: int
@@ -120,6 +120,6 @@ DRIVER = Driver("pptx", "The pptx reader", ("pptx",), TypeAdapter(PptxContent))
 
 
 async def read_pptx(data: bytes, jail: Jail) -> PptxContent:
-    """Read a deck; ToolError if it is none, broken, or too much."""
+    """Read a deck. Raises ToolError if it is not a deck, is broken, or is too large."""
     await open_office(data, "pptx")
     return await DRIVER.read(jail, data, most_slides=MOST_SLIDES)

@@ -1,7 +1,7 @@
 """Excel workbooks: every sheet, values and formulas, merged cells."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -18,10 +18,10 @@ CellType = Literal["text", "number", "truth", "date", "error", "empty"]
 
 
 class SheetCell(NamedTuple):
-    """A cell that holds something, counted from 1; dates are ISO 8601, errors as `#DIV/0!`.
+    """A cell that is not empty, counted from 1; dates are ISO 8601, errors such as `#DIV/0!`.
 
-    A formula that no program has calculated yet has the type `empty`. `shown` is what a reader of
-    the sheet sees, where that is more than the value: a date in its format, a number with its unit.
+    A formula that no program has calculated yet has the type `empty`. `shown` is what the sheet
+    displays, if that is more than the value: a date in its format, a number with its unit.
     """
 
     row: int
@@ -43,7 +43,7 @@ class SheetCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One sheet; `cells` come row by row, `rows` and `columns` reach to the last of them."""
+    """One sheet; `cells` are ordered by row, `rows` and `columns` include the last of them."""
 
     name: str
     hidden: bool
@@ -54,7 +54,7 @@ class Sheet:
 
     @property
     def formulas(self) -> tuple[SheetCell, ...]:
-        """The cells that are calculated."""
+        """The cells with a formula."""
         return tuple(cell for cell in self.cells if cell.formula is not None)
 
     @property
@@ -64,13 +64,13 @@ class Sheet:
 
     @property
     def full(self) -> bool:
-        """Whether its lines are all its rows; else empty ones are left out."""
+        """Whether `lines` includes empty rows; in a huge sparse sheet it does not."""
         return self.rows * self.columns <= LARGEST_GRID
 
     def lines(self, *, as_shown: bool = False) -> Iterator[list[str]]:
-        """The sheet as rows of equal length; a formula without a value stands for itself.
+        """Yield the rows, all of the same length; a formula without a value is shown itself.
 
-        Where the cells lie so far apart that the grid would be huge, empty rows are left out.
+        If the grid would be huge because the cells are far apart, empty rows are left out.
         """
         full = self.full
         expected = 1
@@ -98,26 +98,18 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Workbook:
-    """What the parser in the jail replies; `cut` if there were more cells than are read.
+class XlsxContent:
+    """A workbook. `charts` and `pictures` are only counted.
 
-    It is `stale` if it asks to be calculated when it is opened: its values may be of no use.
+    `cut` means that there are more cells than were read. `stale` means that the workbook asks to
+    be recalculated when it is opened, so its stored values may be useless.
     """
 
     sheets: tuple[Sheet, ...]
     cut: bool
-    stale: bool
-
-
-@dataclass(frozen=True, slots=True)
-class XlsxContent:
-    """A workbook; `charts` and `pictures` are counted only, `stale` as in `Workbook`."""
-
-    sheets: tuple[Sheet, ...]
-    cut: bool
-    charts: int
-    pictures: int
     stale: bool = False
+    charts: int = 0
+    pictures: int = 0
 
     def as_text(self) -> str:
         """Every sheet as CSV under a heading."""
@@ -126,17 +118,15 @@ class XlsxContent:
         return f"{text}\n[Only the first {count} cells were read.]\n" if self.cut else text
 
 
-DRIVER = Driver("xlsx", "The xlsx reader", ("openpyxl",), TypeAdapter(Workbook))
+DRIVER = Driver("xlsx", "The xlsx reader", ("openpyxl",), TypeAdapter(XlsxContent))
 
 
 async def read_xlsx(data: bytes, jail: Jail) -> XlsxContent:
-    """Read a workbook; ToolError if it is none, broken, or too much."""
+    """Read a workbook. Raises ToolError if it is not a workbook, is broken, or is too large."""
     parts = await open_office(data, "xlsx")
     book = await DRIVER.read(jail, data, most_cells=MOST_CELLS)
-    return XlsxContent(
-        sheets=book.sheets,
-        cut=book.cut,
+    return replace(
+        book,
         charts=count_parts(parts, "xl/charts/chart"),
         pictures=count_parts(parts, "xl/media/"),
-        stale=book.stale,
     )

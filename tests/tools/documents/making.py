@@ -15,11 +15,11 @@ import pytest
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
 from gta_bench.confine.workspace import Workspace
+from gta_bench.content.needs import find_pandoc
 from gta_bench.errors import ToolUnavailable
 from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment, Unavailable
-from gta_bench.tools.documents.pandoc import pandoc_program
 from gta_bench.tools.toolbox import Toolbox
 from tests.tools.documents.sample import tall_picture, wide_picture
 
@@ -66,7 +66,7 @@ def bench(folder: Path) -> Bench:
 
 def back_to_markdown(docx: bytes) -> str:
     """What pandoc reads out of a Word document."""
-    program = pandoc_program()
+    program = find_pandoc()
     assert program is not None
     command = [str(program), "--sandbox", "-f", "docx", "-t", "gfm", "--wrap=none"]
     done = subprocess.run(command, input=docx, capture_output=True, check=True)

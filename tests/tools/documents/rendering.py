@@ -43,7 +43,7 @@ def screenshot(page: Path) -> Image.Image:
 
 
 def sheet(drawn: list[Image.Image]) -> Image.Image:
-    """All pages side by side, small, in few colours."""
+    """All pages side by side, small, in few colors."""
     small = [
         page.resize(
             (PAGE_WIDTH, round(page.height * PAGE_WIDTH / page.width)), Image.Resampling.BOX

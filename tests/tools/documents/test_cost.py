@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from gta_bench.content.libreoffice import convert, office_program
-from gta_bench.tools.documents.pandoc import READER, pandoc_program
-from gta_bench.tools.documents.reference import reference_docx
+from gta_bench.content.needs import find_pandoc
+from gta_bench.tools.documents.markdown import build_reference_docx
+from gta_bench.tools.documents.pandoc import READER
 from tests.needs import needs
 from tests.tools.documents.making import Bench, as_json, bench, jail
 from tests.tools.documents.sample import MARKDOWN, SHEETS, SLIDES, tall_picture, wide_picture
@@ -68,12 +69,12 @@ def files(folder: Path) -> Path:
     (folder / "in.md").write_text(long_markdown(), encoding="utf-8")
     (folder / "wide.png").write_bytes(wide_picture())
     (folder / "tall.png").write_bytes(tall_picture())
-    (folder / "reference.docx").write_bytes(reference_docx())
+    (folder / "reference.docx").write_bytes(build_reference_docx())
     return folder
 
 
 def pandoc(folder: Path, *arguments: str) -> None:
-    program = pandoc_program()
+    program = find_pandoc()
     assert program is not None
     subprocess.run([program, "-f", READER, "in.md", *arguments], cwd=folder, check=True)
 

@@ -4,13 +4,13 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.formulas import (
+from gta_bench.tools.documents.sheets import (
     FormulaValue,
+    add_values,
     date_format,
     is_formula,
-    spelled,
-    values,
-    with_values,
+    read_values,
+    spell_formula,
 )
 from tests.tools.documents.making import parts
 
@@ -52,13 +52,13 @@ def test_other_texts_are_none(text: str) -> None:
     ],
 )
 def test_newer_functions_get_their_prefix_outside_of_texts(given: str, expected: str) -> None:
-    assert spelled(given, where="A1") == expected
+    assert spell_formula(given, where="A1") == expected
 
 
 @pytest.mark.parametrize("text", ["=SUM(", "=)", '="'])
-def test_what_is_open_is_told(text: str) -> None:
-    with pytest.raises(ToolError, match="in Sheet!B7 is not complete"):
-        spelled(text, where="Sheet!B7")
+def test_an_unclosed_formula_is_refused(text: str) -> None:
+    with pytest.raises(ToolError, match="in Sheet!B7 has an unclosed"):
+        spell_formula(text, where="Sheet!B7")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ PART = "xl/worksheets/sheet1.xml"
     ],
 )
 def test_a_value_stands_beside_its_formula(value: FormulaValue, read: object) -> None:
-    made = with_values(workbook(A1="=1+1", B1="text", C1=7), {PART: {"A1": value}})
+    made = add_values(workbook(A1="=1+1", B1="text", C1=7), {PART: {"A1": value}})
     sheet = load_workbook(io.BytesIO(made), data_only=True).worksheets[0]
     assert [cell.value for cell in next(iter(sheet))] == [read, "text", 7]
     assert load_workbook(io.BytesIO(made)).worksheets[0]["A1"].value == "=1+1"
@@ -100,8 +100,8 @@ def test_a_value_stands_beside_its_formula(value: FormulaValue, read: object) ->
 
 def test_nothing_else_of_the_workbook_changes() -> None:
     book = workbook(A1="=1+1", B1="中文")
-    made = with_values(book, {})
+    made = add_values(book, {})
     assert {k: v for k, v in parts(made).items() if k != PART} == {
         k: v for k, v in parts(book).items() if k != PART
     }
-    assert values(made) == {PART: {"A1": FormulaValue(None, "")}}
+    assert read_values(made) == {PART: {"A1": FormulaValue(None, "")}}

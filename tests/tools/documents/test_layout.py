@@ -17,8 +17,16 @@ from gta_bench.tools.documents.blocks import (
     TextRun,
     read_blocks,
 )
-from gta_bench.tools.documents.layout import Page, PictureBlock, TableBlock, TextBlock, pages_of
-from gta_bench.tools.documents.measure import cut, piece_width, wrap
+from gta_bench.tools.documents.layout import (
+    Page,
+    PictureBlock,
+    TableBlock,
+    TextBlock,
+    cut_runs,
+    lay_out_pages,
+    measure_piece,
+    wrap,
+)
 from gta_bench.tools.documents.pictures import DecodedPicture
 
 WORDS = st.text("ab 中文字W-<", min_size=1, max_size=120)
@@ -86,7 +94,7 @@ def assert_in_order(pages: list[Page]) -> None:
 def test_nothing_leaves_the_slide_overlaps_or_is_lost(
     blocks: list[Block], pictures: list[DecodedPicture]
 ) -> None:
-    pages = pages_of(blocks, pictures)
+    pages = lay_out_pages(blocks, pictures)
     assert_in_order(pages)
     placed = [block for page in pages for block in page.blocks]
     assert sum(isinstance(block, PictureBlock) for block in placed) == len(pictures)
@@ -105,7 +113,7 @@ def test_nothing_leaves_the_slide_overlaps_or_is_lost(
 
 @given(st.lists(PICTURES, min_size=1, max_size=4))
 def test_pictures_keep_their_shape(pictures: list[DecodedPicture]) -> None:
-    (page,) = pages_of([Line((TextRun("words"),))], pictures)
+    (page,) = lay_out_pages([Line((TextRun("words"),))], pictures)
     for block in page.blocks:
         if isinstance(block, PictureBlock):
             shape = block.picture.width / block.picture.height
@@ -119,13 +127,13 @@ def test_wrapped_lines_hold_the_words_and_fit(runs: list[TextRun], room: float) 
     assert sum(lengths) == sum(len(run.text) for run in runs)
     rest = tuple(runs)
     for length in lengths:
-        line, rest = cut(rest, length)
+        line, rest = cut_runs(rest, length)
         if length > 1:
-            blanks = sum(piece_width(" ", run, 20.0) for run in line)
-            # A word that spans two looks is not held together, so one letter may stand out.
-            most = room + piece_width("W", TextRun("", bold=True), 20.0) + blanks
+            blanks = sum(measure_piece(" ", run, 20.0) for run in line)
+            # A word in two styles may be broken between them, so one letter may be outside.
+            most = room + measure_piece("W", TextRun("", bold=True), 20.0) + blanks
             words = "".join(run.text for run in line).rstrip()
-            assert piece_width(words, TextRun("", bold=False), 20.0) <= most
+            assert measure_piece(words, TextRun("", bold=False), 20.0) <= most
     early = wrap(runs, room, 20.0, most=2)
     assert early[:2] == lengths[:2]
     assert (len(early) > 2) == (len(lengths) > 2)
@@ -133,7 +141,7 @@ def test_wrapped_lines_hold_the_words_and_fit(runs: list[TextRun], room: float) 
 
 def test_a_short_text_is_large_and_a_longer_one_smaller() -> None:
     def size(count: int) -> float:
-        (page,) = pages_of([Line((TextRun("some words"),))] * count, [])
+        (page,) = lay_out_pages([Line((TextRun("some words"),))] * count, [])
         (block,) = page.blocks
         assert isinstance(block, TextBlock)
         return block.size
@@ -144,7 +152,7 @@ def test_a_short_text_is_large_and_a_longer_one_smaller() -> None:
 
 def test_a_paragraph_is_cut_between_words_and_goes_on_without_its_bullet() -> None:
     line = Line((TextRun("word " * 900),), 1, "•")
-    pages = pages_of([line], [])
+    pages = lay_out_pages([line], [])
     lines = [
         found
         for page in pages
@@ -158,18 +166,18 @@ def test_a_paragraph_is_cut_between_words_and_goes_on_without_its_bullet() -> No
     assert all(found.runs[-1].text.endswith("word ") for found in lines[:-1])
 
 
-def test_a_table_row_too_tall_for_a_slide_is_told() -> None:
+def test_a_table_row_too_tall_for_a_slide_is_refused() -> None:
     with pytest.raises(ToolError, match="too tall for a slide"):
-        pages_of([_grid([[(TextRun("x " * 20_000),)]] * 2)], [])
+        lay_out_pages([_grid([[(TextRun("x " * 20_000),)]] * 2)], [])
 
 
-def test_endless_content_is_told() -> None:
+def test_endless_content_is_refused() -> None:
     with pytest.raises(ToolError, match="fills 401 slides; at most 400"):
-        pages_of([Line((TextRun("x"),))] * 9_000, [])
+        lay_out_pages([Line((TextRun("x"),))] * 9_000, [])
 
 
 def test_a_title_fits_at_some_size_or_at_none() -> None:
-    sizes = [layout.title_of([TextRun("word " * count)]) for count in (3, 20, 28, 200)]
+    sizes = [layout.fit_title([TextRun("word " * count)]) for count in (3, 20, 28, 200)]
     found = [title.size if title else None for title in sizes]
     assert found[0] == layout.TITLE_SIZES[0]
     assert found[-1] is None
@@ -183,7 +191,7 @@ def test_widths_are_those_of_arial() -> None:
 
     from PIL import ImageFont
 
-    from gta_bench.tools.documents.measure import ARIAL
+    from gta_bench.tools.documents.layout import ARIAL
 
     font = next(Path("/usr/share/fonts").rglob("LiberationSans-Regular.ttf"), None)
     if font is None:

@@ -2,12 +2,12 @@ import subprocess
 
 import pytest
 
-from gta_bench.tools.documents.mathml import Word, words_of
-from gta_bench.tools.documents.pandoc import pandoc_program
+from gta_bench.content.needs import find_pandoc
+from gta_bench.tools.documents.blocks import MathWord, read_formula
 
 
-def words(formula: str) -> list[Word]:
-    program = pandoc_program()
+def words(formula: str) -> list[MathWord]:
+    program = find_pandoc()
     if program is None:
         pytest.skip("no pandoc here")
     done = subprocess.run(
@@ -16,7 +16,7 @@ def words(formula: str) -> list[Word]:
         capture_output=True,
         check=True,
     )
-    return words_of(done.stdout.decode(), source=formula)
+    return read_formula(done.stdout.decode(), source=formula)
 
 
 def line(formula: str) -> str:
@@ -60,4 +60,4 @@ def test_letters_are_italic_and_numbers_are_not() -> None:
 
 @pytest.mark.parametrize("html", ["", "<span>$x</span>", "<math><mi>x</math>", "<math/>"])
 def test_what_is_no_formula_is_its_source_or_nothing(html: str) -> None:
-    assert words_of(html, source="x") in ([Word("x")], [])
+    assert read_formula(html, source="x") in ([MathWord("x")], [])

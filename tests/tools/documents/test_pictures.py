@@ -84,7 +84,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(space: Workspace) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0rest", b"GIF89a"])
-def test_a_broken_picture_is_told_by_name(space: Workspace, data: bytes) -> None:
+def test_a_broken_picture_is_named(space: Workspace, data: bytes) -> None:
     space.write("broken.png", data)
     with pytest.raises(ToolError, match=r"`outputs/broken.png` cannot be read as an image"):
         read_pictures(space, "broken.png")

@@ -3,14 +3,14 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from gta_bench.tools.documents.reference import reference_docx
+from gta_bench.tools.documents.markdown import build_reference_docx
 from tests.tools.documents.making import parts
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 def styles() -> ElementTree.Element:
-    return ElementTree.fromstring(parts(reference_docx())["word/styles.xml"])
+    return ElementTree.fromstring(parts(build_reference_docx())["word/styles.xml"])
 
 
 def style(name: str) -> ElementTree.Element:
@@ -20,13 +20,13 @@ def style(name: str) -> ElementTree.Element:
 
 
 def test_it_is_the_same_every_time_and_every_part_is_xml() -> None:
-    assert reference_docx() == reference_docx.__wrapped__()
-    for name, data in parts(reference_docx()).items():
+    assert build_reference_docx() == build_reference_docx.__wrapped__()
+    for name, data in parts(build_reference_docx()).items():
         assert ElementTree.fromstring(data) is not None, name
 
 
 def test_every_part_is_announced() -> None:
-    members = parts(reference_docx())
+    members = parts(build_reference_docx())
     announced = re.findall(rb'PartName="/([^"]+)"', members["[Content_Types].xml"])
     assert {name.decode() for name in announced} == {"word/document.xml", "word/styles.xml"}
 
@@ -91,7 +91,7 @@ def test_latin_and_east_asian_fonts_are_named() -> None:
 
 
 def test_the_page_has_room_for_the_widest_picture() -> None:
-    document = ElementTree.fromstring(parts(reference_docx())["word/document.xml"])
+    document = ElementTree.fromstring(parts(build_reference_docx())["word/document.xml"])
     page, margins = document.find(f".//{W}pgSz"), document.find(f".//{W}pgMar")
     assert page is not None
     assert margins is not None

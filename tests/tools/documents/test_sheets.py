@@ -5,13 +5,13 @@ from openpyxl import load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.sheets import build_workbook, has_formulas, saved
+from gta_bench.tools.documents.sheets import build_workbook, has_formulas, save_workbook
 from gta_bench.tools.documents.tables import CellValue, DocumentTable
 
 
 def sheet(*rows: tuple[CellValue, ...], name: str = "S") -> Worksheet:
     """Written and read again."""
-    book = load_workbook(io.BytesIO(saved(build_workbook([DocumentTable(name, rows)]))))
+    book = load_workbook(io.BytesIO(save_workbook(build_workbook([DocumentTable(name, rows)]))))
     return book.worksheets[0]
 
 
@@ -105,8 +105,8 @@ def test_formulas_are_noticed() -> None:
     assert not has_formulas(build_workbook([DocumentTable("a", (("== no",),))]))
 
 
-def test_a_cell_too_full_is_told_by_its_place() -> None:
-    with pytest.raises(ToolError, match="S!B2 has 40000 characters; a cell holds 32767"):
+def test_a_cell_with_too_much_text_is_named() -> None:
+    with pytest.raises(ToolError, match="S!B2 has 40000 characters; at most 32767 fit into a cell"):
         build_workbook([DocumentTable("S", ((None, None), (None, "x" * 40_000)))])
 
 

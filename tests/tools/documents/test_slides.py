@@ -4,12 +4,12 @@ import pytest
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.blocks import Grid, Line, Shown, TextRun
-from gta_bench.tools.documents.slides import Text, read_slides, read_texts
+from gta_bench.tools.documents.slides import SlideSource, read_slides, read_sources
 from tests.tools.documents.making import as_json, jail
 
 
-def texts(*slides: object) -> tuple[Text, ...]:
-    return read_texts(as_json(list(slides)))
+def texts(*slides: object) -> tuple[SlideSource, ...]:
+    return read_sources(as_json(list(slides)))
 
 
 def blocks(content: object) -> list[object]:
@@ -22,11 +22,11 @@ def blocks(content: object) -> list[object]:
 
 def test_title_content_and_notes_are_read() -> None:
     (text,) = texts({"title": " A \n title ", "content": "x", "notes": "say {{image_1}}"})
-    assert text == Text("A title", "x", "say \ue0001\ue001")
+    assert text == SlideSource("A title", "x", "say \ue0001\ue001")
 
 
 def test_numbers_are_text_and_null_is_nothing() -> None:
-    assert texts({"title": 2026, "content": None}) == (Text("2026", "", ""),)
+    assert texts({"title": 2026, "content": None}) == (SlideSource("2026", "", ""),)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,16 @@ def test_a_list_s_entries_are_points_unless_they_are_markdown(
         ([{"title": "x"}] * 201, "201 slides; at most 200"),
     ],
 )
-def test_what_is_no_slide_is_told_with_its_number(slides: list[object], said: str) -> None:
+def test_an_invalid_slide_is_named_by_its_number(slides: list[object], said: str) -> None:
     with pytest.raises(ToolError, match=said):
-        read_texts(as_json(slides))
+        read_sources(as_json(slides))
 
 
 def test_an_object_of_slides_and_a_single_slide_are_lists() -> None:
     slide = {"title": "a"}
-    assert read_texts(as_json({"slides": [slide]})) == read_texts(as_json(slide)) == texts(slide)
+    assert (
+        read_sources(as_json({"slides": [slide]})) == read_sources(as_json(slide)) == texts(slide)
+    )
 
 
 # Markdown

@@ -7,11 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.fonts import main_script, script_of
-from gta_bench.tools.documents.needs import clean_text
-from gta_bench.tools.documents.source import check_size, marked, prepared
-from gta_bench.tools.documents.tables import read_tables, without_fence
+from gta_bench.tools.documents.fonts import find_main_script, find_script
+from gta_bench.tools.documents.source import (
+    check_size,
+    clean_text,
+    mark_placeholders,
+    prepare_markdown,
+    split_fences,
+)
+from gta_bench.tools.documents.tables import read_tables, strip_fence
 
 LINES = st.sampled_from(
     ["```", "```py", "~~~", "````", "text", "", "- item", "| a |", "  ```", "> q", "\\(x\\)"]
@@ -24,7 +28,7 @@ LINES = st.sampled_from(
 @given(st.lists(LINES))
 def test_the_pieces_of_a_text_are_the_text(lines: list[str]) -> None:
     text = "\n".join(lines)
-    assert "".join(piece.text for piece in pieces(text)) == text
+    assert "".join(piece.text for piece in split_fences(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -40,7 +44,7 @@ def test_the_pieces_of_a_text_are_the_text(lines: list[str]) -> None:
 def test_a_fence_ends_where_its_own_mark_stands(
     text: str, expected: list[tuple[str | None, str]]
 ) -> None:
-    assert [(piece.language, piece.inner) for piece in pieces(text)] == expected
+    assert [(piece.language, piece.inner) for piece in split_fences(text)] == expected
 
 
 # Sources
@@ -58,7 +62,7 @@ def test_a_fence_ends_where_its_own_mark_stands(
     ],
 )
 def test_placeholders_become_marks_that_no_text_can_forge(given: str, expected: str) -> None:
-    assert marked(given) == expected
+    assert mark_placeholders(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,22 +83,22 @@ def test_placeholders_become_marks_that_no_text_can_forge(given: str, expected: 
     ],
 )
 def test_what_models_write_is_made_what_they_mean(given: str, expected: str) -> None:
-    assert prepared(given) == expected
+    assert prepare_markdown(given) == expected
 
 
 @given(st.lists(LINES))
 def test_preparing_only_adds_blank_lines(lines: list[str]) -> None:
     text = "\n".join(line for line in lines if line != "\\(x\\)")
-    kept = [line for line in prepared(text).split("\n") if line]
+    kept = [line for line in prepare_markdown(text).split("\n") if line]
     assert kept == [line for line in text.split("\n") if line]
 
 
 @pytest.mark.parametrize("mark", ["> ", "- ", "1. ", ">"])
 def test_what_is_nested_beyond_reason_is_refused(mark: str) -> None:
-    with pytest.raises(ToolError, match="more than 60 deep"):
-        prepared(f"text\n{mark * 70}x")
-    assert prepared("-" * 200)
-    assert prepared(f"{mark * 5}x")
+    with pytest.raises(ToolError, match="more than 60 levels deep"):
+        prepare_markdown(f"text\n{mark * 70}x")
+    assert prepare_markdown("-" * 200)
+    assert prepare_markdown(f"{mark * 5}x")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,7 @@ def test_what_is_nested_beyond_reason_is_refused(mark: str) -> None:
 )
 def test_preparing_takes_no_longer_than_the_text(text: str) -> None:
     start = time.monotonic()
-    prepared(marked(text))
+    prepare_markdown(mark_placeholders(text))
     assert time.monotonic() - start < 10
 
 
@@ -146,14 +150,14 @@ def test_clean_text_can_be_written_and_is_clean(text: str) -> None:
     ],
 )
 def test_the_language_of_words_is_seen(text: str, script: str | None) -> None:
-    assert script_of(text) == script
-    assert main_script(text) == script
+    assert find_script(text) == script
+    assert find_main_script(text) == script
 
 
 def test_a_document_has_the_language_of_most_of_it() -> None:
-    assert main_script("中文" * 50 + "日本語テスト") == "zh"
-    assert main_script("日本語のテストです。中文") == "ja"
-    assert main_script("한국어 시험입니다 中文") == "ko"
+    assert find_main_script("中文" * 50 + "日本語テスト") == "zh"
+    assert find_main_script("日本語のテストです。中文") == "ja"
+    assert find_main_script("한국어 시험입니다 中文") == "ko"
 
 
 # Tables
@@ -175,6 +179,6 @@ def test_rows_become_a_rectangle_with_the_same_values(rows: list[list[object]]) 
 
 
 def test_only_a_whole_fence_is_taken_off() -> None:
-    assert without_fence("```json\n[1]\n```") == "[1]"
-    assert without_fence("[1]") == "[1]"
-    assert without_fence("```json\n[1]") == "```json\n[1]"
+    assert strip_fence("```json\n[1]\n```") == "[1]"
+    assert strip_fence("[1]") == "[1]"
+    assert strip_fence("```json\n[1]") == "```json\n[1]"

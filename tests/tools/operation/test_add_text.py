@@ -11,7 +11,7 @@ from PIL import Image
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.tools.contract import Available
-from gta_bench.tools.operation.add_text import AddText
+from gta_bench.tools.operation.mark_image import AddText
 from tests.tools.calling import PLAIN, call, error
 from tests.tools.pictures import changed, plain, read, space_with
 
@@ -113,7 +113,7 @@ def test_the_color_is_a_css_name_or_hex(
 def test_an_unknown_color_or_position_is_refused_with_examples(workspace: Workspace) -> None:
     arguments = {"image": "photo.png", "text": "Hi"}
     said = error("AddText", workspace, position="mm", color="reddish", **arguments)
-    assert "'reddish' is unknown. Write a CSS name such as `red`, or `#ff0000`." in said
+    assert "'reddish' is unknown. Use a CSS name such as `red`, or `#ff0000`." in said
     assert "such as `mt`" in error("AddText", workspace, position="top", **arguments)
 
 

@@ -159,7 +159,7 @@ def test_signs_with_a_meaning_for_ffmpeg_are_drawn_as_they_are(
         ({}, "argument 'text': Field required"),
     ],
 )
-def test_what_cannot_be_drawn_is_told_before_any_work(
+def test_what_cannot_be_drawn_is_refused_before_any_work(
     media_box: Toolbox, workspace: Workspace, style: dict[str, JsonValue], said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):

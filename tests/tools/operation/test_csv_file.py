@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
 from gta_bench.tools.documents.tables import DocumentTable
-from gta_bench.tools.operation.csv_file import _encoded
+from gta_bench.tools.operation.table_files import _encode_table
 from tests.tools.documents.making import Bench, as_json, bench
 
 TOOL = "CsvFileGenerator"
@@ -82,7 +82,7 @@ def test_a_text_that_a_spreadsheet_would_compute_gets_a_quote(
 @settings(max_examples=60)
 def test_any_text_comes_back_with_at_most_a_quote_before_it(cells: list[list[str]]) -> None:
     table = DocumentTable("t", tuple(tuple(row) for row in cells))
-    for made, meant in zip(rows(_encoded(table)), cells, strict=True):
+    for made, meant in zip(rows(_encode_table(table)), cells, strict=True):
         for got, wanted in zip(made, meant, strict=True):
             assert got in (wanted, f"'{wanted}")
 
@@ -93,19 +93,21 @@ def test_any_text_comes_back_with_at_most_a_quote_before_it(cells: list[list[str
         ("not json", r"not JSON.*line 1, column 1.*Expected JSON rows"),
         ("", "is not JSON"),
         ("{}", "Expected JSON rows"),
-        ('{"a": [[1]], "b": [[2]]}', "one object. Expected"),
+        ('{"a": [[1]], "b": [[2]]}', "a single object. Expected"),
         ("[]", "not a list of rows"),
         ("[1, 2]", "Row 1 of table"),
         ('[["a"], {"b": 1}]', "Row 2 of table"),
         ("[[]]", "has no columns"),
-        ("[[NaN]]", "NaN is no number"),
+        ("[[NaN]]", "NaN is not a JSON number"),
         ("[" * 100_000, "is not JSON"),
         ("[[" + "1," * 600_000 + "1]]", "at most 1000000"),
         ("[[" + "1," * 17_000 + "1]]", "17001 columns"),
         ("[" + "[]," * 200_001 + "[1]]", "at most 200000 cells"),
     ],
 )
-def test_what_is_no_table_is_told_with_what_is_expected(desk: Bench, data: str, said: str) -> None:
+def test_an_invalid_table_is_refused_with_the_expected_form(
+    desk: Bench, data: str, said: str
+) -> None:
     with pytest.raises(ToolError, match=said):
         desk.make(TOOL, data_str=data)
 

@@ -1,4 +1,4 @@
-"""What agents are told of the document tools, and when the tools are there."""
+"""The specs of the document tools, and when the tools are available."""
 
 import json
 import subprocess
@@ -10,7 +10,6 @@ import pytest
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.documents import needs
 from tests.tools.documents.making import jail
 
 TOOLS = (
@@ -49,17 +48,7 @@ def test_without_a_jail_the_tool_says_so(name: str) -> None:
     assert state == Equipment(Settings()).no_jail
 
 
-def test_what_is_missing_is_named_with_the_line_that_mends_it() -> None:
-    missing = needs.packages(json="json", no_such_package="no_such_module_anywhere")
-    assert missing == Unavailable(
-        "no-such-package is not installed.", "pip install 'gta-bench[documents]'"
-    )
-    assert needs.packages(json="json") is None
-    assert needs.first_missing(None, missing, None) == missing
-    assert needs.first_missing(None) is None
-
-
-def test_specs_are_told_without_any_extra_package() -> None:
+def test_specs_are_available_without_any_extra_package() -> None:
     """An installation without extras lists the tools and says what each lacks."""
     code = f"""
 import importlib.abc, sys

@@ -182,7 +182,7 @@ def test_a_placeholder_in_code_stays_words(desk: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "images", "said"),
     [
-        ("{{image_2}}", "inputs/wide.png", r"`\{\{image_2\}\}` has no picture.*names 1"),
+        ("{{image_2}}", "inputs/wide.png", r"`\{\{image_2\}\}` has no picture.*lists 1"),
         ("{{image_0}}", "inputs/wide.png", r"image_0"),
         ("text", "inputs/none.png", r"There is no file 'inputs/none.png'. Files: `inputs/tall"),
         ("![](inputs/none.png)", "", r"There is no file 'inputs/none.png'"),
@@ -195,7 +195,7 @@ def test_a_placeholder_in_code_stays_words(desk: Bench) -> None:
         ("x" * 200_001, "", r"`content` has 200001 bytes; at most 200000"),
     ],
 )
-def test_what_is_missing_or_too_large_is_told_by_name(
+def test_what_is_missing_or_too_large_is_named(
     desk: Bench, content: str, images: str, said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):

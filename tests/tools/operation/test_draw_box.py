@@ -11,7 +11,7 @@ from PIL import Image
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.tools.contract import Available
-from gta_bench.tools.operation.draw_box import DrawBox
+from gta_bench.tools.operation.mark_image import DrawBox
 from tests.tools.calling import PLAIN, call, error
 from tests.tools.pictures import changed, plain, read, space_with
 
@@ -70,14 +70,14 @@ def test_the_plate_of_a_label_ends_on_the_picture(
     assert differing <= {(255, 0, 0)}
 
 
-def test_swapped_corners_and_parts_outside_are_mended(workspace: Workspace) -> None:
+def test_swapped_corners_and_parts_outside_are_corrected(workspace: Workspace) -> None:
     call("DrawBox", workspace, image="photo.png", bbox="(500, 150, 250, -20)", filename="x")
     assert changed(read(workspace, "outputs/x.png")) == (250, 0, 300, 151)
 
 
 def test_a_box_outside_of_the_image_is_refused(workspace: Workspace) -> None:
     said = error("DrawBox", workspace, image="photo.png", bbox="(500, 500, 600, 600)")
-    assert said.startswith("DrawBox: The box '(500, 500, 600, 600)' lies outside of the image")
+    assert said.startswith("DrawBox: The box '(500, 500, 600, 600)' is outside of the image")
 
 
 def test_a_tiny_image_takes_a_box_but_no_long_label(tmp_path: Path) -> None:

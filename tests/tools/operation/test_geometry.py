@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.operation.geometry import (
+from gta_bench.tools.operation.drawing import (
     Anchor,
     PixelBox,
     Point,
@@ -53,7 +53,7 @@ def test_a_box_is_cut_to_the_image(written: str, box: PixelBox) -> None:
      "(1e999, 2, 3, 4)", "inf, 0, 1, 1", "1" * 5000, "(1, 2, 3, 4"[::-1] + "x"],
 )  # fmt: skip
 def test_what_is_no_box_is_refused_with_the_form(written: str) -> None:
-    with pytest.raises(ToolError, match=r"is not of the form `\(x1, y1, x2, y2\)`") as caught:
+    with pytest.raises(ToolError, match=r"does not have the form `\(x1, y1, x2, y2\)`") as caught:
         read_box(written, SIZE)
     assert len(str(caught.value)) < 300
 

@@ -8,7 +8,7 @@ from gta_bench.errors import ToolUnavailable
 from gta_bench.settings import Settings
 from gta_bench.tools.backends.search import Hit
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.operation.google_search import GoogleSearch, listing
+from gta_bench.tools.operation.google_search import GoogleSearch, format_hits
 from tests.search_server import SearchServer, serving
 from tests.tools.calling import call, error
 
@@ -60,7 +60,7 @@ class TestAvailability:
         assert state == Unavailable("The key of serper is not set.", "export MY_KEY=…")
         assert GoogleSearch(equipment(**chosen, MY_KEY="k")).check() == Available("serper")
 
-    def test_an_unknown_backend_is_told_with_the_known_ones(self) -> None:
+    def test_an_unknown_backend_is_refused_with_the_known_ones(self) -> None:
         state = GoogleSearch(equipment(backend="bing")).check()
         assert isinstance(state, Unavailable)
         assert state.reason == "'bing' is not a backend of GoogleSearch."
@@ -118,12 +118,14 @@ class TestCalls:
 class TestListing:
     def test_it_is_cut_where_upstream_cuts_it(self) -> None:
         hits = [Hit("title", "words " * 50)] * 10
-        text = listing(hits)
+        text = format_hits(hits)
         assert len(text) == 1503
         assert text.endswith("...")
 
     def test_a_short_one_is_whole(self) -> None:
-        assert listing([Hit("A", "a"), Hit("", "b"), Hit("C", "")]) == "1 - A: a\n\n2 - b\n\n3 - C"
+        assert (
+            format_hits([Hit("A", "a"), Hit("", "b"), Hit("C", "")]) == "1 - A: a\n\n2 - b\n\n3 - C"
+        )
 
-    def test_nothing_found_is_said_in_upstreams_words(self) -> None:
-        assert listing([]) == "No good Google Search Result was found"
+    def test_no_results_give_the_text_of_upstream(self) -> None:
+        assert format_hits([]) == "No good Google Search Result was found"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.operation.html_file import completed, unfenced
+from gta_bench.tools.operation.html_file import complete_page, strip_fences
 from tests.tools.documents.making import Bench, bench
 from tests.tools.documents.sample import PAGE
 
@@ -65,7 +65,7 @@ def test_a_whole_page_stays_as_it_is(desk: Bench) -> None:
     ],
 )
 def test_what_a_page_lacks_is_added_and_nothing_else(given: str, expected: str) -> None:
-    assert completed(given, title="t") == expected
+    assert complete_page(given, title="t") == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_page_lacks_is_added_and_nothing_else(given: str, expected: str) 
     ],
 )
 def test_the_markup_is_found_in_its_fence(given: str, expected: str) -> None:
-    assert unfenced(given) == expected
+    assert strip_fences(given) == expected
 
 
 def test_scripts_and_frames_are_kept_because_the_page_is_not_run_here(desk: Bench) -> None:
@@ -106,7 +106,7 @@ def test_other_pictures_stay_as_they_are(desk: Bench) -> None:
     assert html in make(desk, html)
 
 
-def test_a_missing_picture_of_the_task_is_told_by_name(desk: Bench) -> None:
+def test_a_missing_picture_of_the_task_is_named(desk: Bench) -> None:
     with pytest.raises(ToolError, match=r"There is no file 'inputs/none.png'. Files: "):
         make(desk, '<img src="inputs/none.png">')
 

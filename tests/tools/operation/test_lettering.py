@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.operation.geometry import Size
-from gta_bench.tools.operation.lettering import SMALLEST, fit, upstream_size
+from gta_bench.tools.operation.drawing import SMALLEST, Size, fit, upstream_size
 
 ROOM = Size(300, 200)
 words = st.text(alphabet="ab Wm,.-中文。、한글\n", min_size=1, max_size=300)

@@ -134,7 +134,7 @@ def test_a_formula_that_is_none_does_not_stop_the_document(desk: Bench, formula:
 @pytest.mark.parametrize(
     ("content", "images", "said"),
     [
-        ("{{image_1}}", "", r"`\{\{image_1\}\}` has no picture: `image_paths` names 0"),
+        ("{{image_1}}", "", r"`\{\{image_1\}\}` has no picture: `image_paths` lists 0"),
         ("![](inputs/none.png)", "", "There is no file 'inputs/none.png'"),
         ("![](/etc/passwd)", "", "/etc/passwd"),
         ("![](https://example.com/a.png)", "", "not a file of this task"),
@@ -142,7 +142,7 @@ def test_a_formula_that_is_none_does_not_stop_the_document(desk: Bench, formula:
         ("x " * 500_000, "", "at most 200000"),
     ],
 )
-def test_what_is_missing_or_too_large_is_told_by_name(
+def test_what_is_missing_or_too_large_is_named(
     desk: Bench, content: str, images: str, said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):

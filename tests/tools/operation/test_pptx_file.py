@@ -291,7 +291,7 @@ def test_notes_are_kept(desk: Bench) -> None:
         ("[" * 90_000, "", "is not JSON"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_is_expected(
+def test_invalid_input_is_refused_with_the_expected_form(
     desk: Bench, slides: str, images: str, said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):

@@ -19,7 +19,7 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.operation.reading import MOST_CHARACTERS, bounded
+from gta_bench.tools.operation.read_files import MOST_CHARACTERS, limit_length
 from gta_bench.tools.toolbox import Toolbox
 from tests.content import samples
 
@@ -114,7 +114,7 @@ def test_names_arguments_and_descriptions_are_upstreams(name: str, workflow_dir:
         ("ReadPDF", "../../etc/passwd", "is not a path of this task"),
     ],
 )
-def test_what_cannot_be_read_is_told_to_the_agent(
+def test_the_agent_gets_the_reason_why_a_file_cannot_be_read(
     name: str, file: str, said: str, toolbox: Toolbox, workspace: Workspace
 ) -> None:
     with pytest.raises(ToolError, match=said):
@@ -125,7 +125,7 @@ def test_a_long_text_is_cut_with_a_note(toolbox: Toolbox, workspace: Workspace) 
     text = call(toolbox, workspace, "ReadCSV", "long.csv").text
     assert len(text) < MOST_CHARACTERS + 100
     assert text.endswith("[Cut here: 100000 more characters, of 200000 in all.]")
-    assert bounded("short") == "short"
+    assert limit_length("short") == "short"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "ReadCSV"])

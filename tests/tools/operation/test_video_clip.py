@@ -64,7 +64,7 @@ def test_a_clip_begins_at_the_frame_and_not_at_the_key_frame(
     assert shown == pytest.approx(expected, abs=2)
 
 
-def test_without_times_it_is_the_whole_video_and_too_long_an_end_is_told(
+def test_without_times_it_is_the_whole_video_and_a_late_end_is_reported(
     media_box: Toolbox, workspace: Workspace
 ) -> None:
     whole = call(media_box, workspace, "VideoClip", video="film.mp4", output_dir="/root")

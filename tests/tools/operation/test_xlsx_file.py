@@ -131,10 +131,8 @@ def test_newer_functions_are_spelled_so_that_excel_knows_them(without_jail: Benc
 
 
 @pytest.mark.parametrize("formula", ["=SUM(A1", '="open', "=A1)"])
-def test_a_formula_that_is_not_complete_is_told_with_its_cell(
-    without_jail: Bench, formula: str
-) -> None:
-    with pytest.raises(ToolError, match=r"in Sheet1!B2 is not complete"):
+def test_an_unclosed_formula_is_named_by_its_cell(without_jail: Bench, formula: str) -> None:
+    with pytest.raises(ToolError, match=r"in Sheet1!B2 has an unclosed"):
         make(without_jail, [["a", "b"], [1, formula]])
 
 
@@ -174,16 +172,21 @@ def test_control_characters_are_left_out(desk: Bench) -> None:
         ("[[1, 2]", r"not JSON.*several sheets"),
         ('{"a": 1}', "Table 'a' of `data_str` is not a list of rows"),
         ("{}", "has 0 sheets"),
-        (as_json([["x" * 32_768]]), "Sheet1!A1 has 32768 characters; a cell holds 32767"),
+        (
+            as_json([["x" * 32_768]]),
+            "Sheet1!A1 has 32768 characters; at most 32767 fit into a cell",
+        ),
         (as_json({str(n): [[1]] for n in range(51)}), "has 51 sheets"),
         (as_json([[1] * 500] * 401), "at most 200000 cells"),
-        (as_json([{str(n): 1} for n in range(5_000)]), "too large a table"),
-        ("[[1e999]]", "no number"),
+        (as_json([{str(n): 1} for n in range(5_000)]), "makes the table too large"),
+        ("[[1e999]]", "not a JSON number"),
         ("7", "not a list of rows"),
         ("[null]", "Row 1"),
     ],
 )
-def test_what_is_no_table_is_told_with_what_is_expected(desk: Bench, data: str, said: str) -> None:
+def test_an_invalid_table_is_refused_with_the_expected_form(
+    desk: Bench, data: str, said: str
+) -> None:
     with pytest.raises(ToolError, match=said):
         desk.make(TOOL, data_str=data)
 

@@ -1,7 +1,8 @@
-"""Inside the jail: a page opened in Chromium, its pictures and its text; a program of its own.
+"""Inside the jail: opens a page in Chromium and saves its screenshots and text.
 
-Talks to the browser by a pipe, in its debugging protocol. Every request of the page comes here:
-what belongs to the page is answered from memory, all else is refused and noted.
+It runs as a program of its own and controls the browser through a pipe, in the DevTools protocol.
+It answers every request of the page: files of the page are served, all others are refused and
+recorded.
 """
 
 import base64
@@ -19,48 +20,13 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 ORIGIN = "https://page.invalid/"
-VIRTUAL_MILLISECONDS = 5000  # of the page's own clock: animations and delayed scripts get this far
+VIRTUAL_MILLISECONDS = 5000  # of the page's clock, for animations and delayed scripts
 NOTED = 50
 NOTED_CHARACTERS = 300
 TEXT = "document.body ? document.body.innerText : document.documentElement.textContent"
-# Words that the page holds and does not show: not drawn, outside, tiny, of the color behind.
-UNSEEN = """(() => {
-  const behind = node => { for (let at = node; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      if (style.backgroundImage !== "none") return null;
-      if (!/^rgba\\(.*, 0\\)$/.test(style.backgroundColor)) return style.backgroundColor;
-    } return "rgb(255, 255, 255)"; };
-  const faint = node => { for (let at = node; at; at = at.parentElement)
-      if (parseFloat(getComputedStyle(at).opacity) < 0.05) return true; return false; };
-  const wide = document.documentElement.scrollWidth, high = document.documentElement.scrollHeight;
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-  while (walker.nextNode() && found.length < 2000) {
-    const node = walker.currentNode, parent = node.parentElement;
-    if (!node.data.trim() || !parent || parent.closest("script,style,noscript,template")) continue;
-    const range = document.createRange(); range.selectNodeContents(node);
-    const boxes = [...range.getClientRects()].map(box => ({left: box.left + scrollX,
-      right: box.right + scrollX, top: box.top + scrollY, bottom: box.bottom + scrollY}));
-    const style = getComputedStyle(parent);
-    const seen = boxes.some(box => box.right > 0 && box.bottom > 0 && box.left < wide
-      && box.top < high && box.right > box.left && box.bottom > box.top)
-      && style.visibility !== "hidden" && parseFloat(style.fontSize) >= 3 && !faint(parent)
-      && style.color !== behind(parent) && !/^rgba\\(.*, 0\\)$/.test(style.color);
-    if (!seen) found.push(node.data.trim());
-  }
-  return found.join(" ").slice(0, 20000);
-})()"""
-# Nobody is there to answer; and a page that has begun to leave is never drawn.
-STAY = """
-window.alert = () => {}; window.confirm = () => false; window.prompt = () => null;
-window.print = () => {};
-navigation.addEventListener("navigate", event => {
-  const there = event.destination.url.split("#")[0];
-  if (there !== location.href.split("#")[0]) event.preventDefault();
-});
-"""
-LARGE_PNG = 500_000  # bytes; from here on a JPEG is tried
+LARGE_PNG = 500_000  # bytes; above it a JPEG is tried
 CALL_SECONDS = 10.0
-# A page that leads elsewhere is refused that and then never says that it is loaded.
+# A page whose navigation was refused never fires the load event.
 LOADED = ("Page.loadEventFired", "Page.frameStoppedLoading")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -77,13 +43,13 @@ class Late(Exception):
 
 
 class Browser:
-    """A Chromium and the two pipes to it."""
+    """A Chromium process and the two pipes to it."""
 
     def __init__(self, program: str, memory: int, profile: str) -> None:
         here, there = os.pipe(), os.pipe()
         self._in, self._out = here[1], there[0]
 
-        def arrange() -> None:
+        def prepare_process() -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
             read, write = os.dup(here[0]), os.dup(there[1])
             os.dup2(read, 3)
@@ -91,7 +57,7 @@ class Browser:
 
         argv = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            argv, preexec_fn=arrange, close_fds=False, stdin=subprocess.DEVNULL,
+            argv, preexec_fn=prepare_process, close_fds=False, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         os.close(here[0])
@@ -117,7 +83,7 @@ class Browser:
         return self._number
 
     def messages(self, deadline: float) -> Iterator[dict[str, Any]]:
-        """What the browser says, until the deadline, which raises."""
+        """Yield the messages of the browser; raises Late at the deadline."""
         while True:
             while b"\0" in self._rest:
                 line, _, self._rest = self._rest.partition(b"\0")
@@ -132,7 +98,7 @@ class Browser:
 
 
 class _Page:
-    """One page in a browser; answers its requests while it waits for anything."""
+    """One page in a browser; its requests are answered while waiting for events."""
 
     def __init__(self, browser: Browser, files: dict[str, dict[str, str]]) -> None:
         self._browser = browser
@@ -157,7 +123,7 @@ class _Page:
                 return
             self._event(message)
 
-    def open(self, view: tuple[int, int], *, scripts: bool) -> None:
+    def open(self, view: tuple[int, int], stay: str, *, scripts: bool) -> None:
         self.view = view
         target = self.call("Target.createTarget", url="about:blank", seconds=20.0)
         attached = self.call("Target.attachToTarget", targetId=target.get("targetId"), flatten=True)
@@ -169,12 +135,12 @@ class _Page:
             "Emulation.setDeviceMetricsOverride",
             width=view[0], height=view[1], deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
-        self.call("Page.addScriptToEvaluateOnNewDocument", source=STAY)
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=stay)
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
 
     def load(self, path: str, seconds: float) -> None:
-        """Go to the page and let its own clock run."""
+        """Open the page and let its clock run."""
         self._browser.send("Page.navigate", self._session, url=ORIGIN + quote(path))
         self.wait(LOADED, seconds)
         self.call(
@@ -191,8 +157,8 @@ class _Page:
             self._browser.send("Page.handleJavaScriptDialog", self._session, accept=False)
         elif method == "Runtime.exceptionThrown":
             details = params.get("exceptionDetails", {})
-            words = details.get("exception", {}).get("description") or details.get("text", "")
-            _note(self.faults, words.partition("\n")[0])
+            error = details.get("exception", {}).get("description") or details.get("text", "")
+            _note(self.faults, error.partition("\n")[0])
 
     def _answer(self, params: dict[str, Any]) -> None:
         request, url = params["requestId"], params["request"]["url"]
@@ -213,14 +179,14 @@ class _Page:
         )  # fmt: skip
 
 
-def _note(notes: list[str], words: str) -> None:
-    words = words[:NOTED_CHARACTERS]
-    if words and words not in notes and len(notes) < NOTED:
-        notes.append(words)
+def _note(notes: list[str], text: str) -> None:
+    text = text[:NOTED_CHARACTERS]
+    if text and text not in notes and len(notes) < NOTED:
+        notes.append(text)
 
 
 def main(text: str) -> None:
-    """Open the page; once more without scripts where these come to no end."""
+    """Open the page, and once more without scripts if they do not finish."""
     order = json.loads(text)
     mimetypes.init(files=())
     found: dict[str, Any] = {}
@@ -228,9 +194,9 @@ def main(text: str) -> None:
         browser = Browser(order["browser"], order["memory"], f"{order['profile']}{attempt}")
         try:
             page = _Page(browser, order["files"])
-            page.open(tuple(order["view"]), scripts=scripts)
+            page.open(tuple(order["view"]), order["stay"], scripts=scripts)
             page.load(order["page"], order["seconds"])
-            found = {"scripts": scripts, **_look(page, order)}
+            found = _inspect(page, order, scripts=scripts)
             break
         except Late:
             continue
@@ -239,34 +205,35 @@ def main(text: str) -> None:
     Path("page.json").write_text(json.dumps(found), encoding="utf-8")
 
 
-def _look(page: _Page, order: dict[str, Any]) -> dict[str, Any]:
+def _inspect(page: _Page, order: dict[str, Any], *, scripts: bool) -> dict[str, Any]:
     text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
     title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
-    unseen = page.call("Runtime.evaluate", expression=UNSEEN).get("result", {}).get("value")
+    unseen = (
+        page.call("Runtime.evaluate", expression=order["unseen"]).get("result", {}).get("value")
+    )
     size = page.call("Page.getLayoutMetrics").get("cssContentSize", {})
     whole = int(size.get("width") or page.view[0]), int(size.get("height") or page.view[1])
     side = order["longest_side"]
     width = max(1, min(whole[0], side))
     heights = [min(side, whole[1] - top) for top in range(0, max(whole[1], 1), side)]
-    shown = heights[: order["most_pictures"]]
-    pictures = [
-        {"name": _picture(page, number, width, max(1, height), side), "width": width,
-         "height": max(1, height), "top": number * side}
-        for number, height in enumerate(shown)
-    ]  # fmt: skip
-    return {
+    pictures = []
+    for number, height in enumerate(heights[: order["most_pictures"]]):
+        name = _capture(page, number, width, max(1, height), side)
+        pictures.append([name, number * side, width, max(1, height)])
+    shown = {
         "title": str(title.get("value") or ""),
         "text": str(text or "")[: order["characters"]],
         "width": whole[0],
         "height": whole[1],
-        "pictures": pictures,
+        "scripts": scripts,
         "refused": page.refused,
         "faults": page.faults,
         "unseen": unseen if isinstance(unseen, str) else "",
     }
+    return {"page": shown, "pictures": pictures}
 
 
-def _picture(page: _Page, number: int, width: int, height: int, side: int) -> str:
+def _capture(page: _Page, number: int, width: int, height: int, side: int) -> str:
     clip = {"x": 0, "y": number * side, "width": width, "height": height, "scale": 1}
     made = page.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True, seconds=20.0)
     data, suffix = base64.b64decode(made["data"]), "png"

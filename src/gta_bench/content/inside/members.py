@@ -1,4 +1,4 @@
-"""Inside the jail: the files in a tar archive, a packed file or a mail."""
+"""Inside the jail: the files in a tar archive, a compressed file or a mail."""
 
 import base64
 import bz2
@@ -21,31 +21,31 @@ HEADERS = "headers.txt"
 
 
 def prepare() -> dict[str, Any]:
-    """Nothing to prepare: the imports above are all that needs freedom."""
+    """Nothing to prepare: the imports above are all that must run outside of the limits."""
     return {}
 
 
 def finish(names: dict[str, Any]) -> str:
-    """The members as JSON, or why not."""
+    """Return the members as JSON, or why the file is refused."""
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
-    look = _mail if options["form"] == "mail" else _packed
+    read = _read_mail if options["form"] == "mail" else _read_packed
     members, room = [], options["most_bytes"]
     try:
-        for name, size, data in look(Path("file"), options):
+        for name, size, data in read(Path("file"), options):
             room -= len(data or b"")
             kept = None if data is None or room < 0 else base64.b64encode(data).decode("ascii")
             members.append({"name": _clean(name), "bytes": size, "data": kept})
             if len(members) >= options["most_members"]:
-                members.append(_rest("there are more members than are read"))
+                members.append(_problem_entry("there are more members than the limit"))
                 break
     except BROKEN as exc:
         if not members:
             return f"It is broken ({type(exc).__name__})."
-        members.append(_rest(f"the archive breaks off there ({type(exc).__name__})"))
+        members.append(_problem_entry(f"the archive ends early there ({type(exc).__name__})"))
     return json.dumps({"members": members})
 
 
-def _rest(problem: str) -> dict[str, Any]:
+def _problem_entry(problem: str) -> dict[str, Any]:
     return {"name": "(what follows)", "bytes": 0, "data": None, "problem": problem}
 
 
@@ -53,8 +53,8 @@ def _clean(name: str) -> str:
     return name.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def _packed(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, bytes | None]]:
-    """The files of a tar archive, or the one file that is packed."""
+def _read_packed(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, bytes | None]]:
+    """Yield the files of a tar archive, or the one compressed file."""
     most = options["most_bytes"]
     try:
         archive = tarfile.open(file)  # noqa: SIM115 - closed by the end of this process
@@ -75,8 +75,8 @@ def _packed(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, byt
         yield entry.name, entry.size, stream.read() if stream is not None else None
 
 
-def _mail(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, bytes | None]]:
-    """A mail's headers, bodies and attachments."""
+def _read_mail(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, bytes | None]]:
+    """Yield the headers, bodies and attachments of a mail."""
     policy = email.policy.default
     message = email.message_from_bytes(file.read_bytes(), policy=policy)
     headers = "".join(f"{name}: {value}\n" for name, value in message.items()).encode()
@@ -88,7 +88,7 @@ def _mail(file: Path, options: dict[str, Any]) -> Iterator[tuple[str, int, bytes
             inner = part.get_payload(0)
             data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
         else:
-            data = _decoded(part, kind)
+            data = _decode(part, kind)
         yield name, len(data), data
 
 
@@ -100,7 +100,7 @@ def _leaves(message: EmailMessage) -> Iterator[Any]:
         yield message
 
 
-def _decoded(part: Any, kind: str) -> bytes:
+def _decode(part: Any, kind: str) -> bytes:
     data: bytes = part.get_payload(decode=True) or b""
     if not kind.startswith("text/"):
         return data

@@ -1,4 +1,4 @@
-"""Inside the jail: a PDF file's text, tables and pictures of pages."""
+"""Inside the jail: the text, tables and page pictures of a PDF file."""
 
 import base64
 import io
@@ -14,22 +14,22 @@ from typing import Any
 
 import pypdfium2
 
-# Readers of broken files complain at length; what counts is what they find.
+# The libraries log a lot about broken files.
 logging.disable()
 warnings.simplefilter("ignore")
 
-FEW_CHARACTERS = 16  # below it a page is a picture with a stamp or a page number on it
-TEXT_SECONDS = 12.0  # of the processor, so that a long file is read in part and not in vain
+FEW_CHARACTERS = 16  # a page with fewer is a picture, perhaps with a stamp or page number
+TEXT_SECONDS = 12.0  # of CPU time, so that a long file is at least read in part
 TABLE_SECONDS = 18.0
 PICTURE_SECONDS = 24.0
 LOCKED = "It is encrypted and needs a password."
 POINTS_PER_INCH = 72
 STRETCHED = 3.0
 FEW_COLORS = 4096
-# Edges of letters have hundreds of colors; a palette of 256 shows them alike in half the bytes.
+# Edges of letters have hundreds of colors; a palette of 256 looks the same at half the size.
 TEXT_COLORS = 2048
 PALETTE = 256
-# A letter is there for a reader if its place on the picture is not all of one color.
+# A letter is visible if its area in the picture is not all of one color.
 CONTRAST = 12
 SMALLEST_POINTS = 2.0
 FEW_LETTERS = 4
@@ -42,7 +42,7 @@ MOST_ATTACHED = 40 << 20  # bytes
 TAGS = re.compile(r"<[^<>]{0,5000}>")
 SIGNATURE = ("/Author", "/CreationDate", "/ModDate")
 USUAL = ("/Producer", "/Creator", "/Trapped", "/PTEX.Fullbanner")
-# Metadata in XML: a tag and the text after it, and what stands in its attributes.
+# XMP metadata: a tag, the text after it, and its attributes.
 XMP_PIECE = re.compile(r"<([^<>]{0,5000})>([^<]{0,20000})")
 XMP_ATTRIBUTE = re.compile(r"\s([\w.-]{1,60}:[\w.-]{1,60})=[\"']([^\"'<>]{1,5000})[\"']")
 XMP_FRAME = ("/", "?", "rdf:", "x:")
@@ -55,7 +55,7 @@ MOST_LABELED = 5000  # pages
 
 
 def prepare() -> dict[str, Any]:
-    """The packages for reading, which rendering does without."""
+    """Import the packages for reading; rendering does not need them."""
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     if options["work"] == "read":
         import pdfplumber  # noqa: F401
@@ -64,27 +64,27 @@ def prepare() -> dict[str, Any]:
 
 
 def finish(names: dict[str, Any]) -> str:
-    """The pages as JSON, or why not."""
+    """Return the pages as JSON, or why the file is refused."""
     options = names["options"]
     file = Path("file")
     try:
         with pypdfium2.PdfDocument(file.read_bytes()) as document:
-            document.init_forms()  # or fields are left out of the pictures
+            document.init_forms()  # otherwise pictures omit form fields
             pages = len(document)
             if options["work"] == "render":
                 wanted = [number for number in options["pages"] if 1 <= number <= pages]
-                images = list(_images(document, wanted, options))
+                images = list(_render_pages(document, wanted, options))
                 return json.dumps({"pages": images, "page_count": pages})
-            return json.dumps(_content(file, document, options))
+            return json.dumps(_read_content(file, document, options))
     except pypdfium2.PdfiumError as exc:
         return LOCKED if "password" in str(exc).lower() else f"It is broken ({exc})."
 
 
-def _content(
+def _read_content(
     file: Path, document: pypdfium2.PdfDocument, options: dict[str, Any]
 ) -> dict[str, Any]:
-    texts = list(_texts(file, document, options["most_pages"]))
-    tables = list(_tables(file, len(texts)))
+    texts = list(_read_texts(file, document, options["most_pages"]))
+    tables = list(_read_tables(file, len(texts)))
     poor = [
         number
         for number, text in enumerate(texts, 1)
@@ -92,7 +92,7 @@ def _content(
     ]
     images = {
         image["number"]: image["data"]
-        for image in _images(document, poor[: options["most_images"]], options)
+        for image in _render_pages(document, poor[: options["most_images"]], options)
     }
     return {
         "pages": [
@@ -107,12 +107,12 @@ def _content(
         ],
         "page_count": len(document),
         "pages_searched_for_tables": len(tables),
-        **_beside(file, len(texts)),
+        **_read_extras(file, len(texts)),
     }
 
 
-def _beside(file: Path, pages: int) -> dict[str, Any]:
-    """What lies beside the pages; a file in which that is broken has its pages all the same."""
+def _read_extras(file: Path, pages: int) -> dict[str, Any]:
+    """Read everything besides the pages. What is broken is left out."""
     import pypdf.errors
 
     broken = (
@@ -123,20 +123,20 @@ def _beside(file: Path, pages: int) -> dict[str, Any]:
         "bookmarks": [], "attachments": [], "descriptions": [], "scripts": False, "xfa": False,
         "labels": [], "layers": [], "layers_off": [],
     }  # fmt: skip
-    reader = _reader(file)
-    for look in (
-        _properties, _xmp, _annotations, _fields, _xfa, _bookmarks, _attachments, _descriptions,
-        _scripts, _labels, _layers,
+    reader = _open_reader(file)
+    for read in (
+        _read_properties, _read_xmp, _read_annotations, _read_fields, _read_xfa, _read_bookmarks,
+        _read_attachments, _read_descriptions, _read_scripts, _read_labels, _read_layers,
     ):  # fmt: skip
         try:
-            look(reader, pages, found)
+            read(reader, pages, found)
         except broken:
             continue
     return found
 
 
-def _properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """What the file says of itself: title, subject, keywords."""
+def _read_properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the metadata: title, subject, keywords."""
     for name, value in (reader.metadata or {}).items():
         if name in SIGNATURE:
             found["signed"] = True
@@ -145,8 +145,8 @@ def _properties(reader: Any, pages: int, found: dict[str, Any]) -> None:
             found["properties"].append([name.strip("/"), words[:MOST_PROPERTIES]])
 
 
-def _xmp(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """What its metadata in XML say that the properties do not."""
+def _read_xmp(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the XMP metadata that the properties do not repeat."""
     stream = reader.root_object.get("/Metadata")
     if stream is None:
         return
@@ -166,37 +166,36 @@ def _xmp(reader: Any, pages: int, found: dict[str, Any]) -> None:
                 found["properties"].append([key, words])
 
 
-def _labels(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """What its pages are called where that is not their number."""
+def _read_labels(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the page labels that differ from the page numbers."""
     if "/PageLabels" in reader.root_object and len(reader.pages) <= MOST_LABELED:
         named = enumerate(reader.page_labels[:pages], 1)
         other = [f"page {number}: {label}" for number, label in named if label != str(number)]
         found["labels"] = [_clean(line)[:200] for line in other[:MOST_LISTED]]
 
 
-def _layers(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """The layers of its pages; those that are switched off are not drawn."""
+def _read_layers(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the layers; those that are switched off are not drawn."""
     properties = reader.root_object.get("/OCProperties")
     if properties is None:
         return
     groups = properties.get_object()
     setting = groups.get("/D", {}).get_object() if "/D" in groups else {}
-    state = {key: {_number(one) for one in setting.get(key) or ()} for key in ("/ON", "/OFF")}
+    state = {key: {int(one.idnum) for one in setting.get(key) or ()} for key in ("/ON", "/OFF")}
     usual_off = setting.get("/BaseState") == "/OFF"
     for layer in groups["/OCGs"][:MOST_LISTED]:
-        number, name = _number(layer), _clean(str(layer.get_object().get("/Name") or ""))[:2000]
+        number, name = (
+            int(layer.idnum),
+            _clean(str(layer.get_object().get("/Name") or ""))[:2000],
+        )
         off = number in state["/OFF"] or (usual_off and number not in state["/ON"])
         found["layers_off" if off else "layers"].append(name)
 
 
-def _number(reference: Any) -> int:
-    return int(reference.idnum)
-
-
-def _annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """The words of annotations, which lie above the pages, and where links lead."""
-    for number, note in _notes(reader, pages):
-        words = _remark(note)
+def _read_annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the text of annotations and the targets of links."""
+    for number, note in _read_notes(reader, pages):
+        words = _read_remark(note)
         if words and len(found["remarks"]) < MOST_LISTED:
             found["remarks"].append(_clean(f"page {number}: {words}")[:MOST_PROPERTIES])
         action = note.get("/A")
@@ -205,15 +204,15 @@ def _annotations(reader: Any, pages: int, found: dict[str, Any]) -> None:
             found["links"].append(_clean(str(address))[:2000])
 
 
-def _notes(reader: Any, pages: int) -> Iterator[tuple[int, Any]]:
+def _read_notes(reader: Any, pages: int) -> Iterator[tuple[int, Any]]:
     for number, page in enumerate(reader.pages[:pages], 1):
         annotations = page.get("/Annots")
         for entry in (annotations.get_object() if annotations is not None else None) or ():
             yield number, entry.get_object()
 
 
-def _remark(note: Any) -> str:
-    """What an annotation says, as plain and as rich text, about what, and who says it."""
+def _read_remark(note: Any) -> str:
+    """Return the plain and rich text of an annotation, its subject and its author."""
     words = " ".join(str(note.get("/Contents") or "").split())
     for key in ("/RC", "/OverlayText"):
         more = note.get(key)
@@ -230,22 +229,22 @@ def _remark(note: Any) -> str:
     return f"{words} ({'; '.join(about)})".strip() if about else words
 
 
-def _fields(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """The fields of a form, filled or not, with what one can choose from."""
+def _read_fields(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the fields of a form, filled in or not, with their choices."""
     for name, field in (reader.get_fields() or {}).items():
         value = field.get("/V")
         choices = field.get("/Opt")
-        said = "" if value is None else str(value).lstrip("/")
+        text = "" if value is None else str(value).lstrip("/")
         if choices:
-            said += f" (choices: {', '.join(map(_choice, choices))})"
+            text += f" (choices: {', '.join(map(_read_choice, choices))})"
         hint = field.get("/TU")
         if hint is not None and str(hint) != name:
-            said += f" (hint: {hint})"
-        found["fields"].append([_clean(str(name)), _clean(said)])
+            text += f" (hint: {hint})"
+        found["fields"].append([_clean(str(name)), _clean(text)])
 
 
-def _xfa(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """The words of a form in XML, which is one stream or a list of names and streams."""
+def _read_xfa(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the text of an XFA form, which is one stream or a list of names and streams."""
     form = reader.root_object.get("/AcroForm")
     xfa = form.get_object().get("/XFA") if form is not None else None
     if xfa is None:
@@ -262,12 +261,12 @@ def _xfa(reader: Any, pages: int, found: dict[str, Any]) -> None:
             found["fields"].append([_clean(f"XFA {name}"), _clean(text)[:MOST_PROPERTIES]])
 
 
-def _choice(option: Any) -> str:
+def _read_choice(option: Any) -> str:
     option = option.get_object() if hasattr(option, "get_object") else option
     return str(option[-1]) if isinstance(option, list) else str(option)
 
 
-def _bookmarks(reader: Any, pages: int, found: dict[str, Any]) -> None:
+def _read_bookmarks(reader: Any, pages: int, found: dict[str, Any]) -> None:
     left = list(reader.outline)
     while left and len(found["bookmarks"]) < MOST_LISTED:
         entry = left.pop(0)
@@ -277,11 +276,11 @@ def _bookmarks(reader: Any, pages: int, found: dict[str, Any]) -> None:
             found["bookmarks"].append(_clean(str(entry.title)))
 
 
-def _attachments(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """Files within the file, as long as they are not too much; some hang on a page as notes."""
+def _read_attachments(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read attached files up to a total size; some are attached to a page as annotations."""
     room = MOST_ATTACHED
     listed = [(one.name, one.description, one.content) for one in reader.attachment_list]
-    pinned = (_pinned(note) for _, note in _notes(reader, pages))
+    pinned = (_read_pinned(note) for _, note in _read_notes(reader, pages))
     for name, about, content in dict.fromkeys([*listed, *filter(None, pinned)]):
         data = content or b""
         room -= len(data)
@@ -291,7 +290,7 @@ def _attachments(reader: Any, pages: int, found: dict[str, Any]) -> None:
         )
 
 
-def _pinned(note: Any) -> tuple[str, str | None, bytes] | None:
+def _read_pinned(note: Any) -> tuple[str, str | None, bytes] | None:
     if note.get("/Subtype") != "/FileAttachment":
         return None
     file = note["/FS"].get_object()
@@ -302,8 +301,8 @@ def _pinned(note: Any) -> tuple[str, str | None, bytes] | None:
     return name, None if about is None else str(about), stream.get_object().get_data()
 
 
-def _descriptions(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """What tags say in place of a picture, a formula or a shape."""
+def _read_descriptions(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Read the alternative texts of tags for pictures, formulas and shapes."""
     left: list[Any] = [reader.root_object.get("/StructTreeRoot")]
     seen: set[int] = set()
     while left and len(seen) < MOST_TAGS and len(found["descriptions"]) < MOST_LISTED:
@@ -321,17 +320,17 @@ def _descriptions(reader: Any, pages: int, found: dict[str, Any]) -> None:
         left.append(tag.get("/K"))
 
 
-def _scripts(reader: Any, pages: int, found: dict[str, Any]) -> None:
-    """Whether it holds scripts, which are not run."""
+def _read_scripts(reader: Any, pages: int, found: dict[str, Any]) -> None:
+    """Find out whether it contains scripts. They are not run."""
     root = reader.root_object
     names = root.get("/Names")
-    holders = [root, *reader.pages[:pages], *(note for _, note in _notes(reader, pages))]
+    holders = [root, *reader.pages[:pages], *(note for _, note in _read_notes(reader, pages))]
     found["scripts"] = (names is not None and "/JavaScript" in names.get_object()) or any(
-        _is_script(action) for holder in holders for action in _actions(holder)
+        _is_script(action) for holder in holders for action in _find_actions(holder)
     )
 
 
-def _actions(holder: Any) -> Iterator[Any]:
+def _find_actions(holder: Any) -> Iterator[Any]:
     yield from (holder[key].get_object() for key in ("/A", "/OpenAction") if key in holder)
     if "/AA" in holder:
         yield from (action.get_object() for action in holder["/AA"].get_object().values())
@@ -341,8 +340,8 @@ def _is_script(action: Any) -> bool:
     return hasattr(action, "get") and action.get("/S") == "/JavaScript"
 
 
-def _reader(file: Path) -> Any:
-    """`file` was opened by the renderer, so it needs no password."""
+def _open_reader(file: Path) -> Any:
+    """Open the file with pypdf. The renderer has opened it, so it needs no password."""
     import pypdf
 
     reader = pypdf.PdfReader(file)
@@ -351,18 +350,18 @@ def _reader(file: Path) -> Any:
     return reader
 
 
-def _texts(file: Path, document: pypdfium2.PdfDocument, most: int) -> Iterator[str]:
-    """The text of each page."""
-    for number, page in enumerate(_reader(file).pages):
+def _read_texts(file: Path, document: pypdfium2.PdfDocument, most: int) -> Iterator[str]:
+    """Yield the text of each page, while there is time."""
+    for number, page in enumerate(_open_reader(file).pages):
         if number >= most or (number and time.process_time() > TEXT_SECONDS):
             return
-        yield _spaced(page.extract_text(), document, number)
+        yield _fix_spaces(page.extract_text(), document, number)
 
 
-def _spaced(text: str, document: pypdfium2.PdfDocument, number: int) -> str:
-    """The text with the spaces that pdfium sees, where it has the same letters.
+def _fix_spaces(text: str, document: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text with the spaces of pdfium if both have the same letters.
 
-    pypdf takes letters that are set close (`Ta`) for ends of words.
+    pypdf mistakes kerned letters (`Ta`) for the end of a word.
     """
     text = _clean(text)
     if number >= len(document):
@@ -373,24 +372,24 @@ def _spaced(text: str, document: pypdfium2.PdfDocument, number: int) -> str:
     return "\n".join(seen.splitlines()) if same else text
 
 
-def _tables(file: Path, pages: int) -> Iterator[list[list[list[str]]]]:
-    """The tables of each page, while there is time."""
+def _read_tables(file: Path, pages: int) -> Iterator[list[list[list[str]]]]:
+    """Yield the tables of each page, while there is time."""
     import pdfplumber
 
     with pdfplumber.open(file) as document:
         for page in document.pages[:pages]:
             if time.process_time() > TABLE_SECONDS:
                 return
-            yield [table for table in map(_table, page.extract_tables()) if _is_table(table)]
+            yield [table for table in map(_clean_table, page.extract_tables()) if _is_table(table)]
             page.close()
 
 
-def _table(table: Iterable[Iterable[str | None]]) -> list[list[str]]:
+def _clean_table(table: Iterable[Iterable[str | None]]) -> list[list[str]]:
     return [[_clean(cell or "") for cell in row] for row in table]
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Whether it is more than a frame around something: two columns, some text."""
+    """Whether it is more than a frame: it has two columns and some text."""
     return max(map(len, rows), default=0) > 1 and any(any(row) for row in rows)
 
 
@@ -398,7 +397,7 @@ def _clean(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def _images(
+def _render_pages(
     document: pypdfium2.PdfDocument, numbers: Iterable[int], options: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     for number in numbers:
@@ -408,39 +407,39 @@ def _images(
         width, height = (max(side, 1.0) for side in page.get_size())
         most = options["longest_side"] * POINTS_PER_INCH / options["dpi"]
         longest = max(width, height)
-        # Of a very long or wide page, such as a sheet, a part that can be read says more.
+        # Show only a readable part of a very long or wide page, such as a sheet.
         if longest > STRETCHED * min(width, height) and longest > 2 * most:
             longest = max(min(width, height), most)
         scale = min(options["dpi"] / POINTS_PER_INCH, options["longest_side"] / longest)
         shown = [min(side, options["longest_side"] / scale) for side in (width, height)]
         crop = (0, max(0.0, height - shown[1]), max(0.0, width - shown[0]), 0)
         picture = page.render(scale=scale, crop=crop).to_pil().convert("RGB")
-        unseen = _unseen(page, picture, scale)
+        unseen = _find_unseen(page, picture, scale)
         page.close()
         yield {
             "number": number,
             "unseen": unseen,
-            "data": base64.b64encode(_encoded(picture)).decode("ascii"),
+            "data": base64.b64encode(_encode(picture)).decode("ascii"),
             "part": shown[0] * shown[1] / (width * height),
         }
 
 
-def _unseen(page: Any, picture: Any, scale: float) -> str:
-    """The words of a page that its picture does not show: of its color, covered, tiny, outside."""
+def _find_unseen(page: Any, picture: Any, scale: float) -> str:
+    """Find text that the picture does not show: same color, covered, tiny, or outside."""
     if page.get_rotation():
         return ""
     words = page.get_textpage()
     left, bottom, right, top = page.get_cropbox()
     letters = words.get_text_range(0, min(words.count_chars(), MOST_LETTERS))
     found, run = [], ""
-    for place, letter in enumerate(letters):
+    for index, letter in enumerate(letters):
         if letter.isspace():
             run += " " if run else ""
             continue
-        x0, y0, x1, y1 = words.get_charbox(place, loose=True)
+        x0, y0, x1, y1 = words.get_charbox(index, loose=True)
         box = ((x0 - left) * scale, (top - y1) * scale, (x1 - left) * scale, (top - y0) * scale)
         beyond = x0 >= right or y1 <= bottom or x1 <= left or y0 >= top
-        if beyond or y1 - y0 < SMALLEST_POINTS or not _shows(picture, box):
+        if beyond or y1 - y0 < SMALLEST_POINTS or not _is_visible(picture, box):
             run += letter
         else:
             found.append(run)
@@ -449,8 +448,8 @@ def _unseen(page: Any, picture: Any, scale: float) -> str:
     return _clean(" ".join(long))
 
 
-def _shows(picture: Any, box: tuple[float, float, float, float]) -> bool:
-    """Whether something stands there; what is cut off the picture is not held against it."""
+def _is_visible(picture: Any, box: tuple[float, float, float, float]) -> bool:
+    """Whether the area shows anything; an area outside of the picture counts as shown."""
     inner = [int(box[0]) - 1, int(box[1]) - 1, int(box[2]) + 2, int(box[3]) + 2]
     bounds = [max(0, inner[0]), max(0, inner[1]),
               min(picture.width, inner[2]), min(picture.height, inner[3])]  # fmt: skip
@@ -459,8 +458,8 @@ def _shows(picture: Any, box: tuple[float, float, float, float]) -> bool:
     return any(high - low > CONTRAST for low, high in picture.crop(bounds).getextrema())
 
 
-def _encoded(picture: Any) -> bytes:
-    """Text sharp, photographs small."""
+def _encode(picture: Any) -> bytes:
+    """Encode text without loss and photographs as JPEG."""
     stream = io.BytesIO()
     if picture.getcolors(FEW_COLORS) is None:
         picture.save(stream, "JPEG", quality=85)

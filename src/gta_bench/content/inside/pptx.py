@@ -1,4 +1,4 @@
-"""Inside the jail: a deck's slides, every shape of them, groups and charts included."""
+"""Inside the jail: the slides of a deck with every shape, including groups and charts."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -16,24 +16,24 @@ DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MOST_POINTS = 5000
 TITLES = (PP_PLACEHOLDER.TITLE, PP_PLACEHOLDER.CENTER_TITLE, PP_PLACEHOLDER.VERTICAL_TITLE)
-# Repeated on every slide and no content of it.
+# Repeated on every slide.
 FURNITURE = (PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.HEADER)
 SEEN = (MSO_SHAPE_TYPE.PICTURE, MSO_SHAPE_TYPE.LINKED_PICTURE, MSO_SHAPE_TYPE.MEDIA)
 
 
 def prepare() -> dict[str, Any]:
-    """Nothing to prepare: the imports above are all that needs freedom."""
+    """Nothing to prepare: the imports above are all that must run outside of the limits."""
     return {}
 
 
 def finish(names: dict[str, Any]) -> str:
-    """The deck as JSON."""
+    """Return the deck as JSON."""
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     return json.dumps(read(Path("file"), most_slides=options["most_slides"]))
 
 
 def read(file: Path, *, most_slides: int) -> dict[str, Any]:
-    """Every slide up to a number of them."""
+    """Read the slides, up to `most_slides`."""
     with file.open("rb") as stream:
         slides = Presentation(stream).slides
     chosen = enumerate(islice(slides, most_slides), 1)
@@ -55,13 +55,13 @@ def _slide(number: int, slide: Any) -> dict[str, Any]:
 
 
 def _notes(slide: Any) -> str:
-    """All texts of the notes page: not every program uses the placeholder that is for them."""
+    """Return all texts of the notes page; not every program uses the notes placeholder."""
     parts = _parts(slide.notes_slide.shapes) if slide.has_notes_slide else ()
     return "\n".join(part["text"] for part in parts if part["kind"] == "text").strip()
 
 
 def _parts(shapes: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Shapes as one reads them: from top to bottom, then from left to right."""
+    """Yield shapes in reading order: from top to bottom, then from left to right."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
             yield from _parts(shape.shapes)
@@ -84,7 +84,7 @@ def _part(shape: Any) -> Iterator[dict[str, Any]]:
 
 
 def _text(frame: Any) -> str:
-    """The paragraphs of a text frame, indented by their level."""
+    """Return the paragraphs of a text frame, indented by their level."""
     lines = [
         "  " * paragraph.level + paragraph.text.replace("\v", "\n") if paragraph.text else ""
         for paragraph in frame.paragraphs
@@ -106,16 +106,16 @@ def _description(shape: Any) -> str:
 
 
 def _diagram(shape: Any) -> Iterator[str]:
-    """The texts of a SmartArt diagram, which lie in a part of their own."""
-    for places in shape._element.iter(f"{DIAGRAM}relIds"):
-        data = ElementTree.fromstring(shape.part.related_part(places.get(f"{RELATION}dm")).blob)
+    """Yield the texts of a SmartArt diagram, which are in a separate part."""
+    for links in shape._element.iter(f"{DIAGRAM}relIds"):
+        data = ElementTree.fromstring(shape.part.related_part(links.get(f"{RELATION}dm")).blob)
         for paragraph in data.iter(f"{DRAWING}p"):
             if text := "".join(run.text or "" for run in paragraph.iter(f"{DRAWING}t")):
                 yield text
 
 
 def _chart(content: bytes) -> dict[str, Any]:
-    """A chart's data from its XML, which has the same form for every type of chart."""
+    """Read a chart from its XML, which has the same structure for every type of chart."""
     space = ElementTree.fromstring(content)
     area = space.find(f"{CHART}chart/{CHART}plotArea")
     plots = [plot for plot in area if plot.tag.endswith("Chart")] if area is not None else []
@@ -133,15 +133,15 @@ def _chart(content: bytes) -> dict[str, Any]:
 def _series(series: ElementTree.Element) -> dict[str, Any]:
     labels = {**_points(series, "cat"), **_points(series, "xVal")}
     values = {**_points(series, "val"), **_points(series, "yVal")}
-    places = sorted(values, key=int)[:MOST_POINTS]
+    indexes = sorted(values, key=int)[:MOST_POINTS]
     return {
         "name": " ".join(_points(series, "tx").values()),
-        "points": [[labels.get(place, str(int(place) + 1)), values[place]] for place in places],
+        "points": [[labels.get(one, str(int(one) + 1)), values[one]] for one in indexes],
     }
 
 
 def _points(series: ElementTree.Element, part: str) -> dict[str, str]:
-    """A part's points by their index; of categories with several levels the innermost."""
+    """Return the points of a part by index; for nested categories, the innermost level."""
     found = series.find(f"{CHART}{part}")
     if found is None:
         return {}

@@ -1,4 +1,4 @@
-"""Inside the jail: a workbook's cells, streamed sheet by sheet until there are enough."""
+"""Inside the jail: the cells of a workbook, streamed sheet by sheet up to a limit."""
 
 import datetime
 import json
@@ -17,7 +17,7 @@ MERGED = re.compile(
 MOST_MERGED = 5000
 LARGEST_INTEGER = 10**15
 MIDNIGHT = datetime.time()
-SECONDS = 15.0  # of the processor, so that a large sheet is read in part and not in vain
+SECONDS = 15.0  # of CPU time, so that a large sheet is at least read in part
 OVER: list[Any] = []
 LOCALE = re.compile(r"\[(?:\$([^\]-]{0,20})[^\]]{0,20}|[^\]]{0,40})\]|_.|\*.")
 LITERAL = re.compile(r'"([^"]{0,300})"|\\(.)')
@@ -33,13 +33,13 @@ DATE_CODES = {
 
 
 def prepare() -> dict[str, Any]:
-    """Import openpyxl without numpy, which it does not need and which costs more than itself.
+    """Import openpyxl without numpy, which it does not need and which is slower to import.
 
-    And make it ask no sheet for its size: what a file says of it pads every row, and where it
-    says nothing the whole sheet is searched.
+    Also stop it from asking for the size of a sheet: it would pad every row to the stated size,
+    or search the whole sheet if no size is stated.
     """
     sys.modules["numpy"] = None  # type: ignore[assignment]
-    mimetypes.knownfiles.clear()  # openpyxl reads the system's, which not every jail shows
+    mimetypes.knownfiles.clear()  # openpyxl reads the system's files, which not every jail shows
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
     worksheet: Any = ReadOnlyWorksheet
@@ -48,13 +48,13 @@ def prepare() -> dict[str, Any]:
 
 
 def finish(names: dict[str, Any]) -> str:
-    """The workbook as JSON."""
+    """Return the workbook as JSON."""
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     return json.dumps(read(Path("file"), most_cells=options["most_cells"]))
 
 
 def read(file: Path, *, most_cells: int) -> dict[str, Any]:
-    """Every sheet; values come from one pass over the file, formulas from another."""
+    """Read every sheet: values in one pass over the file, formulas in another."""
     import openpyxl
 
     with file.open("rb") as one, file.open("rb") as two, zipfile.ZipFile(file) as archive:
@@ -63,74 +63,74 @@ def read(file: Path, *, most_cells: int) -> dict[str, Any]:
         sheets: list[dict[str, Any]] = []
         left, cut = most_cells, False
         for sheet, calculated in zip(values.worksheets, formulas.worksheets, strict=True):
-            cells = list(_cells(sheet, calculated, left))
+            cells = list(_read_cells(sheet, calculated, left))
             cut = cells[-1:] == [OVER]
-            sheets.append(_sheet(sheet, cells[:-1] if cut else cells, archive))
+            sheets.append(_build_sheet(sheet, cells[:-1] if cut else cells, archive))
             left -= len(cells)
             if cut:
                 break
         stale = bool(values.calculation and values.calculation.fullCalcOnLoad)
         if stale:
-            _without_zeros(sheets)
+            _clear_zeros(sheets)
         return {"sheets": sheets, "cut": cut, "stale": stale}
 
 
-def _without_zeros(sheets: list[dict[str, Any]]) -> None:
-    """Formulas that are all 0 were never calculated: XlsxWriter writes 0 and asks for it."""
+def _clear_zeros(sheets: list[dict[str, Any]]) -> None:
+    """Clear the values if all are 0: XlsxWriter writes 0 and requests a calculation."""
     formulas = [cell for sheet in sheets for cell in sheet["cells"] if cell[4] is not None]
     if all(cell[2:4] == ["0", "number"] for cell in formulas):
         for cell in formulas:
             cell[2:4], cell[5] = ["", "empty"], ""
 
 
-def _sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:
+def _build_sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:
     return {
         "name": sheet.title,
         "hidden": sheet.sheet_state != "visible",
         "rows": max((cell[0] for cell in cells), default=0),
         "columns": max((cell[1] for cell in cells), default=0),
         "cells": cells,
-        "merged": _merged(sheet, archive),
+        "merged": _find_merged(sheet, archive),
     }
 
 
-def _merged(sheet: Any, archive: zipfile.ZipFile) -> list[str]:
-    """A streamed sheet does not know its merged cells, so they are looked for in its XML."""
+def _find_merged(sheet: Any, archive: zipfile.ZipFile) -> list[str]:
+    """Find merged cells in the XML, because a streamed sheet does not list them."""
     content = archive.read(sheet._worksheet_path)
     found = MERGED.finditer(content)
     return [match[1].decode() for match, _ in zip(found, range(MOST_MERGED), strict=False)]
 
 
-def _cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:
-    """Row, column, value, type and formula of each cell that holds something."""
+def _read_cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:
+    """Yield row, column, value, type and formula of each cell that is not empty."""
     count = 0
     for pair in zip(values.iter_rows(), formulas.iter_rows(), strict=True):
         late = time.process_time() > SECONDS
         for value_cell, formula_cell in zip(*pair, strict=True):
-            formula = _formula(formula_cell)
+            formula = _read_formula(formula_cell)
             if value_cell.value is None and formula is None:
                 continue
             if count >= most or late:
                 yield OVER
                 return
-            text, kind = _shown(value_cell.value, value_cell.data_type)
+            text, kind = _convert(value_cell.value, value_cell.data_type)
             count += 1
-            as_shown = _as_shown(value_cell.value, text, kind, value_cell.number_format)
+            as_shown = _format_shown(value_cell.value, text, kind, value_cell.number_format)
             yield [formula_cell.row, formula_cell.column, text, kind, formula, as_shown]
 
 
-def _formula(cell: Any) -> str | None:
+def _read_formula(cell: Any) -> str | None:
     if cell.data_type != "f":
         return None
     value = cell.value
     text = value if isinstance(value, str) else getattr(value, "text", None)
-    if text is None:  # a table of what-if results
+    if text is None:  # a what-if table
         return "=TABLE()"
     return text if text.startswith("=") else f"={text}"
 
 
-def _shown(value: Any, data_type: str) -> tuple[str, str]:
-    """A value as text, and its type."""
+def _convert(value: Any, data_type: str) -> tuple[str, str]:
+    """Return a value as text, and its type."""
     if value is None:
         return "", "empty"
     if data_type == "e":
@@ -138,7 +138,7 @@ def _shown(value: Any, data_type: str) -> tuple[str, str]:
     if isinstance(value, bool):
         return str(value).upper(), "truth"
     if isinstance(value, int | float):
-        return _number(value), "number"
+        return _format_number(value), "number"
     if isinstance(value, datetime.datetime):
         whole = value.time() == MIDNIGHT
         return (value.date().isoformat() if whole else value.isoformat(" ")), "date"
@@ -149,13 +149,13 @@ def _shown(value: Any, data_type: str) -> tuple[str, str]:
     return str(value), "text"
 
 
-def _as_shown(value: Any, text: str, kind: str, code: str) -> str:
-    """What a reader of the sheet sees, where that is more than the value: dates, and units."""
+def _format_shown(value: Any, text: str, kind: str, code: str) -> str:
+    """Return what the sheet displays, if that is more than the value: dates, and units."""
     if kind not in ("number", "date") or code == "General":
         return ""
     code = LOCALE.sub(lambda found: f'"{found[1]}"' if found[1] else "", code.partition(";")[0])
     if kind == "date":
-        return _date_as_shown(value, text, code)
+        return _format_date(value, text, code)
     digits = DIGITS.search(LITERAL.sub(lambda found: "x" * len(found[0]), code))
     if digits is None:
         return ""
@@ -166,7 +166,7 @@ def _as_shown(value: Any, text: str, kind: str, code: str) -> str:
     return f"{before}{text}{after}" if before + after else ""
 
 
-def _date_as_shown(value: Any, text: str, code: str) -> str:
+def _format_date(value: Any, text: str, code: str) -> str:
     if isinstance(value, datetime.timedelta):
         return ""
     pieces, clock, afternoon = [], False, "am/pm" in code.lower()
@@ -184,7 +184,7 @@ def _date_as_shown(value: Any, text: str, code: str) -> str:
             form = form.replace("%H", "%I")
         try:
             made = value.strftime(form) if form else found[0]
-        except ValueError:  # a year before 1000, which not every system writes
+        except ValueError:  # a year before 1000, which not every system supports
             return ""
         pieces.append(
             made.lstrip("0") or "0" if part in ("d", "m", "h", "s") and not minutes else made
@@ -193,8 +193,8 @@ def _date_as_shown(value: Any, text: str, code: str) -> str:
     return "" if shown == text else f"{shown} [{text}]"
 
 
-def _number(value: float) -> str:
-    """As short as it can be without loss: Excel knows no difference between 3 and 3.0."""
+def _format_number(value: float) -> str:
+    """Format without loss, as short as possible: Excel does not distinguish 3 and 3.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER:
         return str(int(value))
     return repr(value)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
+from gta_bench.content.images import measure
 from gta_bench.content.kinds import ContentKind
 from gta_bench.content.members import Member
 from gta_bench.content.pictures import measure

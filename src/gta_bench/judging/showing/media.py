@@ -2,7 +2,6 @@
 
 import asyncio
 
-from gta_bench.content.ffprobe import MediaInfo
 from gta_bench.content.images import read_image
 from gta_bench.content.media import VideoContent, probe_media, read_subtitles, read_video
 from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound

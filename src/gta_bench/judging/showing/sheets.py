@@ -3,7 +3,6 @@
 import asyncio
 from itertools import islice
 
-from gta_bench.content.csv import read_csv
 from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.content.needs import require
 from gta_bench.content.office import normalized

@@ -1,1 +1,1 @@
-"""What the document tools share: pandoc, pictures, fonts, tables, slides, LibreOffice."""
+"""Shared by the document tools: pandoc, pictures, fonts, tables, slides, workbooks."""

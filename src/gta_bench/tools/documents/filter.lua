@@ -1,7 +1,7 @@
--- What lies between pandoc's reader and its writer: pictures, raw code, links, attributes.
+-- The step between pandoc's reader and writer: pictures, raw code, links, attributes.
 --
--- `plan.json` beside this file says which pictures there are. Nothing else is opened, and what the
--- text names in vain goes to `missing.json` in the current folder, which makes the call fail.
+-- `plan.json` in the folder of this file lists the pictures. Nothing else is opened. Pictures that
+-- the text names but that do not exist are written to `missing.json` in the current folder.
 
 local PLACEHOLDER = "\u{E000}(%d+)\u{E001}"
 local SAFE_LINK = { http = true, https = true, mailto = true }
@@ -105,7 +105,7 @@ local function link(element)
   return element
 end
 
--- A rule for words is called for each of them, so only where there is something to find.
+-- A rule for words is called for each word, so it is only added if there is something to find.
 local picture_rules = { Str = plan.marks and with_pictures or nil, Image = named }
 local raw_rules = { RawBlock = raw.RawBlock, RawInline = raw.RawInline }
 
@@ -119,7 +119,7 @@ local function table_rules(element)
 end
 
 local function plain_math(element)
-  -- Formulas are code of their own, so a placeholder in one stays words.
+  -- Formulas are code, so a placeholder in a formula stays text.
   element.text = spelled_out(element.text)
   return element
 end

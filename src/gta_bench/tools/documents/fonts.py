@@ -1,23 +1,23 @@
-"""Fonts: which families documents name, and whether this machine can draw East Asian text."""
+"""Fonts: the families that documents name, and whether this machine has East Asian fonts."""
 
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from gta_bench.tools.contract import Unavailable
+from gta_bench.content.needs import Missing
 
 Script = Literal["zh", "ja", "ko"]
 
 FOLDERS: Final = ("/usr/share/fonts", "/usr/local/share/fonts")
 EAST_ASIAN: Final = ("NotoSansCJK*", "NotoSerifCJK*", "SourceHanS*")
-NO_EAST_ASIAN: Final = Unavailable(
-    "no font for Chinese, Japanese and Korean was found.", "apt install fonts-noto-cjk"
+NO_EAST_ASIAN: Final = Missing(
+    "No font for Chinese, Japanese and Korean was found.", "apt install fonts-noto-cjk"
 )
 
 
 class Family(NamedTuple):
-    """Fonts that every office program knows for a script, and its language mark."""
+    """The font for a script in Office, its language code, and the suffix of the Noto font."""
 
     office: str
     language: str
@@ -46,37 +46,33 @@ MONO: Final = "Courier New"
 
 
 @cache
-def has_east_asian_font() -> bool:
-    """Whether a font file for East Asian text lies where programs look for fonts."""
-    return any(
-        next(Path(folder).rglob(pattern), None) is not None
-        for folder in FOLDERS
-        for pattern in EAST_ASIAN
-    )
+def missing_east_asian_font() -> Missing | None:
+    """Return what is missing if no font for East Asian text is installed."""
+    files = (file for one in FOLDERS for name in EAST_ASIAN for file in Path(one).rglob(name))
+    return None if any(files) else NO_EAST_ASIAN
 
 
-def script_of(text: str) -> Script | None:
-    """The East Asian language of some words: kana and hangul tell, other ideographs are Chinese."""
-    seen = _scripts(text)
+def find_script(text: str) -> Script | None:
+    """Return the East Asian language of some words; ideographs without kana are Chinese."""
+    seen = _count_scripts(text)
     if seen["ja"] or seen["ko"]:
         return "ja" if seen["ja"] >= seen["ko"] else "ko"
     return "zh" if seen["zh"] else None
 
 
-def main_script(text: str) -> Script | None:
-    """The language whose glyph forms a whole document should have: that of most of its text."""
-    seen = _scripts(text)
+def find_main_script(text: str) -> Script | None:
+    """Return the East Asian language of most of a document, to choose the glyph forms."""
+    seen = _count_scripts(text)
     if not seen:
         return None
-    # Japanese is written with ideographs too, so a fifth of kana among them is Japanese.
+    # Japanese uses ideographs too, so text with a fifth of kana is Japanese.
     if seen["ja"] * 4 >= seen["zh"] and seen["ja"] >= seen["ko"]:
         return "ja"
     return "ko" if seen["ko"] > seen["zh"] else "zh"
 
 
-def _scripts(text: str) -> Counter[Script]:
-    return Counter(script for char in text if char >= "\u1100" and (script := _script(char)))
-
-
-def _script(char: str) -> Script | None:
-    return next((script for first, last, script in RANGES if first <= char <= last), None)
+def _count_scripts(text: str) -> Counter[Script]:
+    letters = (char for char in text if char >= "\u1100")
+    return Counter(
+        script for char in letters for first, last, script in RANGES if first <= char <= last
+    )

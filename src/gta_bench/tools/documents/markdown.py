@@ -1,52 +1,111 @@
-"""Text for a page: Markdown with `{{image_n}}`, ready for pandoc, and pictures found for it.
+"""Markdown with pictures as a Word document or PDF file, made by pandoc and typst.
 
-pandoc reads, changes and writes in one process: `filter.lua` is the step between, which knows
-the pictures by number and by the path that the text names. The paths are looked for beforehand
-in the text; where that misses one, the filter reports it and the document is made once more.
+pandoc reads, changes and writes the text in one process. `filter.lua` is the step in between,
+which knows the pictures by number and by the path in the text. Paths are searched for in the text
+beforehand. If the search misses one, the filter reports it and the document is made again.
 """
 
+import io
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import sys
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cache
+from typing import Final, Literal
 from urllib.parse import quote, unquote
 
+from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import ProgramResult
 from gta_bench.confine.names import shown
+from gta_bench.confine.walls import Places
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.pandoc import READER, lua_scripts
+from gta_bench.tools.documents.fonts import FAMILIES, Script, find_main_script
+from gta_bench.tools.documents.pandoc import (
+    LIMITS,
+    READER,
+    pandoc_command,
+    read_resource,
+    refuse_failure,
+    run_pandoc,
+)
 from gta_bench.tools.documents.pictures import DecodedPicture, read_pictures
-from gta_bench.tools.documents.source import OPEN, PLACEHOLDER, check_size, marked, prepared
+from gta_bench.tools.documents.source import (
+    OPEN,
+    PLACEHOLDER,
+    check_size,
+    mark_placeholders,
+    prepare_markdown,
+)
+
+# The reference document: pandoc takes the styles and the page size of Word documents from it.
+REFERENCE_PARTS: Final = {
+    "[Content_Types].xml": "content_types.xml",
+    "_rels/.rels": "package_rels.xml",
+    "word/document.xml": "document.xml",
+    "word/_rels/document.xml.rels": "document_rels.xml",
+    "word/styles.xml": "styles.xml",
+}
+HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+FIXED_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 MOST_BYTES: Final = 200_000
 MOST_PICTURES: Final = 100
 WIDEST_INCHES: Final = 6.0
 TALLEST_INCHES: Final = 7.5
-
-# Every repetition has a bound: a hostile text must not take longer than its length.
+# Every repetition is bounded, so that hostile text cannot make a search slow.
 TARGET: Final = re.compile(
     r"!\[[^\[\]\n]{0,500}\]\(\s{0,8}(?:<([^<>\n]{1,1024})>|([^\s()]{1,1024}))"
     r"|<img\b[^<>]{0,500}?\ssrc\s{0,8}=\s{0,8}[\"']([^\"'\n]{1,1024})[\"']",
     re.IGNORECASE,
 )
-
 FORMAT_TAG: Final = re.compile(rb"<(?:b|strong|i|em|u|ins|s|del|strike|sub|sup)\b", re.IGNORECASE)
+# Trusted code in the jail. The root of typst is the folder of the pictures: it reads nothing else.
+DRIVER: Final = """
+import pathlib, subprocess, sys
+inputs, made, *pandoc = sys.argv[1:]
+written = subprocess.run(pandoc, stdin=0, stdout=subprocess.PIPE)
+if written.returncode != 0:
+    sys.exit(written.returncode)
+import typst
+style = pathlib.Path(inputs, "style.typ").read_bytes()
+try:
+    typst.compile(style + written.stdout, output=made, root=inputs)
+except typst.TypstError as error:
+    sys.exit(f"typst: {error.message}")
+"""
+
+
+@cache
+def build_reference_docx() -> bytes:
+    """Build the reference document; the bytes are always the same."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, file in REFERENCE_PARTS.items():
+            lines = read_resource(f"reference/{file}").decode().splitlines()
+            text = HEAD + "".join(line.strip() for line in lines)
+            archive.writestr(zipfile.ZipInfo(name, FIXED_TIME), text, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class Manuscript:
-    """A text and its pictures. The first `numbered` pictures are those of `{{image_n}}`."""
+    """A text and its pictures. The first `numbered` ones belong to `{{image_n}}`.
+
+    `script` is the East Asian script of most of the text, None if it has none.
+    """
 
     text: bytes
     reader: str
     pictures: tuple[DecodedPicture, ...]
     numbered: int
     targets: Mapping[str, int]
+    script: Script | None
 
     def inputs(self, *, embed: bool) -> dict[str, bytes]:
-        """The files that pandoc finds beside it; `embed` puts pictures into the document."""
+        """Return the input files of pandoc; `embed` puts the pictures into the document."""
         names = [f"picture-{number}" for number in range(1, len(self.pictures) + 1)]
         images = [
             {
@@ -70,11 +129,11 @@ class Manuscript:
             "height": TALLEST_INCHES,
         }
         beside = {name + p.suffix: p.data for name, p in zip(names, self.pictures, strict=True)}
-        lua = lua_scripts("filter.lua", "raw.lua")
+        lua = {name: read_resource(name) for name in ("filter.lua", "raw.lua")}
         return {**lua, "plan.json": json.dumps(plan).encode(), **beside}
 
     def with_targets(self, found: Mapping[str, DecodedPicture]) -> "Manuscript":
-        """Also knowing these pictures under the paths that the text names them by."""
+        """Return a copy that also knows these pictures by the paths in the text."""
         known = {picture.path: number for number, picture in enumerate(self.pictures, start=1)}
         pictures, targets = list(self.pictures), dict(self.targets)
         for target, picture in found.items():
@@ -90,39 +149,25 @@ class Manuscript:
 def read_manuscript(
     workspace: Workspace, content: str, image_paths: str, *, render_markdown: bool
 ) -> Manuscript:
-    """Check the text and find its pictures; one of `image_paths` that is not there is an error."""
+    """Check the text and find its pictures. Raises ToolError if one of `image_paths` is missing."""
     check_size("content", content, MOST_BYTES)
     pictures = read_pictures(workspace, image_paths)
-    text = marked(content)
-    if render_markdown:
-        manuscript = Manuscript(prepared(text).encode(), READER, pictures, len(pictures), {})
-    else:
-        manuscript = Manuscript(_as_written(text), "json", pictures, len(pictures), {})
-    return manuscript.with_targets(_look_for(workspace, _targets(text)))
+    text = mark_placeholders(content)
+    source = prepare_markdown(text).encode() if render_markdown else _convert_plain(text)
+    reader = READER if render_markdown else "json"
+    script = find_main_script(content)
+    manuscript = Manuscript(source, reader, pictures, len(pictures), {}, script)
+    return manuscript.with_targets(_find_targets(workspace, text))
 
 
-async def typeset(
-    workspace: Workspace,
-    manuscript: Manuscript,
-    run: Callable[[Manuscript], Awaitable[ProgramResult]],
-) -> ProgramResult:
-    """Make the document; a picture that the text names and nobody has is a ToolError."""
-    done = await run(manuscript)
-    unknown = json.loads(done.files.get("missing.json", b"[]"))
-    if not unknown:
-        return done
-    found = {target: _need(workspace, target, manuscript.numbered) for target in unknown}
-    return await run(manuscript.with_targets(found))
-
-
-def _as_written(text: str) -> bytes:
-    """pandoc's own form of a text without markup: a blank line ends a paragraph."""
+def _convert_plain(text: str) -> bytes:
+    """Return pandoc's JSON of a text without markup: a blank line ends a paragraph."""
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text.expandtabs(4)) if part.strip()]
-    blocks = [{"t": "Para", "c": _lines(paragraph.strip("\n"))} for paragraph in paragraphs]
+    blocks = [{"t": "Para", "c": _convert_lines(paragraph.strip("\n"))} for paragraph in paragraphs]
     return json.dumps({"pandoc-api-version": [1, 23, 1], "meta": {}, "blocks": blocks}).encode()
 
 
-def _lines(paragraph: str) -> list[dict[str, object]]:
+def _convert_lines(paragraph: str) -> list[dict[str, object]]:
     inlines: list[dict[str, object]] = []
     for number, line in enumerate(paragraph.split("\n")):
         if number:
@@ -135,24 +180,20 @@ def _lines(paragraph: str) -> list[dict[str, object]]:
     return inlines
 
 
-def _targets(text: str) -> list[str]:
-    found = dict.fromkeys(next(filter(None, match)) for match in TARGET.findall(text))
-    return list(found)[:MOST_PICTURES]
-
-
-def _look_for(workspace: Workspace, targets: Iterable[str]) -> dict[str, DecodedPicture]:
-    """Those that are there, also under the spelling that pandoc makes of them."""
+def _find_targets(workspace: Workspace, text: str) -> dict[str, DecodedPicture]:
+    """Return the pictures that exist by the paths in the text, also as pandoc spells them."""
+    named = dict.fromkeys(next(filter(None, match)) for match in TARGET.findall(text))
     found: dict[str, DecodedPicture] = {}
-    for target in targets:
+    for target in list(named)[:MOST_PICTURES]:
         try:
-            picture = _find(workspace, target)
-        except ToolError:  # told later if the text really shows it, and not in a code block
+            picture = _read_target(workspace, target)
+        except ToolError:  # raised later if the text really shows it, outside of a code block
             continue
         found[target] = found[quote(target, safe="/:?&=+,;@!$'()*~#%")] = picture
     return found
 
 
-def _find(workspace: Workspace, target: str) -> DecodedPicture:
+def _read_target(workspace: Workspace, target: str) -> DecodedPicture:
     try:
         return read_pictures(workspace, [target])[0]
     except ToolError:
@@ -161,12 +202,44 @@ def _find(workspace: Workspace, target: str) -> DecodedPicture:
         return read_pictures(workspace, [unquote(target)])[0]
 
 
-def _need(workspace: Workspace, target: str, numbered: int) -> DecodedPicture:
+def _require(workspace: Workspace, target: str, numbered: int) -> DecodedPicture:
     if PLACEHOLDER.fullmatch(target):
-        raise ToolError(f"`{target}` has no picture: `image_paths` names {numbered}.")
+        raise ToolError(f"`{target}` has no picture: `image_paths` lists {numbered}.")
     if re.match(r"(?i)(https?|ftp|file|data):", target):
         raise ToolError(
-            f"The picture {shown(target)} is not a file of this task; nothing is fetched. "
+            f"The picture {shown(target)} is not a file of this task, and nothing is downloaded. "
             f"Files: {', '.join(f'`{path}`' for path in workspace.listing()[:20]) or 'none'}."
         )
-    return _find(workspace, target)
+    return _read_target(workspace, target)
+
+
+async def make_document(
+    jail: Jail, workspace: Workspace, manuscript: Manuscript, form: Literal["docx", "pdf"]
+) -> bytes:
+    """Make the document. Raises ToolError if the text names a picture that does not exist."""
+    done = await _run(jail, manuscript, form)
+    unknown = json.loads(done.files.get("missing.json", b"[]"))
+    if unknown:
+        found = {target: _require(workspace, target, manuscript.numbered) for target in unknown}
+        done = await _run(jail, manuscript.with_targets(found), form)
+    return done.files[f"made.{form}"]
+
+
+async def _run(jail: Jail, manuscript: Manuscript, form: Literal["docx", "pdf"]) -> ProgramResult:
+    arguments = ["-f", manuscript.reader, "-L", "../inputs/filter.lua"]
+    if form == "docx":
+        inputs = {**manuscript.inputs(embed=True), "reference.docx": build_reference_docx()}
+        arguments += ["-t", "docx", "--reference-doc=../inputs/reference.docx", "-o", "made.docx"]
+        return await run_pandoc(jail, arguments, text=manuscript.text, inputs=inputs)
+    cjk = FAMILIES[manuscript.script or "zh"].noto
+    names = f'#let cjk = "{cjk}"\n#let language = "{manuscript.script or "en"}"\n'
+    style = names.encode() + read_resource("style.typ")
+    inputs = {**manuscript.inputs(embed=False), "style.typ": style}
+    pandoc = pandoc_command([*arguments, "-t", "typst", "--wrap=none"])
+
+    def argv(places: Places) -> list[str]:
+        return [sys.executable, "-I", "-c", DRIVER, places.inputs, "made.pdf", *pandoc]
+
+    done = await jail.run_program(argv, inputs=inputs, stdin=manuscript.text, limits=LIMITS)
+    refuse_failure(done, "typst")
+    return done

@@ -1,4 +1,4 @@
--- Raw code in a text: HTML that means something simple is understood, all else is shown as it is.
+-- Raw code in a text: simple HTML is converted, everything else is shown unchanged.
 
 local PLACEHOLDER = "\u{E000}(%d+)\u{E001}"
 local FORMATS = {
@@ -6,7 +6,7 @@ local FORMATS = {
   u = pandoc.Underline, ins = pandoc.Underline, s = pandoc.Strikeout, del = pandoc.Strikeout,
   strike = pandoc.Strikeout, sub = pandoc.Subscript, sup = pandoc.Superscript,
 }
--- Tags that only arrange; their content is what matters.
+-- Layout tags, of which only the content is used.
 local WRAPPERS = {
   div = true, p = true, span = true, center = true, font = true, small = true, big = true,
   details = true, summary = true, figure = true, mark = true, kbd = true, a = true,
@@ -61,7 +61,7 @@ local function closing(inlines, from, name, hopeless)
   return nil
 end
 
--- Pairs of tags; dear, as every list of words comes here.
+-- Pairs of tags. This is slow, because it is called for every list of words.
 local function with_formats(inlines)
   local result, index, hopeless = pandoc.List(), 1, {}
   while index <= #inlines do
@@ -92,7 +92,7 @@ end
 local function raw_block(raw)
   local html = raw.format == "html" and raw.text:gsub("<!%-%-.-%-%->", "")
   if html and is_simple(html) then
-    -- With an empty environment the reader can open nothing.
+    -- With an empty environment, the reader cannot open any file.
     return pandoc.read(html, "html", nil, {}).blocks
   end
   return pandoc.CodeBlock(spelled_out(raw.text))

@@ -1,5 +1,5 @@
--- Texts of slides, each a code block of the input, read apart from each other into divisions.
--- The block's class is the name of its reader. A formula becomes a code element of the class `mathml`.
+-- Reads the texts of slides, one code block each, separately into divisions. The class of a block
+-- is the name of its reader. A formula becomes a code element of the class `mathml`.
 
 local folder = pandoc.path.directory(PANDOC_SCRIPT_FILE)
 local raw = dofile(pandoc.path.join({ folder, "raw.lua" }))
@@ -12,7 +12,7 @@ end
 
 function Pandoc(document)
   local texts = document.blocks:map(function(block)
-    -- Without a line break at the end the reader loses a table's last row.
+    -- Without a line break at the end, the reader loses the last row of a table.
     local blocks = pandoc.read(block.text .. "\n", block.classes[1]).blocks
     blocks = blocks:walk({ Inlines = raw.Inlines })
     blocks = blocks:walk({ RawInline = raw.RawInline, RawBlock = raw.RawBlock })

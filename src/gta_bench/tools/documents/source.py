@@ -1,17 +1,19 @@
-"""Markdown as models write it, made ready for pandoc; line by line, so that no text is slow."""
+"""Markdown as models write it, prepared for pandoc line by line, in linear time."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.needs import clean_text
 
-# Every repetition has a bound: a hostile text must not take longer than its length.
+FENCES = ("```", "~~~")
+# Control characters, lone surrogates, and what XML forbids; tab and newline stay.
+UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Every repetition is bounded, so that hostile text cannot make a search slow.
 PLACEHOLDER: Final = re.compile(r"\{\{\s{0,8}image_(\d{1,6})\s{0,8}\}\}")
-# Between these two stands a picture's number; both are private, and taken out of the text before.
+# Private characters around the number of a picture. The text itself may not contain them.
 OPEN, CLOSE = "\ue000", "\ue001"
-
 INLINE_CODE: Final = re.compile(r"(`[^`\n]+`)")
 TEX_DISPLAY: Final = re.compile(r"\\\[((?:[^$\\]|\\[^\[\]]){1,1000}?)\\\]")
 TEX_INLINE: Final = re.compile(r"\\\(((?:[^$\n\\]|\\[^()\n]){1,300}?)\\\)")
@@ -20,36 +22,87 @@ TOO_DEEP: Final = re.compile(r"^[ \t]*(?:>[ \t]?|[-*+][ \t]|\d{1,9}[.)][ \t]){60
 INDENTED: Final = re.compile(r"[ \t]{2,}\S")
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some lines. `language` is None outside of code fences; `inner` omits the fence lines."""
+
+    lines: tuple[str, ...]
+    language: str | None = None
+    closed: bool = True
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "".join(self.lines)
+
+    @property
+    def inner(self) -> str:
+        """The lines inside the fence."""
+        if self.language is None:
+            return self.text
+        return "".join(self.lines[1 : -1 if self.closed else None])
+
+
+def split_fences(text: str) -> Iterator[_Piece]:
+    """Split a text at code fences; the joined pieces are the text."""
+    block: list[str] = []
+    fence = language = None
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if fence is None and bare.startswith(FENCES):
+            if block:
+                yield _Piece(tuple(block))
+            mark = bare[0]
+            run = len(bare) - len(bare.lstrip(mark))
+            fence = mark * run
+            language = next(iter(bare[run:].split()), "").lower()
+            block = [line]
+        elif fence is not None and bare.startswith(fence) and not bare.strip(fence[0]):
+            yield _Piece((*block, line), language)
+            block, fence, language = [], None, None
+        else:
+            block.append(line)
+    if block:
+        yield _Piece(tuple(block), language, closed=False)
+
+
+def clean_text(text: str) -> str:
+    """Remove characters that no file format can store, and use one kind of line break."""
+    return UNWRITABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def check_size(name: str, content: str, most: int) -> None:
-    """Refuse what would take a document program too long."""
+    """Raise ToolError if the text is empty or too long for a document program."""
     size = len(content.encode("utf-8", "replace"))
     if size > most:
-        raise ToolError(f"`{name}` has {size} bytes; at most {most}. Split the work into files.")
+        raise ToolError(
+            f"`{name}` has {size} bytes; at most {most} are allowed. Split it into several files."
+        )
     if not content.strip():
         raise ToolError(f"`{name}` is empty: there is nothing to write.")
 
 
-def marked(content: str) -> str:
-    """Without control characters, and with each `{{image_n}}` as a mark that no syntax touches."""
+def mark_placeholders(content: str) -> str:
+    """Return clean text with each `{{image_n}}` as a mark that is not Markdown syntax."""
     clean = clean_text(content).replace(OPEN, "").replace(CLOSE, "")
     return PLACEHOLDER.sub(lambda found: f"{OPEN}{int(found[1])}{CLOSE}", clean)
 
 
-def prepared(text: str) -> str:
-    """What models write and Markdown would take otherwise, outside of code.
+def prepare_markdown(text: str) -> str:
+    """Rewrite what models write but Markdown reads differently, outside of code.
 
-    Formulas between `\\(…\\)` and `\\[…\\]` get dollars. A line after a list or a table that is
-    not part of it begins a paragraph.
+    Formulas between `\\(…\\)` and `\\[…\\]` get dollar signs. A line after a list or a table that
+    is not part of it starts a paragraph.
     """
     if TOO_DEEP.search(text):
-        raise ToolError("Lists or quotes are nested more than 60 deep: no page shows that.")
+        raise ToolError("Lists or quotes are nested more than 60 levels deep. Use fewer levels.")
     return "".join(
-        _separated(_with_dollars(piece.text)) if piece.language is None else piece.text
-        for piece in pieces(text)
+        _separate_blocks(_convert_formulas(piece.text)) if piece.language is None else piece.text
+        for piece in split_fences(text)
     )
 
 
-def _with_dollars(text: str) -> str:
+def _convert_formulas(text: str) -> str:
     if "\\(" not in text and "\\[" not in text:
         return text
     text = TEX_DISPLAY.sub(lambda found: f"$${found[1].strip()}$$", text)
@@ -59,7 +112,7 @@ def _with_dollars(text: str) -> str:
     return "".join(parts)
 
 
-def _separated(text: str) -> str:
+def _separate_blocks(text: str) -> str:
     lines: list[str] = []
     in_list = in_table = False
     for line in text.splitlines(keepends=True):

@@ -1,4 +1,4 @@
-"""Tables as agents write them: JSON rows, objects, or sheets by name, as checked rows."""
+"""Tables as agents write them: JSON rows, objects, or sheets by name, as validated rows."""
 
 import json
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from math import isfinite
 from typing import Any, Final, NoReturn, cast
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.documents.needs import clean_text
+from gta_bench.tools.documents.source import clean_text
 
 CellValue = str | int | float | bool | None
 
 MOST_BYTES: Final = 1_000_000
 MOST_CELLS: Final = 200_000
-MOST_COLUMNS: Final = 16_384  # what a sheet holds
+MOST_COLUMNS: Final = 16_384  # the limit of a sheet
 MOST_ROWS: Final = 1_048_576
 MOST_SHEETS: Final = 50
 EXPECTED: Final = (
@@ -24,100 +24,107 @@ OR_SHEETS: Final = ', or several sheets {"Sheet A": rows, "Sheet B": rows}'
 
 @dataclass(frozen=True, slots=True)
 class DocumentTable:
-    """Rows of equal length, the first being the header."""
+    """Rows of equal length; the first one is the header."""
 
     name: str
     rows: tuple[tuple[CellValue, ...], ...]
 
 
 def read_tables(text: str, *, several: bool) -> tuple[DocumentTable, ...]:
-    """The tables of `data_str`; what is not one is a ToolError that says what is expected."""
+    """Read the tables of `data_str`. Raises a ToolError that says what is expected."""
     expected = EXPECTED + (OR_SHEETS if several else "") + "."
     data = read_json("data_str", text, most_bytes=MOST_BYTES, expected=expected)
     sheets = data if isinstance(data, dict) else {"Sheet1": data}
     if isinstance(data, dict) and not several and len(data) != 1:
-        raise ToolError(f"`data_str` is one object. {expected}")
+        raise ToolError(f"`data_str` is a single object. {expected}")
     if not sheets or len(sheets) > MOST_SHEETS:
-        raise ToolError(f"`data_str` has {len(sheets)} sheets; 1 to {MOST_SHEETS} are written.")
+        raise ToolError(f"`data_str` has {len(sheets)} sheets; it must have 1 to {MOST_SHEETS}.")
     tables = tuple(
-        DocumentTable(clean_text(name), _rows(rows, name, expected))
+        DocumentTable(clean_text(name), _read_rows(rows, name, expected))
         for name, rows in sheets.items()
     )
     cells = sum(len(row) for table in tables for row in table.rows)
     if cells > MOST_CELLS:
-        raise ToolError(f"`data_str` has {cells} cells; at most {MOST_CELLS} are written.")
+        raise ToolError(f"`data_str` has {cells} cells; at most {MOST_CELLS} are allowed.")
     return tables
 
 
 def read_json(name: str, text: str, *, most_bytes: int, expected: str) -> Any:
-    """The value of a JSON argument, also between a code fence's lines."""
+    """Parse a JSON argument, with or without a code fence around it."""
     size = len(text.encode("utf-8", "replace"))
     if size > most_bytes:
-        raise ToolError(f"`{name}` has {size} bytes; at most {most_bytes}.")
+        raise ToolError(f"`{name}` has {size} bytes; at most {most_bytes} are allowed.")
     try:
-        return json.loads(without_fence(text), parse_constant=_no_number, parse_float=_number)
+        return json.loads(
+            strip_fence(text), parse_constant=_refuse_number, parse_float=_read_number
+        )
     except json.JSONDecodeError as exc:
-        place = f"line {exc.lineno}, column {exc.colno}"
-        raise ToolError(f"`{name}` is not JSON ({exc.msg}, {place}). {expected}") from exc
+        position = f"line {exc.lineno}, column {exc.colno}"
+        raise ToolError(f"`{name}` is not JSON ({exc.msg}, {position}). {expected}") from exc
     except (RecursionError, ValueError) as exc:
         raise ToolError(f"`{name}` is not JSON ({exc}). {expected}") from exc
 
 
-def without_fence(text: str) -> str:
-    """What stands between ``` and ```, if the text is one fenced block."""
+def strip_fence(text: str) -> str:
+    """Return the content of the code fence if the text is one fenced block."""
     lines = text.strip().splitlines()
     if len(lines) >= 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
         return "\n".join(lines[1:-1])
     return text
 
 
-def _number(digits: str) -> float:
+def _read_number(digits: str) -> float:
     value = float(digits)
-    return value if isfinite(value) else _no_number(digits)
+    return value if isfinite(value) else _refuse_number(digits)
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+def _refuse_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")
 
 
-def _rows(data: Any, name: str, expected: str) -> tuple[tuple[CellValue, ...], ...]:
+def _read_rows(data: Any, name: str, expected: str) -> tuple[tuple[CellValue, ...], ...]:
     if not isinstance(data, list) or not data:
         raise ToolError(f"Table {name!r} of `data_str` is not a list of rows. {expected}")
     if all(isinstance(row, dict) for row in data):
-        rows = _from_objects(cast(list[dict[str, Any]], data))
+        rows = _list_objects(cast(list[dict[str, Any]], data))
     elif all(isinstance(row, list) for row in data):
         rows = data
     else:
         kind = list if isinstance(data[0], list) else dict
         wrong = next(number for number, row in enumerate(data, 1) if not isinstance(row, kind))
-        raise ToolError(f"Row {wrong} of table {name!r} is not like a row. {expected}")
-    return _rectangle(rows, name)
+        raise ToolError(
+            f"Row {wrong} of table {name!r} has another type than the first row. {expected}"
+        )
+    return _fill_rows(rows, name)
 
 
-def _from_objects(data: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """A header of every key in the order of its first use, then a row for each object."""
+def _list_objects(data: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Return a header with all keys in order of first use, then a row for each object."""
     keys = list(dict.fromkeys(key for row in data for key in row))
     if len(keys) * len(data) > MOST_CELLS:
-        raise ToolError(f"The objects have {len(keys)} different keys; that is too large a table.")
+        raise ToolError(
+            f"The objects have {len(keys)} different keys, which makes the table too large."
+        )
     return [keys, *([row.get(key) for key in keys] for row in data)]
 
 
-def _rectangle(rows: Sequence[Sequence[Any]], name: str) -> tuple[tuple[CellValue, ...], ...]:
+def _fill_rows(rows: Sequence[Sequence[Any]], name: str) -> tuple[tuple[CellValue, ...], ...]:
     width = max(len(row) for row in rows)
     if width == 0:
         raise ToolError(f"Table {name!r} has no columns.")
     if width > MOST_COLUMNS or len(rows) > MOST_ROWS or width * len(rows) > MOST_CELLS:
         raise ToolError(
             f"Table {name!r} has {len(rows)} rows of {width} columns; at most {MOST_CELLS} cells "
-            f"and {MOST_COLUMNS} columns are written."
+            f"and {MOST_COLUMNS} columns are allowed."
         )
     return tuple(
-        tuple([*(_cell(value) for value in row), *[None] * (width - len(row))]) for row in rows
+        tuple([*(_convert_cell(value) for value in row), *[None] * (width - len(row))])
+        for row in rows
     )
 
 
-def _cell(value: Any) -> CellValue:
-    """A value that a cell can hold; a list or an object becomes its JSON text."""
+def _convert_cell(value: Any) -> CellValue:
+    """Return a value for a cell; a list or an object becomes its JSON text."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""Tools that act: search, draw, write."""
+"""Tools that search the web, read files, draw on images and write files."""

@@ -1,8 +1,7 @@
-"""AddTextVideoTool: text on every frame of a video, its sound kept."""
+"""AddTextVideoTool: text on every frame of a video; the audio is copied."""
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -13,22 +12,15 @@ from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolIn
 from gta_bench.tools.media import ffmpeg, lettering, video
 from gta_bench.tools.media.lettering import EM_PER_SCALE, MARGIN
 from gta_bench.tools.media.probing import MovingPicture, open_media
-from gta_bench.tools.operation.fields import ClipName
+from gta_bench.tools.operation.shared import ClipName
 
 NEEDS = (*video.NEEDS, "libfreetype", "libfontconfig")
 TEXT_FILE = "text.txt"
 BRIGHT = 128
 
 
-class _Point(NamedTuple):
-    """Where the first line stands: its left end, its base line."""
-
-    x: int
-    y: int
-
-
 class AddTextVideoInput(ToolInput):
-    """A file, a text, and how it shall look."""
+    """A video, a text and its style."""
 
     video: str = Field(description="Path to the input video file.")
     text: str = Field(description="The text to show.")
@@ -45,7 +37,7 @@ class AddTextVideoInput(ToolInput):
 
 
 class AddTextVideoTool(Tool[AddTextVideoInput]):
-    """Draws the text from a file, so that none of it is ever read as a command."""
+    """Draws the text from a file, so that none of it is read as a filter option."""
 
     name = "AddTextVideoTool"
     category = "operation"
@@ -59,12 +51,12 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
         return lacking or Available(ffmpeg.program().backend)
 
     async def apply(self, workspace: Workspace, given: AddTextVideoInput) -> Made:
-        point = _numbers("position", given.position, ("x", "y"))
-        color = _color(given.color)
+        point = _read_numbers("position", given.position, ("x", "y"))
+        color = _read_color(given.color)
         text = lettering.clean(given.text)
         jail = self.equipment.need_jail()
         source = await open_media(jail, workspace, given.video)
-        lines, style = _style(given, text, _Point(*point), color, source.need_picture())
+        lines, style = _build_filters(given, text, point, color, source.need_picture())
         made = await video.render(
             jail,
             source,
@@ -79,16 +71,17 @@ class AddTextVideoTool(Tool[AddTextVideoInput]):
         return Made((part,), backend=ffmpeg.program().backend, jail=jail.kind)
 
 
-def _style(
+def _build_filters(
     given: AddTextVideoInput,
     text: str,
-    point: _Point,
+    point: tuple[int, ...],
     color: tuple[int, ...],
     picture: MovingPicture,
 ) -> tuple[tuple[str, ...], str]:
-    """The lines, and ffmpeg's filters that draw them: first an outline, then the letters."""
-    # Text that begins in the right half is moved to the left as far as it needs.
-    left = point.x if MARGIN <= point.x <= picture.width // 2 else MARGIN
+    """Return the lines and ffmpeg's filters for them: first an outline, then the letters."""
+    # Text that begins in the right half is moved to the left as far as necessary.
+    x, y = point  # the left end of the first line, on its baseline
+    left = x if MARGIN <= x <= picture.width // 2 else MARGIN
     lines, size = lettering.fit(
         text,
         size=max(lettering.SMALLEST, round(EM_PER_SCALE * given.font_scale)),
@@ -105,13 +98,13 @@ def _style(
         "expansion": "none",
         "fontsize": str(size),
         "fontcolor": own,
-        "x": f"'max({MARGIN},min({point.x},w-text_w-{MARGIN}))'",
-        "y": f"'max({MARGIN},min({point.y}-ascent,h-text_h-{MARGIN}))'",
+        "x": f"'max({MARGIN},min({x},w-text_w-{MARGIN}))'",
+        "y": f"'max({MARGIN},min({y}-ascent,h-text_h-{MARGIN}))'",
     }
     outline = {"borderw": str(bold + max(1, size // 24)), "bordercolor": contrast}
     letters = {"borderw": str(bold), "bordercolor": own}
     draw = ",".join(_drawtext({**shared, **border}) for border in (outline, letters))
-    # Drawn once and not anew on each frame, which would take as long as all the rest.
+    # Drawn once instead of on each frame, which would double the time.
     blank = f"color=black@0:size={picture.width}x{picture.height},trim=end_frame=1,format=rgba"
     return lines, f"{blank},{draw}"
 
@@ -120,18 +113,18 @@ def _drawtext(options: Mapping[str, str]) -> str:
     return "drawtext=" + ":".join(f"{name}={value}" for name, value in options.items())
 
 
-def _numbers(name: str, given: str, parts: tuple[str, ...]) -> tuple[int, ...]:
-    """Whole numbers separated by commas, brackets around them or not."""
+def _read_numbers(name: str, given: str, parts: tuple[str, ...]) -> tuple[int, ...]:
+    """Read whole numbers separated by commas, with or without brackets."""
     found = re.fullmatch(r"\s*[(\[]?\s*(-?\d{1,6}(?:\s*,\s*-?\d{1,6})*)\s*[)\]]?\s*", given)
     numbers = tuple(int(number) for number in found[1].split(",")) if found else ()
     if len(numbers) != len(parts):
         wanted = ",".join(parts)
-        raise ToolError(f"{name} is {given[:40]!r}; write {wanted!r} with whole numbers.")
+        raise ToolError(f"{name} is {given[:40]!r}; write {wanted!r} as whole numbers.")
     return numbers
 
 
-def _color(given: str) -> tuple[int, ...]:
-    color = _numbers("color", given, ("B", "G", "R"))
+def _read_color(given: str) -> tuple[int, ...]:
+    color = _read_numbers("color", given, ("B", "G", "R"))
     if not all(0 <= part <= 255 for part in color):
-        raise ToolError(f"color is {given[:40]!r}; each of B, G and R is from 0 to 255.")
+        raise ToolError(f"color is {given[:40]!r}; each of B, G and R must be from 0 to 255.")
     return color

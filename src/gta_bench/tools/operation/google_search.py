@@ -20,12 +20,12 @@ from gta_bench.tools.contract import (
 )
 
 MOST_CHARACTERS = 1500  # upstream's
-NOTHING = "No good Google Search Result was found"  # upstream's words
+NOTHING = "No good Google Search Result was found"  # upstream's text
 
 
 @dataclass(frozen=True)
 class Service:
-    """How a backend is reached unless gta.toml says otherwise; `url` None: it must say so."""
+    """The default address and key of a backend; without `url`, gta.toml must set one."""
 
     kind: type[SearchService]
     url: str | None
@@ -47,7 +47,7 @@ class GoogleSearchInput(ToolInput):
 
 
 class GoogleSearch(Tool[GoogleSearchInput]):
-    """Asks the configured service; what ran is recorded."""
+    """Asks the configured search service, which the result names as its backend."""
 
     name = "GoogleSearch"
     category = "operation"
@@ -58,13 +58,11 @@ class GoogleSearch(Tool[GoogleSearchInput]):
     input_type = GoogleSearchInput
 
     def check(self) -> Availability:
-        """A known backend, its address and its key; the service is not asked."""
-        found = service(self.equipment)
+        found = find_service(self.equipment)
         return Available(found.name) if isinstance(found, SearchService) else found
 
     async def apply(self, workspace: Workspace, given: GoogleSearchInput) -> Made:
-        """Search."""
-        found = service(self.equipment)
+        found = find_service(self.equipment)
         if isinstance(found, Unavailable):
             raise ToolUnavailable(found.reason, mend=found.mend)
         query = given.query.strip()
@@ -74,11 +72,11 @@ class GoogleSearch(Tool[GoogleSearchInput]):
             hits = await found.search(query, given.k)
         except ToolError as exc:
             raise ToolError(f"GoogleSearch: {exc}") from exc
-        return Made((text(listing(hits)),), backend=found.name)
+        return Made((text(format_hits(hits)),), backend=found.name)
 
 
-def service(equipment: Equipment) -> SearchService | Unavailable:
-    """The service that `[tools.GoogleSearch]` names, or Serper."""
+def find_service(equipment: Equipment) -> SearchService | Unavailable:
+    """Return the service from `[tools.GoogleSearch]` in gta.toml; default: Serper."""
     chosen = equipment.settings.tools.get("GoogleSearch")
     name = (chosen.backend if chosen else None) or "serper"
     known = SERVICES.get(name)
@@ -89,20 +87,13 @@ def service(equipment: Equipment) -> SearchService | Unavailable:
             f"In `[tools.GoogleSearch]` of gta.toml set `backend` to one of {choices}.",
         )
     endpoint = chosen.endpoint if chosen else None
-    if endpoint is None:
-        return _with_key(equipment, known, known.url, known.key, name)
-    settings = equipment.settings.endpoints[endpoint]
-    return _with_key(equipment, known, settings.url, settings.key_env, name)
-
-
-def _with_key(
-    equipment: Equipment, known: Service, url: str | None, variable: str | None, name: str
-) -> SearchService | Unavailable:
+    settings = None if endpoint is None else equipment.settings.endpoints[endpoint]
+    url, variable = (settings.url, settings.key_env) if settings else (known.url, known.key)
     if url is None:
         return Unavailable(
             f"The address of {name} is not set.",
-            f'In gta.toml: `[endpoints.search]` with `url = "http://…"`, and in '
-            f'`[tools.GoogleSearch]` `backend = "{name}"` and `endpoint = "search"`.',
+            f'In gta.toml, set `url = "http://…"` in `[endpoints.search]`, and '
+            f'`backend = "{name}"` and `endpoint = "search"` in `[tools.GoogleSearch]`.',
         )
     key = None if variable is None else equipment.key(variable)
     if variable is not None and key is None:
@@ -110,14 +101,11 @@ def _with_key(
     return known.kind(url.rstrip("/"), key)
 
 
-def listing(hits: Sequence[Hit]) -> str:
-    """`1 - title: text` blocks, cut where upstream cuts them."""
+def format_hits(hits: Sequence[Hit]) -> str:
+    """Return blocks such as `1 - title: text`, cut at upstream's limit."""
     if not hits:
         return NOTHING
-    blocks = [f"{number} - {_line(hit)}" for number, hit in enumerate(hits, start=1)]
+    lines = (": ".join(part for part in hit if part) for hit in hits)
+    blocks = [f"{number} - {line}" for number, line in enumerate(lines, start=1)]
     whole = "\n\n".join(blocks)
     return whole if len(whole) <= MOST_CHARACTERS else f"{whole[:MOST_CHARACTERS]}..."
-
-
-def _line(hit: Hit) -> str:
-    return ": ".join(part for part in hit if part)

@@ -1,25 +1,27 @@
-"""HtmlFileGenerator: a page that a browser shows as it is meant, whole in one file."""
+"""HtmlFileGenerator: a complete web page in one file, with its pictures."""
 
 import base64
 import re
 from html import escape
+from string import Template
 from typing import Final
 
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.content.identify import find_form
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
-from gta_bench.tools.documents.fences import pieces
-from gta_bench.tools.documents.needs import clean_text
-from gta_bench.tools.operation.fields import OutputDir
+from gta_bench.tools.documents.pandoc import read_resource
+from gta_bench.tools.documents.source import clean_text, split_fences
+from gta_bench.tools.operation.shared import OutputDir
 
 BACKEND: Final = "html"
 MOST_BYTES: Final = 2_000_000
 MOST_EMBEDDED: Final = 24 << 20
 
-# Every repetition ends at the next tag: a hostile text must not take longer than its length.
+# Every repetition ends at the next tag, so that hostile text cannot make a search slow.
 TAG: Final = re.compile(r"<[a-z][^<>]*>", re.IGNORECASE)
 ROOT: Final = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
 HEAD: Final = re.compile(r"<head\b[^<>]*>", re.IGNORECASE)
@@ -31,33 +33,8 @@ PICTURE: Final = re.compile(
 NOT_OURS: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*:|//|#")
 SURELY_OURS: Final = re.compile(r"(?:\./|/)?(?:inputs|outputs)/[^/]+$")
 
-SIGNATURES: Final = (
-    (b"\x89PNG", "image/png"),
-    (b"\xff\xd8", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
+BROWSER_FORMATS: Final = ("png", "jpeg", "gif", "webp")
 META: Final = '<meta charset="utf-8">'
-SKELETON: Final = """<!DOCTYPE html>
-<html>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font-family: system-ui, "Noto Sans", "Microsoft YaHei", "PingFang SC", "Noto Sans CJK SC",
-  sans-serif; line-height: 1.6; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-img {{ max-width: 100%; }}
-table {{ border-collapse: collapse; }}
-th, td {{ border: 1px solid #999; padding: 0.3rem 0.6rem; }}
-pre {{ background: #f2f2f2; padding: 0.6rem; overflow-x: auto; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 class HtmlInput(ToolInput):
@@ -76,7 +53,7 @@ class HtmlInput(ToolInput):
 
 
 class HtmlFileGenerator(Tool[HtmlInput]):
-    """Writes what it is given; scripts stay. Nothing is run or fetched here."""
+    """Writes the given markup, including scripts. Nothing is run or downloaded here."""
 
     name = "HtmlFileGenerator"
     category = "operation"
@@ -90,64 +67,63 @@ class HtmlFileGenerator(Tool[HtmlInput]):
     outputs = (Parameter(type="file", description="The generated HTML file.", filetype="html"),)
 
     def check(self) -> Availability:
-        """Needs nothing but Python."""
         return Available(BACKEND)
 
     async def apply(self, workspace: Workspace, given: HtmlInput) -> Made:
-        """Complete the page and write it."""
-        data = await self.equipment.in_thread(_page, workspace, given)
+        data = await self.equipment.in_thread(_build_page, workspace, given)
         output = workspace.write(given.filename, data, suffix=".html")
         return Made((file_part("file", output),), backend=BACKEND)
 
 
-def _page(workspace: Workspace, given: HtmlInput) -> bytes:
+def _build_page(workspace: Workspace, given: HtmlInput) -> bytes:
     size = len(given.html_code.encode("utf-8", "replace"))
     if size > MOST_BYTES:
-        raise ToolError(f"`html_code` has {size} bytes; at most {MOST_BYTES}.")
-    markup = unfenced(clean_text(given.html_code)).strip()
+        raise ToolError(f"`html_code` has {size} bytes; at most {MOST_BYTES} are allowed.")
+    markup = strip_fences(clean_text(given.html_code)).strip()
     if not markup:
         raise ToolError("`html_code` is empty: there is nothing to write.")
-    return completed(_with_pictures(workspace, markup), title=given.filename).encode()
+    return complete_page(_embed_pictures(workspace, markup), title=given.filename).encode()
 
 
-def unfenced(text: str) -> str:
-    """The markup in a code fence, where the answer has one outside of any markup of its own.
+def strip_fences(text: str) -> str:
+    """Return the markup in a code fence, if there is one and no markup before it.
 
-    Words before and after the fence are a model's talk and are left out; of several fences the
-    ones marked `html` count, joined.
+    Text before and after the fence is chatter of the model and is left out. If several fences are
+    marked `html`, they are joined.
     """
-    split = list(pieces(text))
+    split = list(split_fences(text))
     fences = [piece for piece in split if piece.language is not None]
     if not fences or (split[0].language is None and TAG.search(split[0].text)):
-        return text  # a page of its own, perhaps about Markdown
+        return text  # a page that itself contains fences
     marked = [fence.inner for fence in fences if fence.language in ("html", "htm", "xhtml")]
     return "\n".join(marked) if marked else fences[0].inner
 
 
-def completed(markup: str, *, title: str) -> str:
-    """A page with document type, character set and root; what is there stays as it is."""
+def complete_page(markup: str, *, title: str) -> str:
+    """Add document type, character set and root element if they are missing."""
     root = ROOT.search(markup)
     if root is None:
-        return _wrapped(markup, title)
+        return _wrap_body(markup, title)
     if CHARSET.search(markup) is None:
         head = HEAD.search(markup)
-        place = head.end() if head else root.end()
+        index = head.end() if head else root.end()
         meta = META if head else f"<head>{META}</head>"
-        markup = f"{markup[:place]}\n{meta}{markup[place:]}"
+        markup = f"{markup[:index]}\n{meta}{markup[index:]}"
     has_kind = DOCTYPE.search(markup[: root.start()])
     return markup if has_kind else f"<!DOCTYPE html>\n{markup}"
 
 
-def _wrapped(markup: str, title: str) -> str:
-    """Around a body's content; the document type is the skeleton's."""
+def _wrap_body(markup: str, title: str) -> str:
+    """Put the content of a body into our skeleton, which has its own document type."""
     kind = DOCTYPE.match(markup)
     body = markup[kind.end() :] if kind else markup
     name = title.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".html")
-    return SKELETON.format(title=escape(clean_text(name)), body=body.strip())
+    skeleton = Template(read_resource("skeleton.html").decode())
+    return skeleton.substitute(title=escape(clean_text(name)), body=body.strip())
 
 
-def _with_pictures(workspace: Workspace, markup: str) -> str:
-    """Pictures of the task inside the page: beside it they would not be found."""
+def _embed_pictures(workspace: Workspace, markup: str) -> str:
+    """Embed the pictures of the task, because the page would not find them by path."""
     room = MOST_EMBEDDED
 
     def embed(found: re.Match[str]) -> str:
@@ -162,7 +138,8 @@ def _with_pictures(workspace: Workspace, markup: str) -> str:
                 raise
             return found[0]
         room -= len(data)
-        mime = next((kind for start, kind in SIGNATURES if data.startswith(start)), "image/png")
+        form = find_form(data)
+        mime = f"image/{form if form in BROWSER_FORMATS else 'png'}"
         return f"{found[1]}{found[2]}data:{mime};base64,{base64.b64encode(data).decode()}{found[2]}"
 
     return PICTURE.sub(embed, markup)

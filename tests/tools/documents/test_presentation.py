@@ -8,16 +8,16 @@ from pptx import Presentation
 
 from gta_bench.tools.documents import layout
 from gta_bench.tools.documents.blocks import Grid, Line, TextRun
-from gta_bench.tools.documents.deck import DeckSlide, build_deck
 from gta_bench.tools.documents.layout import (
     Page,
     PictureBlock,
     SlideBox,
     TextBlock,
     Title,
-    pages_of,
+    lay_out_pages,
 )
 from gta_bench.tools.documents.pictures import DecodedPicture
+from gta_bench.tools.documents.presentation import DeckSlide, build_deck
 from tests.tools.documents.making import parts
 from tests.tools.documents.sample import wide_picture
 
@@ -29,7 +29,7 @@ RUN_ORDER = ["solidFill", "latin", "ea", "hlinkClick"]
 
 def deck(*lines: Line, title: str = "t") -> Any:
     return opened(
-        [DeckSlide(layout.title_of([TextRun(title)]), page) for page in pages_of(lines, [])]
+        [DeckSlide(layout.fit_title([TextRun(title)]), page) for page in lay_out_pages(lines, [])]
     )
 
 
@@ -107,7 +107,7 @@ def test_a_deck_is_wide_and_has_a_slide_for_each_sheet() -> None:
 
 
 def test_a_sheet_without_title_has_no_empty_box_for_one() -> None:
-    made = opened([DeckSlide(None, pages_of([Line((TextRun("x"),))], [])[0])])
+    made = opened([DeckSlide(None, lay_out_pages([Line((TextRun("x"),))], [])[0])])
     (slide,) = made.slides
     assert slide.shapes.title is None
     assert len(list(slide.shapes)) == 1
@@ -131,7 +131,7 @@ def test_a_picture_has_words_for_those_who_cannot_see_it() -> None:
 def table(*rows: tuple[str, ...], header: int = 1) -> Any:
     cells = tuple(tuple((TextRun(text),) if text else () for text in row) for row in rows)
     grid = Grid(cells, ("left", "right", "center")[: len(rows[0])], header)  # type: ignore[arg-type]
-    made = opened([DeckSlide(None, page) for page in pages_of([grid], [])])
+    made = opened([DeckSlide(None, page) for page in lay_out_pages([grid], [])])
     (shape,) = made.slides[0].shapes
     return shape.table
 
@@ -166,7 +166,7 @@ def test_text_with_markup_in_it_stays_text() -> None:
 
 
 def test_a_block_of_text_is_as_tall_as_its_lines() -> None:
-    (page,) = pages_of([Line((TextRun("one"),)), Line((TextRun("two"),))], [])
+    (page,) = lay_out_pages([Line((TextRun("one"),)), Line((TextRun("two"),))], [])
     (block,) = page.blocks
     assert isinstance(block, TextBlock)
     height = 2 * block.size * (layout.LEADING + layout.PARAGRAPH_GAP)

@@ -1,11 +1,14 @@
-"""Arguments that several tools which make files take, in upstream's names and words."""
+"""What several tools share: arguments, as upstream describes them, and availability."""
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from gta_bench.confine.names import clean_name
+from gta_bench.content.needs import Missing
+from gta_bench.tools.contract import Availability, Available, Equipment, Unavailable
 
 OUTPUT_DIR: Final = (
     "Accepted for compatibility and ignored: every file is saved into the task's outputs."
@@ -17,7 +20,7 @@ IMAGE_PATHS: Final = (
 
 
 def _as_json(value: Any) -> Any:
-    """A list or an object where its JSON text was asked for: models write both."""
+    """Accept a list or an object instead of its JSON text: models write both."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
@@ -27,19 +30,34 @@ def _as_paths(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _usable(name: str | None) -> str | None:
-    """A name that cannot be cleaned is refused before any work; ToolError says why."""
+def _check_name(name: str | None) -> str | None:
+    """Raise ToolError before any work if the name cannot be made usable."""
     if name:
         clean_name(name)
     return name
 
 
+def check_jailed(
+    equipment: Equipment, missing: Missing | None, backend: Callable[[], str]
+) -> Availability:
+    """Return whether a tool that runs in the jail is available; `backend` names what runs."""
+    if missing is not None:
+        return Unavailable(missing.reason, missing.fix)
+    if equipment.jail is None:
+        return equipment.no_jail
+    return Available(backend())
+
+
 JsonText = Annotated[str, BeforeValidator(_as_json)]
 ImagePaths = Annotated[str, BeforeValidator(_as_paths), Field(description=IMAGE_PATHS)]
-FileName = Annotated[str, AfterValidator(_usable)]
+FileName = Annotated[str, AfterValidator(_check_name)]
 ClipName = Annotated[
     str | None,
-    AfterValidator(_usable),
+    AfterValidator(_check_name),
     Field(description="Optional output filename (without extension)."),
+]
+StartTime = Annotated[float | None, Field(description="Start time of the clip in seconds.")]
+EndTime = Annotated[
+    float | None, Field(description="End time of the clip in seconds (must be > start_time).")
 ]
 OutputDir = Annotated[str | None, Field(description=OUTPUT_DIR)]

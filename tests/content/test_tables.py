@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gta_bench.content.csv import read_csv
+from gta_bench.content.tables import read_csv
 from gta_bench.errors import ToolError
 
 
