@@ -13,7 +13,6 @@ from gta_bench.content.leftovers import find_unseen_office, unseen_in_markup
 from gta_bench.content.members import read_zip
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
-from gta_bench.content.unseen import unseen_in_markup, unseen_in_office
 from gta_bench.judge_quality.attacks import files
 from tests.content import samples
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gta_bench.records.leaderboard import InflationTest
-from gta_bench.records.leaderboard import LEVEL
+from gta_bench.records.leaderboard import LEVEL, InflationTest
 from gta_bench.statistics.agreement import kappa_of
 
 FLIPS = 9999

@@ -16,12 +16,11 @@ from functools import partial
 from typing import Final
 
 from gta_bench.confine.archives import check_archive
-from gta_bench.content.archive import read_zip
 from gta_bench.content.docx import read_by_pandoc
 from gta_bench.content.identify import BROKEN_ZIP, Identity, identify
 from gta_bench.content.kinds import KINDS, ContentKind
 from gta_bench.content.leftovers import PackagePart, package_parts
-from gta_bench.content.members import Member, read_members, read_zip_members
+from gta_bench.content.members import Member, read_members, read_zip, read_zip_members
 from gta_bench.content.text import read_text
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
 from gta_bench.judging.showing import documents, media, sheets, texts

@@ -3,8 +3,15 @@
 import asyncio
 
 from gta_bench.content.images import read_image
-from gta_bench.content.media import VideoContent, probe_media, read_subtitles, read_video
-from gta_bench.content.sound import MOST_SECONDS, SoundFacts, measure_sound
+from gta_bench.content.media import (
+    MOST_SECONDS,
+    SoundFacts,
+    VideoContent,
+    measure_sound,
+    probe_media,
+    read_subtitles,
+    read_video,
+)
 from gta_bench.errors import NotInstalled
 from gta_bench.judging.showing.documents import add_properties
 from gta_bench.judging.showing.draft import Draft, Subject, describe_rest, settle

@@ -8,10 +8,10 @@ from typing import Final
 from urllib.parse import unquote
 
 from gta_bench.content.browser import WebPage, missing_browser, show_drawing, show_page
+from gta_bench.content.leftovers import unseen_in_markup
 from gta_bench.content.links import References, html_references, markdown_references, resolve
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
-from gta_bench.content.unseen import unseen_in_markup
 from gta_bench.judging.showing.draft import Draft, Subject, count_words, settle
 
 DATA: Final = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=%]{200,}")
