@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from gta_bench.datasets.pinned import find_texts, read_prompts
+from gta_bench.datasets.pinned import find_texts, read_prompts, text_digest
 from gta_bench.errors import EnvironmentProblem
 
 AGENT: Final = "react-upstream"

@@ -45,8 +45,8 @@ from gta_bench.reports.estimates import (
 )
 from gta_bench.reports.gains import GAINED
 from gta_bench.reports.summary import is_foreign
-from gta_bench.statistics.missing import envelope_of
-from gta_bench.statistics.pooled import difference_of
+from gta_bench.statistics.missing import Side, envelope_of
+from gta_bench.statistics.pooled import Ratio, difference_of
 from gta_bench.statistics.proportions import holm
 
 # How often the self-test swaps the systems.

@@ -14,7 +14,6 @@ from gta_bench.content.images import measure
 from gta_bench.content.kinds import ContentKind
 from gta_bench.content.leftovers import UnseenText
 from gta_bench.content.members import Member
-from gta_bench.content.pictures import measure
 from gta_bench.errors import ConfinedError, GtaError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
 from gta_bench.records.evidence import Picture, Probe
