@@ -139,7 +139,7 @@ def test_changed_texts_are_refused(tmp_path: Path, prompts: Path) -> None:
         find_published(prompts)
     for other in ('{"files": "other", "answer_without_tools": "x"}', '{"files"'):
         (prompts / "prompts.json").write_text(other)
-        with pytest.raises(DatasetError, match="other texts than the published ones"):
+        with pytest.raises(DatasetError, match="does not contain the published texts"):
             find_published(prompts)
 
 
