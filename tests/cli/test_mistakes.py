@@ -59,7 +59,7 @@ MISTAKES = [
     # judges
     (f"{DELIVER} --judge gpt-5", 2, "Unknown model 'gpt-5'", "such as openai/gpt-5"),
     (f"{DELIVER} --judge openai/gpt-5", 3, "OPENAI_API_KEY", "export OPENAI_API_KEY=…"),
-    (f"{DELIVER} --harness my-agent-{{task}}", 2, "--harness has {task}", "{task_file} and"),
+    (f"{DELIVER} --harness my-agent-{{task}}", 2, "unknown placeholder {task}", "{task_file} and"),
     ("score gold --judge openai/x", 2, "GTA-Atomic has no judge", "leave it out"),
     # settings
     ("--config key.toml config show", 2, "unknown key `judge.repeat`", "mean `repeats`?"),
@@ -104,8 +104,8 @@ MISTAKES = [
         "another kind of file",
     ),
     (f"import pack notes.txt --data {WORKFLOW} --out new", 3, "notes.txt", "another kind of file"),
-    (f"import folder full --data {WORKFLOW} --out new", 3, "no folder is named", "final.txt"),
-    ("leaderboard check notes.txt", 2, "is not a leaderboard entry", "schema is docs/reference"),
+    (f"import folder full --data {WORKFLOW} --out new", 3, "no folder with the name", "final.txt"),
+    ("leaderboard check notes.txt", 2, "is no leaderboard entry", "schema is docs/reference"),
     ("leaderboard check torn.zip", 2, "torn.zip", "is no"),
     ("leaderboard submit gold --out new.zip", 2, "5 tasks; the board has 229", "Run all of them"),
     (f"{DELIVER} --harness nobody", 2, "program 'nobody' not found", "install it"),
