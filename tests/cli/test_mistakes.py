@@ -105,7 +105,7 @@ MISTAKES = [
     ),
     (f"import pack notes.txt --data {WORKFLOW} --out new", 3, "notes.txt", "another kind of file"),
     (f"import folder full --data {WORKFLOW} --out new", 3, "no folder with the name", "final.txt"),
-    ("leaderboard check notes.txt", 2, "is no leaderboard entry", "schema is docs/reference"),
+    ("leaderboard check notes.txt", 2, "is not a leaderboard entry", "schema is docs/reference"),
     ("leaderboard check torn.zip", 2, "torn.zip", "is no"),
     ("leaderboard submit gold --out new.zip", 2, "5 tasks; the board has 229", "Run all of them"),
     (f"{DELIVER} --harness nobody", 2, "program 'nobody' not found", "install it"),

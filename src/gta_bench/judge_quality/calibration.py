@@ -242,7 +242,8 @@ def _raw(parts: Sequence[JudgedPart], factor: float) -> float:
     return factor * sum(part.judged for part in parts) / sum(part.whole for part in parts)
 
 
-def _passed(part: JudgedPart, threshold: float) -> JudgedPart:
+def _to_pass(part: JudgedPart, threshold: float) -> JudgedPart:
+    """Replace scores by 1 for passed and 0 for failed."""
     label = part.labeled
     return part._replace(
         judged=float(succeeds(part.judged, threshold)),

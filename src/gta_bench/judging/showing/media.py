@@ -5,6 +5,7 @@ import asyncio
 from gta_bench.content.images import read_image
 from gta_bench.content.media import (
     MOST_SECONDS,
+    MediaInfo,
     SoundFacts,
     VideoContent,
     measure_sound,
