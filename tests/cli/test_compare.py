@@ -96,7 +96,7 @@ def test_tasks_that_got_worse_are_listed_with_both_values(atomic: Path) -> None:
     assert lines[place + 1].split() == ["task", "metric", "A", "B", "B", "-", "A"]
     first = lines[place + 2].split()
     assert first[2:] == ["100.00", "0.00", "-100.00"]
-    assert "And 28 more rows; --markdown and --json have all." in result.stderr
+    assert "And 28 more rows; use --markdown or --json to see all." in result.stderr
     assert "better in B" not in result.stdout
     back = gta("compare", atomic / "silent", atomic / "gold").stdout
     assert "12 tasks better in B than in A" in back and "worse in B" not in back

@@ -33,7 +33,7 @@ def test_show_gives_json() -> None:
 
 
 def test_check_without_a_file_says_that_the_defaults_hold() -> None:
-    assert "the defaults hold" in gta("config", "check").stderr
+    assert "the defaults apply" in gta("config", "check").stderr
 
 
 def test_check_says_which_keys_are_set_and_prints_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_settings_that_are_broken_end_with_3() -> None:
     Path("gta.toml").write_text("[judge]\nrepeat = 1\n", encoding="utf-8")
     result = gta("doctor")
     assert result.exit_code == 3
-    assert "unknown key `judge.repeat`; did you mean `repeats`?" in result.stdout
+    assert "unknown key `judge.repeat`; did you mean 'repeats'?" in result.stdout
 
 
 def test_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
