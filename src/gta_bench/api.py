@@ -48,13 +48,7 @@ from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.running.judge_run import Judging, judge_run, plan_judging
 from gta_bench.running.preflight import check_start
 from gta_bench.running.shards import Listener
-from gta_bench.running.system_run import (
-    Resources,
-    describe_system,
-    execute,
-    plan_run,
-    read_dataset,
-)
+from gta_bench.running.system_run import Resources, describe_system, execute, plan_run, read_dataset
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.scoring import UnitMetric, load_metric, score_workflow_run
@@ -160,15 +154,13 @@ def run(
     listener: Listener | None = None,
     preflight: bool = True,
 ) -> Scores:
-    """Run a model with an agent on a dataset and score it; units that `out` has are not repeated.
+    """Run a model with an agent on a dataset and score it; `gta run` describes the options.
 
-    If `out` has fewer tasks or epochs, the run is extended and scored as a whole. `model` and
-    `judges` are Inspect model names, names from gta.toml, or Inspect models. `mode` is for
-    GTA-Atomic, `judges` for GTA-Workflow. `generate` has options of Inspect's GenerateConfig, such
-    as `{"temperature": 0}`, and `model_args` has arguments of the model's provider; an Inspect
-    model already has both. `listener` is called with the progress whenever a unit starts or ends.
-    Unless `preflight` is False, each model and judge that is given by name gets a test request
-    before anything is written. `gta run` has the same options (docs/reference/cli.md).
+    Finished units in `out` are not repeated, and more tasks or epochs extend the run. `model` and
+    `judges` are Inspect model names, names from gta.toml, or Inspect models. `generate` has options
+    of Inspect's GenerateConfig and `model_args` arguments of the provider; an Inspect model already
+    has both. `listener` is called with the progress whenever a unit starts or ends. Unless
+    `preflight` is False, each model and judge given by name first gets a test request.
 
     >>> import gta_bench
     >>> from gta_bench.demo import ATOMIC
@@ -176,8 +168,7 @@ def run(
     >>> scores.n, scores.strict.tool_acc
     (5, 100.0)
     """
-    counts = (epochs, max_turns, max_calls, limit, sample)
-    _check_arguments(dataset, mode, tasks, counts, judges)
+    _check_arguments(dataset, mode, tasks, judges, epochs, max_turns, max_calls, limit, sample)
     settings = settings or read_settings().settings
     folder, taped = _to_path(out), None if tape is None else _to_path(tape)
     resources = Resources(
@@ -196,9 +187,7 @@ def run(
         epochs=epochs,
         loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
         tape=None if taped is None else tape_use(taped, "replay"),
-        judges=tuple(
-            choose_model(one, settings).name if isinstance(one, str) else str(one) for one in judges
-        ),
+        judges=tuple(_judge_name(one, settings) for one in judges),
         similarity=chosen_similarity(settings.scoring),
     )
     planned = plan_run(spec, resources, loaded, out=folder)
@@ -211,11 +200,7 @@ def run(
 
 
 def _check_arguments(
-    dataset: object,
-    mode: object,
-    tasks: object,
-    counts: Sequence[int | None],
-    judges: Sequence[object],
+    dataset: object, mode: object, tasks: object, judges: Sequence[object], *counts: int | None
 ) -> None:
     """Raise UsageError for arguments of `run` that a notebook without type checks may pass."""
     if dataset not in get_args(DatasetName):
@@ -344,7 +329,10 @@ def report(file: str | Path, *runs: Folder) -> Path:
 
 
 def export(
-    out: Folder, *runs: Folder, shape: Literal["parquet", "csv"] = "parquet"
+    out: Folder,
+    *runs: Folder,
+    shape: Literal["parquet", "csv"] = "parquet",
+    settings: Settings | None = None,
 ) -> Mapping[str, int]:
     """Write runs as tables for pandas, Polars or DuckDB (extra `report`).
 
@@ -357,10 +345,14 @@ def export(
     require_packages("An export", "duckdb", extra="report")
     from gta_bench.runs.results_table import export_results
 
-    judge = read_settings().settings.judge
+    judge = (settings or read_settings().settings).judge
     thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
     folders = [_to_path(one) for one in runs]
     return export_results(folders, _to_path(out), thresholds=thresholds, shape=shape).rows
+
+
+def _judge_name(judge: str | Model, settings: Settings) -> str:
+    return str(judge) if isinstance(judge, Model) else choose_model(judge, settings).name
 
 
 def _to_path(folder: Folder) -> StorePath:

@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
@@ -34,6 +34,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, BeforeValidator(_check_scheme), Field(pattern=r"^https?://[^\s/]+")]
 ScoreSetting = Annotated[float, Field(ge=0, le=10)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
@@ -122,8 +123,7 @@ class JudgeSettings(Section):
     )
     batch: bool = Field(False, description="Use the provider's batch mode if it has one.")
     control: bool = Field(
-        False,
-        description="Run a negative-control question first; discard judges that fail it.",
+        False, description="Run a negative-control question first; discard judges that fail it."
     )
     panel: Literal["mean", "majority"] | None = Field(
         None, description="Also score by all judges together: their mean, or the majority."
@@ -137,24 +137,20 @@ class ScoringSettings(Section):
 
     similarity: str | None = Field(
         None,
-        description="`all-mpnet-base-v2`, `wordllama`, or a folder. Default: the first if it was "
-        "fetched, otherwise the second.",
+        description="How to compare free text: `all-mpnet-base-v2` (used for published scores), "
+        "`wordllama`, `exact-or-half`, or a folder with a sentence-transformers model. If not set: "
+        "the first if it was fetched, otherwise the second.",
     )
 
 
 class BudgetSettings(Section):
     """Limits of one command that runs or judges."""
 
-    cost_usd: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="USD after which no more units are started and no more judges are asked.",
+    cost_usd: Limit | None = Field(
+        None, description="USD after which no more units are started and no more judges are asked."
     )
-    hours: float | None = Field(
+    hours: Limit | None = Field(
         None,
-        gt=0,
-        allow_inf_nan=False,
         description="Hours after which no more units are started and no more judges are asked.",
     )
     max_connections: int = Field(
@@ -184,14 +180,9 @@ class Settings(Section):
     budget: BudgetSettings = BudgetSettings()
 
 
+# The type of each table; of `models`, `endpoints` and `tools` the type of an entry.
 TABLES: dict[str, type[Section]] = {
-    "data": DataSettings,
-    "models": ModelSettings,
-    "endpoints": EndpointSettings,
-    "tools": ToolSettings,
-    "scoring": ScoringSettings,
-    "judge": JudgeSettings,
-    "budget": BudgetSettings,
+    name: (get_args(kind) or (kind,))[-1] for name, kind in get_type_hints(Settings).items()
 }
 
 

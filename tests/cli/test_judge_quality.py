@@ -142,7 +142,9 @@ def test_what_cannot_be_compared_is_said(run: Path, tmp_path: Path) -> None:
             )
         ],
     )
-    assert "have no scored leaf with the same evidence in common" in said(gta("judge", "drift", run, other))
+    assert "have no scored leaf with the same evidence in common" in said(
+        gta("judge", "drift", run, other)
+    )
     judged(run, "a")
     judged(run, "b")
     assert "Choose a judge" in said(gta("judge", "drift", run, run))

@@ -129,7 +129,7 @@ def test_a_line_comes_now_and_then_where_no_bar_can_be_drawn(
     now = datetime.now(UTC)
     far = RunProgress(units=9, done=2, running=1, started=now, updated=now, done_now=0)
     with plain_lines("run", seconds=0.05) as lines:
-        lines.update(far)
+        lines(far)
         sleep(0.5)
     said = capsys.readouterr().err.splitlines()
     assert len(said) >= 2

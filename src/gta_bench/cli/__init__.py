@@ -13,69 +13,49 @@ from gta_bench.cli.lazy import LazyGroup, is_reader_gone
 from gta_bench.errors import INTERRUPTED, GtaError
 from gta_bench.redaction import current_redactor
 
-# Each command is imported only when it is called, because importing it imports what it needs.
+# Module and name of each command, relative to this package. A command is imported only when it is
+# called, because importing it imports what it needs.
 COMMANDS = {
-    "demo": ("gta_bench.cli.demo:demo", "Run the whole pipeline on seven bundled tasks."),
-    "data": ("gta_bench.cli.data:data", "Fetch, verify and describe the datasets."),
-    "tools": ("gta_bench.cli.tools:tools", "List, call and serve the tools; fetch weights."),
-    "run": ("gta_bench.cli:run", "Run a model or another system on a dataset."),
-    "status": ("gta_bench.cli.status:status", "Show the progress of a run."),
-    "tape": ("gta_bench.cli.tape:tape", "Create and compare recordings of tool calls."),
-    "score": ("gta_bench.cli.score:score", "Score or judge a run, or score a prediction file."),
-    "judge": ("gta_bench.cli:judge", "Evaluate a judge: labels, drift, attacks, floor."),
-    "measure": ("gta_bench.cli.score:measure", "Apply your own metrics to a run."),
-    "report": ("gta_bench.cli.report:report", "Show the scores of one or more runs."),
-    "compare": ("gta_bench.cli.compare:compare", "Compare runs task by task."),
-    "results": ("gta_bench.cli.exporting:results", "Export runs as Parquet or CSV tables."),
-    "view": ("gta_bench.cli.view:view", "Open a run in the browser."),
+    "demo": (".demo:demo", "Run the whole pipeline on seven bundled tasks."),
+    "data": (".data:data", "Fetch, verify and describe the datasets."),
+    "tools": (".tools:tools", "List, call and serve the tools; fetch weights."),
+    "run": (".:run", "Run a model or another system on a dataset."),
+    "status": (".status:status", "Show the progress of a run."),
+    "tape": (".tape:tape", "Create and compare recordings of tool calls."),
+    "score": (".score:score", "Score or judge a run, or score a prediction file."),
+    "judge": (".:judge", "Evaluate a judge: labels, drift, attacks, floor."),
+    "measure": (".score:measure", "Apply your own metrics to a run."),
+    "report": (".report:report", "Show the scores of one or more runs."),
+    "compare": (".compare:compare", "Compare runs task by task."),
+    "results": (".exporting:results", "Export runs as Parquet or CSV tables."),
+    "view": (".view:view", "Open a run in the browser."),
     "leaderboard": (
-        "gta_bench.cli.leaderboard:leaderboard",
+        ".leaderboard:leaderboard",
         "Submit runs, check entries and bundles, build the site.",
     ),
-    "import": ("gta_bench.cli.importing:import_group", "Import finished results as a run."),
-    "export": (
-        "gta_bench.cli.exporting:export_group",
-        "Export tasks and traces for other frameworks.",
-    ),
-    "config": ("gta_bench.cli.config:config", "Show or validate the effective configuration."),
-    "completion": ("gta_bench.cli:completion", "Print a completion script for bash, zsh or fish."),
-    "doctor": ("gta_bench.cli.doctor:doctor", "Check the installation and say how to fix it."),
+    "import": (".importing:import_group", "Import finished results as a run."),
+    "export": (".exporting:export_group", "Export tasks and traces for other frameworks."),
+    "config": (".config:config", "Show or validate the effective configuration."),
+    "completion": (".:completion", "Print a completion script for bash, zsh or fish."),
+    "doctor": (".doctor:doctor", "Check the installation and say how to fix problems."),
 }
 # A run of one dataset imports nothing that only the other one needs.
 RUN_COMMANDS = {
-    "atomic": ("gta_bench.cli.run_atomic:atomic_command", "Run a system on GTA-Atomic."),
+    "atomic": (".run_atomic:atomic_command", "Run a system on GTA-Atomic."),
     "workflow": (
-        "gta_bench.cli.run_workflow:workflow_command",
+        ".run_workflow:workflow_command",
         "Run a system on GTA-Workflow and judge what it delivers.",
     ),
 }
 JUDGE_COMMANDS = {
-    "label": ("gta_bench.cli.judge_label:label", "Let people label leaves in the browser, blind."),
-    "list": ("gta_bench.cli.judge_agreement:list_judges", "List the judges that scored a run."),
-    "bridge": (
-        "gta_bench.cli.judge_agreement:bridge",
-        "Copy deliverables of a run to compare judges on.",
-    ),
-    "drift": (
-        "gta_bench.cli.judge_agreement:drift",
-        "Compare two judges, or one judge at two dates.",
-    ),
-    "cascade": (
-        "gta_bench.cli.judge_agreement:cascade",
-        "Estimate what asking a cheap judge first would save.",
-    ),
-    "calibrate": (
-        "gta_bench.cli.judge_agreement:calibrate",
-        "Compare a run's judges with human labels.",
-    ),
-    "attack": (
-        "gta_bench.cli.judge_attack:attack",
-        "Test whether deliverables can talk a judge into a score.",
-    ),
-    "floor": (
-        "gta_bench.cli.judge_attack:floor",
-        "Measure what a judge gives to systems that do nothing.",
-    ),
+    "label": (".judge_label:label", "Let people label leaves in the browser, blind."),
+    "list": (".judge_agreement:list_judges", "List the judges that scored a run."),
+    "bridge": (".judge_agreement:bridge", "Copy deliverables of a run to compare judges on."),
+    "drift": (".judge_agreement:drift", "Compare two judges, or one judge at two dates."),
+    "cascade": (".judge_agreement:cascade", "Estimate what asking a cheap judge first would save."),
+    "calibrate": (".judge_agreement:calibrate", "Compare a run's judges with human labels."),
+    "attack": (".judge_attack:attack", "Test whether deliverables can talk a judge into a score."),
+    "floor": (".judge_attack:floor", "Measure what a judge gives to systems that do nothing."),
 }
 
 run = LazyGroup(

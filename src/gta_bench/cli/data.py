@@ -8,13 +8,7 @@ from typing import Literal
 import click
 
 from gta_bench.agents.published import LAGENT, find_published
-from gta_bench.cli.options import (
-    DATASET,
-    command_settings,
-    data_option,
-    json_option,
-    load_dataset,
-)
+from gta_bench.cli.options import DATASET, command_settings, data_option, json_option, load_dataset
 from gta_bench.cli.output import COLORS, download_bar, say, write_json, write_rows
 from gta_bench.datasets.checks import Check, Verified, verify
 from gta_bench.datasets.fetch import SourceName, fetch, fetch_prompts
@@ -23,7 +17,6 @@ from gta_bench.datasets.prompts import PINNED_TEXTS
 from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
 from gta_bench.errors import UsageError, counted
-from gta_bench.records.finding import Finding
 from gta_bench.records.run import DatasetName
 from gta_bench.settings import DataSettings
 
@@ -158,12 +151,9 @@ def _write_findings(verified: Verified) -> None:
         heading = click.style(check[0], fg=COLORS[check[0]], bold=True)
         click.echo(f"{heading} {check[1]} ({len(group)})")
         for finding in group:
-            click.echo(f"  {_describe_location(finding)}: {finding.message}")
+            task = None if finding.task is None else f"task {finding.task}"
+            location = ", ".join(part for part in (task or finding.file, finding.field) if part)
+            click.echo(f"  {location}: {finding.message}")
     counts = Counter(finding.severity for finding in ranked)
     listed = ", ".join(counted(counts[severity], severity) for severity in order)
     say(f"{counted(len(ranked), 'finding')}: {listed}.")
-
-
-def _describe_location(finding: Finding) -> str:
-    task = None if finding.task is None else f"task {finding.task}"
-    return ", ".join(part for part in (task or finding.file, finding.field) if part)

@@ -1,6 +1,7 @@
 """`gta demo`: the whole pipeline on seven bundled tasks, without key, GPU or download."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from gta_bench.demo.local_model import SMOLLM2, local_weights, open_local, servi
 from gta_bench.demo.script import scripted_judge, scripted_model
 from gta_bench.errors import UsageError
 from gta_bench.packages import install_command, require_packages
+from gta_bench.records.run import DatasetName
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import files_folder, write_manifest
@@ -41,31 +43,18 @@ def demo(out: Path) -> None:
     require_packages("gta demo", *PACKAGES, extra="demo")
     say("Seven bundled tasks with real tools. The model and the judge are SCRIPTED, so the scores")
     say("say nothing about a model; they show that the pipeline works on this machine.")
-    atomic, workflow = out / "atomic", out / "workflow"
-    with unit_bar("5 short tasks") as listener:
-        runs = {
-            atomic: api.run(
-                "atomic",
-                atomic,
-                model=scripted_model(),
-                data=ATOMIC,
-                settings=SETTINGS,
-                listener=listener,
-            )
-        }
-    _add_notes(atomic, SCRIPTED)
-    with unit_bar("2 long tasks, judged") as listener:
-        runs[workflow] = api.run(
-            "workflow",
-            workflow,
-            model=scripted_model(),
-            data=WORKFLOW,
-            judges=[scripted_judge()],
-            settings=SETTINGS,
-            listener=listener,
-        )
-    _add_notes(workflow, SCRIPTED, SCRIPTED_JUDGE)
-    runs |= _run_small_model(out / "small-model")
+    system = scripted_model()
+    atomic = _run("5 short tasks", "atomic", out / "atomic", (SCRIPTED,), model=system, data=ATOMIC)
+    workflow = _run(
+        "2 long tasks, judged",
+        "workflow",
+        out / "workflow",
+        (SCRIPTED, SCRIPTED_JUDGE),
+        model=system,
+        data=WORKFLOW,
+        judges=[scripted_judge()],
+    )
+    runs = {**atomic, **workflow, **_run_small_model(out / "small-model")}
     (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8")
     # The Workflow run comes first, because its deliverables are the most interesting to look at.
     api.report(out / "report.html", *sorted(runs, reverse=True))
@@ -83,6 +72,16 @@ def demo(out: Path) -> None:
     )
 
 
+def _run(
+    title: str, dataset: DatasetName, out: Path, notes: tuple[str, ...], **options: Any
+) -> dict[Path, RunScores | WorkflowScores]:
+    """Run with a progress bar; every report of the run shows the notes."""
+    with unit_bar(title) as listener:
+        scores = api.run(dataset, out, settings=SETTINGS, listener=listener, **options)
+    write_manifest(out, api.manifest(out).model_copy(update={"notes": notes}))
+    return {out: scores}
+
+
 def _run_small_model(out: Path) -> dict[Path, RunScores | WorkflowScores]:
     """Run the short tasks again with a real model, if it is installed."""
     weights = local_weights(Equipment(SETTINGS).weights)
@@ -91,24 +90,11 @@ def _run_small_model(out: Path) -> dict[Path, RunScores | WorkflowScores]:
         say(f"{install_command('local-model')} and gta tools fetch {SMOLLM2.name}")
         return {}
     say(f"The same short tasks with a real but very small model, {SMOLLM2.label}:")
-    with serving_model(weights) as url, unit_bar("5 short tasks, real model") as listener:
-        scores = api.run(
-            "atomic",
-            out,
-            model=open_local(url),
-            agent="react",
-            max_turns=2,
-            data=ATOMIC,
-            settings=SETTINGS,
-            listener=listener,
-        )
-    _add_notes(out, SMALL)
-    return {out: scores}
-
-
-def _add_notes(out: Path, *notes: str) -> None:
-    """Store notes in the manifest, so that every report of the run shows them."""
-    write_manifest(out, api.manifest(out).model_copy(update={"notes": notes}))
+    title = "5 short tasks, real model"
+    with serving_model(weights) as url:
+        model = open_local(url)
+        options = {"model": model, "agent": "react", "max_turns": 2, "data": ATOMIC}
+        return _run(title, "atomic", out, (SMALL,), **options)
 
 
 def _is_complete(scores: RunScores | WorkflowScores) -> bool:

@@ -16,7 +16,10 @@ _TYPED = "gta_bench.arguments"
 
 
 class LazyGroup(click.Group):
-    """A group with a table of commands: name to (`module:object`, one line of help)."""
+    """A group with a table of commands: name to (`module:object`, one line of help).
+
+    A module that starts with a dot is relative to this package.
+    """
 
     def __init__(self, *, commands_table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(**options)
@@ -69,7 +72,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.commands_table:
             return None
         module, _, name = self.commands_table[cmd_name][0].partition(":")
-        command = getattr(import_module(module), name)
+        command = getattr(import_module(module, __package__), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -167,12 +167,7 @@ data_option = option_in("Tasks")(
     help="Dataset folder, or the name of an installed dataset.",
 )
 
-similarity_option = option_in("Scoring")(
-    "--similarity",
-    show_default="all-mpnet-base-v2 if it was fetched, otherwise wordllama",
-    help="How to compare free text: all-mpnet-base-v2 (used for published scores), wordllama, "
-    "exact-or-half, or a folder with a sentence-transformers model.",
-)
+similarity_option = setting_option("--similarity", "scoring.similarity", group="Scoring")
 
 backend_options = combine_options(
     option_in("Run")(

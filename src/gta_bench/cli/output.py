@@ -90,14 +90,14 @@ def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
         TextColumn("{task.fields[words]}", markup=False),
     )
     with _make_bars(columns) as bars, ExitStack() as stack:
-        lines = stack.enter_context(plain_lines(name)) if bars.disable else None
+        write_plain = stack.enter_context(plain_lines(name)) if bars.disable else None
         task = bars.add_task(name, total=None, words="")
 
         def listen(progress: RunProgress) -> None:
             words = " · ".join(describe_progress(progress, most_causes=1))
             bars.update(task, total=progress.units, completed=progress.done, words=words)
-            if lines is not None:
-                lines.update(progress)
+            if write_plain is not None:
+                write_plain(progress)
             if progress.stopped is not None:
                 say(f"{name}: {_describe_stop(progress)}")
 
@@ -106,50 +106,46 @@ def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
 
 def _describe_stop(progress: RunProgress) -> str:
     """Say which limit stopped a run, how many units did not start, and how to continue."""
-    needed = progress.needed_usd
-    raised = {} if needed is None else {"--max-cost": f"{_round_up(needed)}"}
+    raised, needed = {}, progress.needed_usd
+    if needed is not None:
+        # Round up to whole dollars, or to cents below 10 dollars.
+        cost = ceil(needed) if needed >= 10 else ceil(100 * needed) / 100
+        raised["--max-cost"] = str(cost)
     left = progress.units - progress.done - progress.failed
     units = "1 unit was" if left == 1 else f"{left} units were"
     return f"{progress.stopped}; {units} not started. Continue with: {same_command(raised)}"
 
 
-class PlainLines:
-    """Prints the progress of a run where no bar can be drawn."""
+@contextmanager
+def plain_lines(name: str, *, seconds: float = 30) -> Iterator[Callable[[RunProgress], None]]:
+    """Print a line about a run every so many seconds, and at once for a new cause of failure.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._last: RunProgress | None = None
-        self._known: set[str] = set()
+    Yields a function that takes the progress.
+    """
+    last: RunProgress | None = None
+    known: set[str] = set()
+    ended = threading.Event()
 
-    def update(self, progress: RunProgress) -> None:
-        """Remember the progress; print it at once if there is a new cause of failure."""
-        self._last = progress
-        new = progress.causes.keys() - self._known
-        if new:
-            self._known |= new
-            self.write()
-
-    def write(self) -> None:
-        """Print the last progress, if there is any."""
-        last = self._last
+    def write() -> None:
         if last is not None:
             words = [f"{last.done} of {last.units} units", *describe_progress(last)]
-            say(f"{self._name}: {' · '.join(words)}")
+            say(f"{name}: {' · '.join(words)}")
 
-
-@contextmanager
-def plain_lines(name: str, *, seconds: float = 30) -> Iterator[PlainLines]:
-    """Print a line about a run every so many seconds, even while no unit ends."""
-    lines, ended = PlainLines(name), threading.Event()
+    def update(progress: RunProgress) -> None:
+        nonlocal last
+        last = progress
+        if progress.causes.keys() - known:
+            known.update(progress.causes)
+            write()
 
     def write_regularly() -> None:
         while not ended.wait(seconds):
-            lines.write()
+            write()
 
     thread = threading.Thread(target=write_regularly, daemon=True)
     thread.start()
     try:
-        yield lines
+        yield update
     finally:
         ended.set()
         thread.join()
@@ -171,11 +167,6 @@ def describe_progress(progress: RunProgress, most_causes: int | None = None) -> 
     if progress.cost_usd is not None:
         words.append(f"${progress.cost_usd:.2f}")
     return words + describe_causes(progress.causes)[:most_causes]
-
-
-def _round_up(dollars: float) -> float:
-    """Round up to whole dollars, or to cents below 10 dollars."""
-    return ceil(dollars) if dollars >= 10 else ceil(100 * dollars) / 100
 
 
 def _make_bars(columns: Sequence[ProgressColumn]) -> Progress:

@@ -59,11 +59,13 @@ from gta_bench.runs.verdicts import read_verdicts
 # The folder of the table of runs in an export.
 RUNS = "runs"
 CONTROLS = "Solved without a control and with it (strict)"
-MODES: tuple[Mode, ...] = ("step", "end-to-end")
 INTERVALS = "How sure the scores are (strict, over tasks)"
 BUDGET = "Where the uncertainty comes from (parts of the variance)"
 FAILURES = "What failed, by its first cause (strict)"
-TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
+TITLES: dict[Mode, str] = {
+    "step": "GTA-Atomic, step by step",
+    "end-to-end": "GTA-Atomic, end to end",
+}
 
 Summary = RunSummary | WorkflowSummary
 
@@ -193,10 +195,10 @@ def _read_folder(folder: StorePath) -> list[Summary]:
 
 def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     atomic = _select_atomic(summaries)
-    for mode in MODES:
+    for mode, title in TITLES.items():
         table = score_table(atomic, mode)
         if table.rows:
-            yield Titled(TITLES[mode], table, (0, 1, 2, len(table.heading) - 1))
+            yield Titled(title, table, (0, 1, 2, len(table.heading) - 1))
     yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
     yield from _certainty_tables(summaries)
     for summary in summaries:

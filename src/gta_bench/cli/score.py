@@ -17,6 +17,7 @@ from gta_bench.cli.options import (
     json_option,
     judge_options,
     preflight_option,
+    setting_option,
     similarity_option,
 )
 from gta_bench.cli.output import say, unit_bar, write_json, write_rows, write_table
@@ -89,11 +90,7 @@ if TYPE_CHECKING:
     help="With two judges: ask the second only if the first one's score is within BAND of the "
     "threshold.",
 )
-@click.option(
-    "--panel",
-    type=click.Choice(["mean", "majority"]),
-    help="Also score by all judges together: their mean, or the majority.",
-)
+@setting_option("--panel", "judge.panel", type=click.Choice(["mean", "majority"]))
 @judge_options
 @click.option(
     "--estimate",
@@ -136,11 +133,7 @@ def score(
         }
     )
     if only_estimate:
-        if run is None or not judges or folder is not None:
-            raise UsageError(
-                "--estimate needs the folder of a Workflow run and --judge, and no --data."
-            )
-        _say_estimate(run, judges, settings, cascade)
+        _say_estimate(run, judges, settings, cascade, folder)
         return
     if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
@@ -171,8 +164,16 @@ def score(
 
 
 def _say_estimate(
-    run: StorePath, judges: tuple[str, ...], settings: Settings, cascade: float | None
+    run: StorePath | None,
+    judges: tuple[str, ...],
+    settings: Settings,
+    cascade: float | None,
+    folder: str | None,
 ) -> None:
+    if run is None or not judges or folder is not None:
+        raise UsageError(
+            "--estimate needs the folder of a Workflow run and --judge, and no --data."
+        )
     from gta_bench.running.estimate_judging import estimate_stored
     from gta_bench.running.judge_run import plan_judging
 

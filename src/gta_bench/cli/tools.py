@@ -46,20 +46,23 @@ def list_command(as_json: bool, toolmeta: bool) -> None:
     if toolmeta:
         write_json({name: load_tool(name).spec().model_dump(mode="json") for name in tool_names()})
         return
-    states = check_tools(command_settings())
+    rows = [_as_json(name, state) for name, state in check_tools(command_settings()).items()]
     if as_json:
-        write_json([_as_json(name, state) for name, state in states.items()])
+        write_json([*rows])
         return
-    rows = []
-    for name, state in states.items():
-        if isinstance(state, Available):
-            rows.append(("yes", name, load_tool(name).category, state.backend))
-        else:
-            reason = f"{state.reason} {state.mend}"
-            rows.append(("no", name, load_tool(name).category, reason))
-    write_rows(rows)
-    working = sum(isinstance(state, Available) for state in states.values())
-    say(f"{working} of {counted(len(states), 'tool')} work here.")
+    write_rows(
+        [
+            (
+                "yes" if row["available"] else "no",
+                str(row["name"]),
+                str(row["category"]),
+                str(row["backend"] or row["reason"]),
+            )
+            for row in rows
+        ]
+    )
+    working = sum(bool(row["available"]) for row in rows)
+    say(f"{working} of {counted(len(rows), 'tool')} work here.")
 
 
 def check_tools(settings: Settings) -> dict[str, Availability]:

@@ -74,7 +74,12 @@ def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported
     before anything is written if a task cannot be exported.
     """
     entries = read_entries(dataset.root / dataset.file)
-    able = {name: task for name in tasks if _has_answer(task := dataset.tasks[name])}
+    # The result of an Atomic task without a reference answer is an image.
+    able = {
+        name: task
+        for name in tasks
+        if not isinstance(task := dataset.tasks[name], AtomicTask) or task.answer is not None
+    }
     scoring = ATOMIC if isinstance(dataset, AtomicDataset) else WORKFLOW
     folders = {name: out / f"{scoring.dataset}-{name}" for name in able}
     _check_tasks(dataset, able.values(), folders.values())
@@ -90,11 +95,6 @@ def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported
             if not _has(dataset, item)
         ),
     )
-
-
-def _has_answer(task: Task) -> bool:
-    """Check whether the result is a text or a file."""
-    return not isinstance(task, AtomicTask) or task.answer is not None
 
 
 def _check_tasks(dataset: Dataset, tasks: Iterable[Task], folders: Iterable[Path]) -> None:
@@ -133,15 +133,18 @@ def _write_task(
     files = [item for item in task.attachments if _has(dataset, item)]
     for item in files:
         shutil.copyfile(dataset.root / item.source, inputs / Path(item.path).name)
-    _write(folder / "instruction.md", _instruction(task))
+    names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
+    about = f" The files of the task: {names}." if names else ""
+    text = TEMPLATES.render("instruction.md", request=task.request, inputs=about)
+    _write(folder / "instruction.md", text)
     _write(folder / "task.toml", _config(task, scoring))
     _write_image(own_packages(_tools(task)), folder / "environment")
     test = TEMPLATES.render("test.sh", task=task.id, **scoring._asdict())
     _write(folder / "tests" / "test.sh", test, mode=0o755)
     _write_data(dataset, task, entry, files, folder / "tests" / "data")
-    answer = _reference_answer(task)
-    if answer is not None:
-        _write(folder / "solution" / "final.txt", answer)
+    last = task.steps[-1] if isinstance(task, AtomicTask) else None
+    if isinstance(last, AnswerTurn):
+        _write(folder / "solution" / "final.txt", last.content)
         script = (
             '#!/bin/sh\ncp "$(dirname "$0")/final.txt" "${GTA_WORKSPACE:-/workspace}/final.txt"'
         )
@@ -159,12 +162,6 @@ def _write_image(packages: Mapping[str, str], folder: Path) -> None:
         _write(folder / "wheels" / "README", WHEELS)
     text = TEMPLATES.render("Dockerfile", version=version("gta-bench"), packages=install)
     _write(folder / "Dockerfile", text)
-
-
-def _instruction(task: Task) -> str:
-    names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
-    inputs = f" The files of the task: {names}." if names else ""
-    return TEMPLATES.render("instruction.md", request=task.request, inputs=inputs)
 
 
 def _config(task: Task, scoring: _Scoring) -> str:
@@ -202,12 +199,6 @@ def _write_data(
     for item in files:
         (data / item.source).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(dataset.root / item.source, data / item.source)
-
-
-def _reference_answer(task: Task) -> str | None:
-    """Return the answer at the end of the reference, or None if there is none."""
-    last = task.steps[-1] if isinstance(task, AtomicTask) else None
-    return last.content if isinstance(last, AnswerTurn) else None
 
 
 def _write(file: Path, text: str, *, mode: int = 0o644) -> None:

@@ -5,8 +5,9 @@ policy, too: `decision = await decide(*observation)`, then `await environment.st
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -172,24 +173,17 @@ class Environment:
             self._episode = None
 
 
+@dataclass
 class _Episode:
     """One running task."""
 
-    def __init__(
-        self,
-        task: _Task,
-        source: ToolSource,
-        tools: Sequence[ToolSpec],
-        workspace: Workspace,
-        work: TaskWork,
-    ) -> None:
-        self.task = task
-        self.source = source
-        self.tools = tuple(tools)
-        self.workspace = workspace
-        self.work = work
-        self.position = 0
-        self.done = False
+    task: _Task
+    source: ToolSource
+    tools: tuple[ToolSpec, ...]
+    workspace: Workspace
+    work: TaskWork
+    position: int = 0
+    done: bool = False
 
     def observation(self, *, last: bool) -> Observation:
         # Every turn is already a record, so nothing needs to be validated again.
