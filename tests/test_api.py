@@ -1,6 +1,7 @@
 """The names that notebooks use, from the data to the report, on the demo's tasks."""
 
 import asyncio
+import doctest
 import inspect
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from typing import get_type_hints
 import pytest
 
 import gta_bench
-from gta_bench import api
+from gta_bench import api, errors, packages, prompting, redaction, settings
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.script import scripted_model
@@ -60,6 +61,18 @@ def test_every_name_is_typed_and_documented() -> None:
         if inspect.isfunction(found):
             hints = get_type_hints(found)
             assert {*inspect.signature(found).parameters, "return"} <= {*hints}, name
+
+
+def test_the_examples_in_the_docstrings_work(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, run in runs.items():
+        shutil.copytree(run, tmp_path / "runs" / name.replace("judged", "workflow"))
+    (tmp_path / "gta.toml").write_text("scoring.similarity = 'exact-or-half'\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for module in (api, errors, packages, prompting, redaction, settings):
+        assert doctest.testmod(module).attempted > 0, module
+        assert doctest.testmod(module).failed == 0, module
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

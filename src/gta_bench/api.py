@@ -266,7 +266,7 @@ def units(out: Folder) -> tuple[AtomicUnit, ...] | tuple[WorkflowUnit, ...]:
 
     >>> import gta_bench
     >>> gta_bench.units("runs/gold")[0].task.id
-    '0'
+    'receipt'
     """
     folder = _to_path(out)
     spec = read_manifest(folder).spec

@@ -63,7 +63,7 @@ class ModelSettings(Section):
     base_url: Url | None = Field(None, description="Address of an OpenAI-compatible server.")
     key_env: VariableName | None = Field(None, description="Environment variable with the key.")
     temperature: float | None = Field(None, ge=0, description="Sampling temperature.")
-    max_tokens: int | None = Field(None, ge=1, description="Most tokens per reply.")
+    max_tokens: int | None = Field(None, ge=1, description="Maximum number of tokens per reply.")
     seed: int | None = Field(None, description="Sampling seed, if the provider supports one.")
     top_p: float | None = Field(
         None, gt=0, le=1, description="Sample from the likeliest tokens up to this probability."
@@ -73,7 +73,7 @@ class ModelSettings(Section):
         None, ge=-2, le=2, description="Penalty for tokens that are already in the reply."
     )
     stop: list[Annotated[str, Field(min_length=1)]] | None = Field(
-        None, description="Text that ends a reply; several are possible."
+        None, description="Stop sequences: texts that end a reply."
     )
     reasoning_effort: ReasoningEffort | None = Field(
         None, description="How much the model reasons, from `none` and `minimal` to `max`."
@@ -119,7 +119,7 @@ class JudgeSettings(Section):
         True, description="Show pictures to the judge; turn off for text-only models."
     )
     context_tokens: int = Field(
-        128_000, ge=2048, description="Most tokens per call; longer evidence is cut."
+        128_000, ge=2048, description="Maximum number of tokens per call; longer evidence is cut."
     )
     batch: bool = Field(False, description="Use the provider's batch mode if it has one.")
     control: bool = Field(
@@ -154,12 +154,16 @@ class BudgetSettings(Section):
         description="Hours after which no more units are started and no more judges are asked.",
     )
     max_connections: int = Field(
-        10, ge=1, description="Most concurrent model calls, over all workers."
+        10, ge=1, description="Maximum number of concurrent model calls, over all workers."
     )
-    max_retries: int = Field(5, ge=0, description="Most retries of a failed model call.")
-    timeout: int = Field(300, ge=1, description="Most seconds per model call.")
+    max_retries: int = Field(
+        5, ge=0, description="Maximum number of retries of a failed model call."
+    )
+    timeout: int = Field(300, ge=1, description="Time limit of a model call, in seconds.")
     max_attempts: int = Field(
-        3, ge=1, description="Most attempts of a harness at a unit; the last one is judged."
+        3,
+        ge=1,
+        description="Maximum number of attempts of a harness at a unit; the last is judged.",
     )
 
 

@@ -34,6 +34,6 @@ def test_every_option_of_a_run_is_in_a_group(dataset: str) -> None:
 
 def test_defaults_are_shown_even_if_gta_toml_can_override_them() -> None:
     text = " ".join(gta("run", "workflow", "--help").stdout.split())
-    assert "How often to run each task. [default: 1; x>=1]" in text
+    assert "Number of times to run each task. [default: 1; x>=1]" in text
     assert "[default: (budget.max_connections in gta.toml, or 10)" in text
     assert "[default: (budget.cost_usd in gta.toml, or none)" in text

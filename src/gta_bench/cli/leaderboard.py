@@ -42,7 +42,9 @@ def leaderboard() -> None:
     help="Private key (Ed25519, PEM) to sign with; created if it does not exist.",
 )
 @click.option("--system", help="Name of the system on the board.")
-@click.option("--group", default="", help="Kind of system, such as `open-source`.")
+@click.option(
+    "--group", default="", show_default="none", help="Kind of system, such as `open-source`."
+)
 @click.option("--judge", help="The judge whose verdicts count, if several have scored the run.")
 @data_option
 def submit(

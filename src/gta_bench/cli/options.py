@@ -151,8 +151,9 @@ def setting_option(
         default = f"models.NAME.{field} in gta.toml"
     else:
         value = getattr(getattr(Settings(), table), field)
-        words = {None: "none", True: "on", False: "off"}
-        default = f"{key} in gta.toml, or {words.get(value, value)}"
+        if value is None or isinstance(value, bool):
+            value = "on" if value else "none" if value is None else "off"
+        default = f"{key} in gta.toml, or {value}"
     text = TABLES[table].model_fields[field].description
     return option_in(group)(name, field, show_default=default, help=text, **attributes)
 

@@ -91,7 +91,9 @@ run_options = combine_options(
         "a smaller one.",
     ),
     task_option("--sample-seed", type=int, show_default="0", help="Seed for --sample."),
-    task_option("--epochs", type=click.IntRange(1), default=1, help="How often to run each task."),
+    task_option(
+        "--epochs", type=click.IntRange(1), default=1, help="Number of times to run each task."
+    ),
     system_option(
         "--images",
         type=click.Choice(["path", "attached"]),
@@ -102,13 +104,13 @@ run_options = combine_options(
         "--max-turns",
         type=click.IntRange(1),
         default=DEFAULT_TURNS,
-        help="Most model replies per task, and per feedback round.",
+        help="Maximum number of model replies per task, and per feedback round.",
     ),
     system_option(
         "--max-calls",
         type=click.IntRange(1),
         default=DEFAULT_CALLS,
-        help="Most tool calls per reply; the model gets an error for each further call.",
+        help="Maximum number of tool calls per reply; each further call gets an error.",
     ),
     call_setting("--temperature", "models.temperature", type=click.FloatRange(0)),
     call_setting("--top-p", "models.top_p", type=click.FloatRange(0, 1, min_open=True)),
