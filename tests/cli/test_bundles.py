@@ -74,7 +74,7 @@ def test_the_key_is_private_and_used_again(
     again = submit(run, folder / "again.zip", atomic_dir, key)
     assert "A new key" not in again.stderr
     assert (folder / "again.zip").read_bytes() == bundle.read_bytes()
-    assert "exists already" in str(
+    assert "already exists" in str(
         gta("leaderboard", "submit", run, "--out", bundle, "--key", key).exception
     )
 

@@ -82,7 +82,7 @@ def test_the_demo_does_not_touch_what_is_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("gta-demo").mkdir()
-    assert "exists already" in str(gta("demo").exception)
+    assert "already exists" in str(gta("demo").exception)
 
 
 def test_without_its_packages_the_demo_says_what_to_install(

@@ -77,7 +77,7 @@ def test_image_tasks_are_left_out_and_folders_are_not_overwritten(tmp_path: Path
     command = ["export", "harbor", "--dataset", "atomic", "--data", str(data), "--out", str(out)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert "1 task in" in result.output and "are scored by their calls: 1" in result.output
+    assert "Exported 1 task to" in result.output and "are scored by their calls: 1" in result.output
     assert sorted(folder.name for folder in out.iterdir()) == ["atomic-0"]
     with pytest.raises(RunError, match="another --out"):
         export_harbor(load_atomic(data), ["0"], out)
@@ -108,7 +108,7 @@ def test_what_cannot_be_exported_is_refused_before_the_first_folder(tmp_path: Pa
         export_harbor(dataset, ["0", "1"], tmp_path / "out")
     (tmp_path / "out" / "atomic-1").mkdir(parents=True)
     again = load_atomic(write_atomic(tmp_path / "more", {"0": atomic_task(), "1": atomic_task()}))
-    with pytest.raises(RunError, match="atomic-1 is there already"):
+    with pytest.raises(RunError, match="atomic-1 already exists"):
         export_harbor(again, ["0", "1"], tmp_path / "out")
     assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["atomic-1"]
 
