@@ -171,7 +171,7 @@ def test_runs_without_a_common_score_of_the_main_metric_decide_nothing(workflow:
 
 
 def test_one_run_is_no_comparison(workflow: Path) -> None:
-    assert "two runs or more" in str(gta("compare", workflow / "a").exception)
+    assert "at least two runs" in str(gta("compare", workflow / "a").exception)
 
 
 def test_what_units_took_is_compared_and_set_against_the_score(workflow: Path) -> None:

@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_data_is_told_with_the_line_that_mends_it() -> None:
     result = gta("doctor")
     assert result.exit_code == 0
-    assert re.search(r"missing +data atomic +there is no data/gta_atomic", result.stdout)
+    assert re.search(r"missing +data atomic +data/gta_atomic does not exist", result.stdout)
     assert "gta data fetch atomic" in result.stdout
 
 
