@@ -15,8 +15,7 @@ import gta_bench
 from gta_bench import api, errors, packages, prompting, redaction, settings
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
-from gta_bench.demo.script import scripted_model
-from gta_bench.demo.script import scripted_judge
+from gta_bench.demo.script import scripted_judge, scripted_model
 from gta_bench.errors import GtaError
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.scores import RunScores

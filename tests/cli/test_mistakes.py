@@ -62,7 +62,7 @@ MISTAKES = [
     (f"{DELIVER} --harness my-agent-{{task}}", 2, "--harness has {task}", "{task_file} and"),
     ("score gold --judge openai/x", 2, "GTA-Atomic has no judge", "leave it out"),
     # settings
-    ("--config key.toml config show", 2, "unknown key `judge.repeat`", "mean `repeats`?"),
+    ("--config key.toml config show", 2, "unknown key `judge.repeat`", "mean 'repeats'?"),
     ("--config type.toml config show", 2, "got 'many' (str)", "`judge.repeats`"),
     ("--config torn.toml config show", 2, "is not valid TOML", "Expected ']'"),
     # run folders
