@@ -55,7 +55,8 @@ from gta_bench.runs.scoring import UnitMetric, load_metric, score_workflow_run
 from gta_bench.runs.scoring import measure as measure_units
 from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.settings import Settings, read_settings
+from gta_bench.settings import Settings as Settings
+from gta_bench.settings import read_settings
 from gta_bench.similarity.catalog import chosen_similarity, load_similarity
 from gta_bench.similarity.scoring import scored
 from gta_bench.tape.storage import tape_use
