@@ -91,7 +91,9 @@ def pages() -> Iterator[tuple[str, str]]:
 def _command_line() -> str:
     parts = ["# Command line", "", "Written from the commands themselves by `make fix`.", ""]
     for path, command in _commands("gta", app):
-        with click.Context(command, info_name=path, terminal_width=80) as context:
+        with click.Context(
+            command, info_name=path, terminal_width=80, show_default=True
+        ) as context:
             parts += [f"## `{path}`", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(parts)
 

@@ -1,6 +1,7 @@
 """The names that notebooks use, from the data to the report, on the demo's tasks."""
 
 import asyncio
+import doctest
 import inspect
 import shutil
 import subprocess
@@ -11,11 +12,10 @@ from typing import get_type_hints
 import pytest
 
 import gta_bench
-from gta_bench import api
+from gta_bench import api, errors, packages, prompting, redaction, settings
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
-from gta_bench.demo.script import scripted_model
-from gta_bench.demo.script_judge import scripted_judge
+from gta_bench.demo.script import scripted_judge, scripted_model
 from gta_bench.errors import GtaError
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.scores import RunScores
@@ -53,13 +53,25 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_name_is_typed_and_documented() -> None:
-    assert gta_bench.__all__ == api.__all__ == dir(gta_bench)
+    assert gta_bench.__all__ == dir(gta_bench)
     for name in gta_bench.__all__:
         found = getattr(gta_bench, name)
         assert inspect.getdoc(found), name
         if inspect.isfunction(found):
             hints = get_type_hints(found)
             assert {*inspect.signature(found).parameters, "return"} <= {*hints}, name
+
+
+def test_the_examples_in_the_docstrings_work(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, run in runs.items():
+        shutil.copytree(run, tmp_path / "runs" / name.replace("judged", "workflow"))
+    (tmp_path / "gta.toml").write_text("scoring.similarity = 'exact-or-half'\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for module in (api, errors, packages, prompting, redaction, settings):
+        assert doctest.testmod(module).attempted > 0, module
+        assert doctest.testmod(module).failed == 0, module
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
@@ -201,11 +213,11 @@ def test_mistakes_are_one_line(arguments: dict[str, object], said: str, tmp_path
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"dataset": "foo"}, "There is no dataset 'foo'"),
-        ({"mode": "stp"}, "There is no mode 'stp'"),
-        ({"tasks": [0, 1]}, "`tasks` is a text"),
-        ({"epochs": 0}, "are at least 1"),
-        ({"max_turns": 0}, "are at least 1"),
+        ({"dataset": "foo"}, "Unknown dataset 'foo'"),
+        ({"mode": "stp"}, "Unknown mode 'stp'"),
+        ({"tasks": [0, 1]}, "`tasks` must be a string"),
+        ({"epochs": 0}, "must be at least 1"),
+        ({"max_turns": 0}, "must be at least 1"),
     ],
 )
 def test_a_wrong_argument_is_told_before_anything_is_made(
@@ -218,5 +230,5 @@ def test_a_wrong_argument_is_told_before_anything_is_made(
 
 
 def test_a_page_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(gta_bench.GtaError, match="A report needs a run"):
+    with pytest.raises(gta_bench.GtaError, match="A report needs at least one run"):
         gta_bench.report(tmp_path / "page.html")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gta_bench import redaction
 from gta_bench.confine.files import redact_tree
 from gta_bench.records.base import Record
 from gta_bench.redaction import (
@@ -21,7 +22,6 @@ from gta_bench.redaction import (
     is_secret,
     mask_text,
     protect,
-    redactor,
     secrets_in_address,
     secrets_in_text,
 )
@@ -219,8 +219,8 @@ def test_archives_are_packed_anew_only_where_they_hold_a_secret() -> None:
 
 
 def test_all_archives_of_a_file_share_one_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redactor, "LARGEST", 100_000)
-    monkeypatch.setattr(redactor, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(redaction, "LARGEST", 100_000)
+    monkeypatch.setattr(redaction, "MOST_MEMBERS", 20)
     key = packed(("a.txt", KEY.encode() * 2))
 
     def is_kept(*members: tuple[str, bytes]) -> bool:
@@ -234,20 +234,20 @@ def test_all_archives_of_a_file_share_one_room(monkeypatch: pytest.MonkeyPatch) 
     many = packed(*((f"{n}", b"") for n in range(7)))
     assert not is_kept(("key", key), ("0", many), ("1", many))
     assert is_kept(("key", key), ("0", many), ("1", many), ("2", many))
-    monkeypatch.setattr(redactor, "LONGEST", -1.0)
+    monkeypatch.setattr(redaction, "LONGEST", -1.0)
     assert is_kept(("key", key))
 
 
 def test_an_archive_that_stays_packed_loses_what_can_be_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(redactor, "LARGEST", 10)
+    monkeypatch.setattr(redaction, "LARGEST", 10)
     whole = packed(("zeros", bytes(11))) + KEY.encode()
     assert REDACTOR.data(whole) == whole.replace(KEY.encode(), b"*" * len(KEY))
 
 
 def test_nested_archives_cost_no_more_than_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redactor, "LARGEST", 16 * 2**20)
+    monkeypatch.setattr(redaction, "LARGEST", 16 * 2**20)
     bomb = bytes(2**20)
     for _ in range(3):
         bomb = packed(*((f"{n}", bomb) for n in range(12)))

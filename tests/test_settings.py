@@ -80,7 +80,7 @@ def test_an_override_that_was_not_given_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[data]\natomc = 'x'", "unknown key `data.atomc`; did you mean `atomic`?"),
+        ("[data]\natomc = 'x'", "unknown key `data.atomc`; did you mean 'atomic'?"),
         ("[zzz]", "unknown key `zzz`. Known keys here: budget, data"),
         ("[models.a]\nmodel='a/b'\nkeyenv='K'", "unknown key `models.a.keyenv`; did you mean"),
         ("[data]\natomic = 3", "`data.atomic`: input should be a valid string, got 3 (int)."),
@@ -92,13 +92,13 @@ def test_an_override_that_was_not_given_changes_nothing(tmp_path: Path) -> None:
         ("[models.'a b']\nmodel = 'a/b'", "`models.a b`: string should match pattern"),
         (
             "[endpoints.v]\nurl = 'vision'",
-            "`endpoints.v.url`: an address begins with http:// or https://",
+            "`endpoints.v.url`: an address must begin with http:// or https://",
         ),
         (
             "[endpoints.v]\nurl='http://h'\n[tools.OCR]\nendpoint = 'w'",
-            "`tools.OCR.endpoint` names 'w', which is not in [endpoints]. Known endpoints: v.",
+            "`tools.OCR.endpoint` is 'w', which is not in [endpoints]. Known endpoints: v.",
         ),
-        ("[judge]\nmodel = 'big'", "`judge.model` is 'big', neither a provider/model name nor"),
+        ("[judge]\nmodel = 'big'", "`judge.model` is 'big', which is neither provider/model nor"),
         ("[data", "is not valid TOML: Expected ']'"),
     ],
 )

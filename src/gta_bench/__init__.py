@@ -1,6 +1,6 @@
 """Measure how well LLM agents use real tools: GTA-Atomic and GTA-Workflow.
 
-The names of `gta_bench.api` are names of this package too; they are imported when they are used.
+The functions of `gta_bench.api` can be used from here, too; they are imported on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """One of the API's names; importing the package alone stays cheap."""
+    """Import a name of the API on first use, so that importing the package is fast."""
     if name not in __all__:
         raise AttributeError(f"module 'gta_bench' has no attribute {name!r}")
     from gta_bench import api

@@ -1,23 +1,23 @@
-"""The exception tree: every failure that is told to a user rather than traced as a bug.
+"""The exception tree: every failure that is reported to a user, not traced as a bug.
 
-GtaError                 told to the user in one line: what, where, what next
-├── UsageError           exit 2: the command cannot mean anything
+GtaError                 reported in one line: what happened, where, and the next step
+├── UsageError           exit 2: contradictory arguments, or an unknown name
 ├── ConfigError          exit 2: gta.toml has a wrong key, type or name
-├── EnvironmentProblem   exit 3: something this machine lacks
-│   └── RequestRefused   exit 3: a request of ours that a model's provider does not take
-├── DatasetError         exit 3: benchmark files that cannot become records
-├── FetchError           exit 3: a download or an archive that must not be used
-├── RunError             exit 2: a run directory that is not what the command needs
+├── EnvironmentProblem   exit 3: something is missing on this machine
+│   └── RequestRefused   exit 3: a model's provider rejected our request
+├── DatasetError         exit 3: benchmark files that cannot be read as records
+├── FetchError           exit 3: a download that failed, or an archive that must not be used
+├── RunError             exit 2: a run folder that is not what the command needs
 ├── StoreError           exit 3: a store of runs that cannot be reached or written
-├── WorkFailed           exit 1: work elsewhere, or a run, that ended early; or as its cause does
-├── ToolError            exit 1: told to the agent and recorded; the run goes on
-│   ├── ConfinedError    exit 1: foreign code or a program that failed or was stopped in the jail
-│   └── InjectedFault    exit 1: a failure that a control made on purpose
-├── ToolServerFailure    exit 3: a tool server that does not answer; the unit fails
-├── EvidenceFailed       exit 3: a file that this machine cannot show to a judge, why, what next
-└── ToolUnavailable      exit 3: a tool this machine cannot offer, why, and how to mend it
+├── WorkFailed           exit 1: a run or a worker that ended early; or the exit code of its cause
+├── ToolError            exit 1: shown to the agent and recorded; the run continues
+│   ├── ConfinedError    exit 1: code or a program that failed or was stopped in the jail
+│   └── InjectedFault    exit 1: a failure that a control condition caused on purpose
+├── ToolServerFailure    exit 3: a tool server that does not respond; the unit fails
+├── EvidenceFailed       exit 3: a file that this machine cannot show to a judge
+└── ToolUnavailable      exit 3: a tool that this machine cannot offer, why, and how to fix it
     ├── NotInstalled     exit 3: a package or program that is not installed
-    └── NotOnTape        exit 3: a call that the replayed tape has no reply to
+    └── NotOnTape        exit 3: a call that the replayed tape has no reply for
 """
 
 import difflib
@@ -29,30 +29,38 @@ ConfinedCause = Literal[
 ]
 
 
-# What a command that was interrupted ends with, as shells do.
+# The exit code of an interrupted command, as in shells.
 INTERRUPTED = 130
 
 _WRAPPERS = ("ModelGenerateError", "RetryError")
 _SHOWN = 300
-# The end of what is noted of a unit that a limit of the run kept from beginning.
+# The end of the note on a unit that a limit of the run prevented from starting.
 NOT_BEGUN = "this unit did not begin."
-# What the evaluation engine notes of a unit that was running when the run was interrupted.
+# How the evaluation engine records a unit that was running when the run was interrupted.
 _CANCELLED = ("CancelledError(", "Cancelled(")
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 task`, `2,290 tasks`; the plural where it is not with an s."""
+    """Return a number with its noun; pass the plural if it is not formed with an s.
+
+    >>> counted(1, "task"), counted(2290, "task"), counted(2, "leaf", "leaves")
+    ('1 task', '2,290 tasks', '2 leaves')
+    """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """The end of a sentence about an unknown name: the known one that was probably meant."""
+    """Return the end of a sentence about an unknown name: the nearest known one, or a period.
+
+    >>> near("demmo", ["demo", "data"])
+    "; did you mean 'demo'?"
+    """
     found = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else "."
 
 
 def raised_chain(exc: BaseException | None) -> Iterator[BaseException]:
-    """What was raised and what caused it, without the engine's wrappers: those quote the prompt."""
+    """Yield an exception and its causes, without the engine's wrappers, which quote the prompt."""
     while exc is not None:
         if type(exc).__name__ not in _WRAPPERS or not (exc.__cause__ or exc.__context__):
             yield exc
@@ -60,50 +68,60 @@ def raised_chain(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def fault_words(raised: BaseException) -> str:
-    """The kind and the first line of what a model's provider raised."""
-    told = next(raised_chain(raised))
-    lines = str(told).strip().splitlines() or [""]
-    return f"{type(told).__name__}: {lines[0][:_SHOWN]}"
+    """Return the type and the first line of what a model's provider raised."""
+    found = next(raised_chain(raised))
+    lines = str(found).strip().splitlines() or [""]
+    return f"{type(found).__name__}: {lines[0][:_SHOWN]}"
 
 
 def fault_status(raised: BaseException) -> int | None:
-    """The HTTP status of an exception or of what caused it; None where no server gave one."""
-    found = map(_status, raised_chain(raised))
-    return next((status for status in found if status is not None), None)
-
-
-def _status(exc: BaseException) -> int | None:
-    for name in ("status_code", "code"):
-        value = getattr(exc, name, None)
-        if isinstance(value, int) and 400 <= value < 600:
-            return value
+    """Return the HTTP status of an exception or of its causes; None if no server sent one."""
+    for exc in raised_chain(raised):
+        for name in ("status_code", "code"):
+            value = getattr(exc, name, None)
+            if isinstance(value, int) and 400 <= value < 600:
+                return value
     return None
 
 
 def was_stopped(noted: str) -> bool:
-    """Whether a unit did not begin or was interrupted; neither is a failure."""
+    """Check whether a unit did not start or was interrupted, neither of which is a failure."""
     return noted.endswith(NOT_BEGUN) or noted.startswith(_CANCELLED)
 
 
 def few(names: Sequence[str], most: int = 8) -> str:
-    """The first names of a list, and how many there are beside."""
+    """Join the first names of a list, and say how many more there are.
+
+    >>> few(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 class GtaError(Exception):
-    """Told to the user in one line; `exit_code` is what the command ends with."""
+    """A failure that is not a bug, with a message of one line.
+
+    `exit_code` is the exit code of the command.
+
+    >>> import gta_bench
+    >>> try:
+    ...     gta_bench.load("no-such-folder")
+    ... except gta_bench.GtaError as error:
+    ...     error.exit_code
+    3
+    """
 
     exit_code = 1
 
     @property
     def message(self) -> str:
-        """The line itself, by the name that the evaluation engine looks for."""
+        """The message, under the name that the evaluation engine looks for."""
         return str(self)
 
 
 class UsageError(GtaError):
-    """The command's arguments contradict each other or name something unknown."""
+    """Arguments that contradict each other or name something unknown."""
 
     exit_code = 2
 
@@ -115,17 +133,20 @@ class ConfigError(GtaError):
 
 
 class EnvironmentProblem(GtaError):
-    """This machine lacks something; the message says how to mend it."""
+    """Something is missing on this machine; the message says how to fix it."""
 
     exit_code = 3
 
 
 class RequestRefused(EnvironmentProblem):
-    """A model's provider refuses what we sent: a wrong option, or a bug of ours; never a score."""
+    """A model's provider rejected our request, which never counts against the model.
+
+    The cause is a wrong option or a bug in gta-bench.
+    """
 
 
 class DatasetError(GtaError):
-    """Benchmark files that cannot become records, with the place of the fault."""
+    """Benchmark files that cannot be read as records, with the file, task and field."""
 
     exit_code = 3
 
@@ -136,12 +157,12 @@ class DatasetError(GtaError):
         self.file = file
         self.task = task
         self.field = field
-        place = [file]
+        location = [file]
         if task is not None:
-            place.append(f"task {task!r}")
+            location.append(f"task {task!r}")
         if field is not None:
-            place.append(f"field {field!r}")
-        super().__init__(f"{', '.join(place)}: {problem}")
+            location.append(f"field {field!r}")
+        super().__init__(f"{', '.join(location)}: {problem}")
 
 
 class FetchError(GtaError):
@@ -151,19 +172,19 @@ class FetchError(GtaError):
 
 
 class RunError(GtaError):
-    """A folder that is no run, another run's folder, or one that lacks a stage's result."""
+    """A folder that is not a run, belongs to another run, or lacks an earlier result."""
 
     exit_code = 2
 
 
 class StoreError(GtaError):
-    """A store that does not answer or refuses; the message says what is safe and how to go on."""
+    """A store that cannot be reached or written; the message says how to continue."""
 
     exit_code = 3
 
 
 class WorkFailed(GtaError):
-    """Work that ended before its end; what is safe and how to go on is said with the cause."""
+    """Work that ended early; the message has the cause and says how to continue."""
 
     def __init__(self, message: str, *, exit_code: int = 1) -> None:
         self.exit_code = exit_code
@@ -171,14 +192,14 @@ class WorkFailed(GtaError):
 
 
 class ToolError(GtaError):
-    """A tool call that failed for a reason the agent can act on; never posing as a result."""
+    """A tool call that failed for a reason that the agent can act on; shown as an error."""
 
 
 class ConfinedError(ToolError):
-    """Code or a program in the jail that failed or was stopped; `jail` says which jail it was.
+    """Code or a program that failed or was stopped in the jail that `jail` names.
 
-    `error`: the code raised. `timeout`, `memory`, `disk`, `output`: it hit that limit.
-    `killed`, `crashed`: it ended without a result. `cancelled`: nobody waited for it any more.
+    `error`: the code raised. `timeout`, `memory`, `disk`, `output`: it reached that limit.
+    `killed`, `crashed`: it ended without a result. `cancelled`: its caller stopped waiting.
     """
 
     def __init__(self, message: str, *, cause: ConfinedCause, jail: str, seconds: float) -> None:
@@ -189,7 +210,7 @@ class ConfinedError(ToolError):
 
 
 class ToolServerFailure(GtaError):
-    """A tool server that cannot be reached or broke off; never told to the agent.
+    """A tool server that cannot be reached or closed the connection; hidden from the agent.
 
     The unit stays unscored, and the same command runs it again.
     """
@@ -198,11 +219,11 @@ class ToolServerFailure(GtaError):
 
 
 class InjectedFault(ToolError):
-    """A transient failure that a control made; no tool was called."""
+    """A transient failure that a control condition caused; no tool was called."""
 
 
 class ToolUnavailable(GtaError):
-    """Something a tool needs is missing here: `reason` says what, `mend` how to get it."""
+    """Something that a tool needs is missing: `reason` says what, `mend` how to get it."""
 
     exit_code = 3
 
@@ -213,20 +234,20 @@ class ToolUnavailable(GtaError):
 
 
 class NotInstalled(ToolUnavailable):
-    """A package or program that is not installed, or a jail that it cannot run in."""
+    """A package or program that is not installed, or that cannot run in the jail."""
 
 
 class EvidenceFailed(GtaError):
-    """Files that this machine cannot read or render: nothing is scored without them."""
+    """Files that this machine cannot read or render, so that nothing can be scored."""
 
     exit_code = 3
 
 
 class NotOnTape(ToolUnavailable):
-    """A call without a recorded reply. `nearest` is for the user only.
+    """A call without a recorded reply. `nearest`, the nearest recorded call, is for the user only.
 
-    The recorded call may be the reference's own, and an agent that is told it is told the answer.
-    Nor do its words speak of a recording: a measured system does not know that there is one.
+    The agent must not see `nearest`, which may be the reference's own call and give the answer
+    away. The message does not mention a tape, because the agent must not know that there is one.
     """
 
     def __init__(self, call: str, *, nearest: str) -> None:

@@ -1,4 +1,4 @@
-"""Optional packages: which are missing here, and the command that installs them."""
+"""Optional packages: find missing ones, and the command that installs them."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ from gta_bench.errors import EnvironmentProblem
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra.
+    """Return the command that installs an extra.
 
     >>> install_command("tools")
     "pip install 'gta-bench[tools]'"
@@ -15,14 +15,14 @@ def install_command(extra: str) -> str:
 
 
 def missing_packages(*modules: str) -> list[str]:
-    """Those of the top-level modules that are not installed; none is imported."""
+    """Return the top-level modules that are not installed, without importing any."""
     return [module for module in modules if find_spec(module) is None]
 
 
 def require_packages(user: str, *modules: str, extra: str) -> None:
-    """Raise EnvironmentProblem if a module is missing; `user` is the command that needs them.
+    """Raise EnvironmentProblem if a module is missing; `user` names the command that needs it.
 
-    Call it before anything is written or paid for.
+    Call this before anything is written or paid for.
     """
     missing = missing_packages(*modules)
     if missing:

@@ -1,4 +1,4 @@
-"""Prompt files of a package, filled by a template that accepts exactly their fields."""
+"""Prompt files of a package, rendered with exactly the fields that they declare."""
 
 from functools import cache
 from hashlib import sha256
@@ -7,24 +7,29 @@ from string import Template
 
 
 class Prompts:
-    """The prompt files of one package, by name."""
+    """The prompt files of one package, by name.
+
+    >>> prompts = Prompts("gta_bench.exports.templates", ("instruction.md",))
+    >>> prompts.render("instruction.md", request="Hello", inputs="")[:5]
+    'Hello'
+    """
 
     def __init__(self, package: str, names: tuple[str, ...]) -> None:
         self.package = package
         self.names = names
 
     def render(self, name: str, **fields: str) -> str:
-        """The prompt with every `$field` filled; a missing or an extra field fails."""
+        """Fill every `$field`; raise ValueError for a missing or an unknown field."""
         template = Template(self._source(name).decode("utf-8").removesuffix("\n"))
         wanted = set(template.get_identifiers())
         if wanted != set(fields):
             raise ValueError(
-                f"Prompt {name!r} takes the fields {sorted(wanted)}, got {sorted(fields)}."
+                f"Prompt {name!r} has the fields {sorted(wanted)}, but got {sorted(fields)}."
             )
         return template.substitute(fields)
 
     def digests(self) -> dict[str, str]:
-        """The sha256 of every prompt file, for the manifest of a run."""
+        """Return the sha256 of every prompt file, for the manifest of a run."""
         return {name: sha256(self._source(name)).hexdigest() for name in self.names}
 
     def _source(self, name: str) -> bytes:

@@ -1,20 +1,19 @@
-"""What holds for this run: defaults, environment, `gta.toml`, the command line.
+"""Settings of a command: defaults, environment, `gta.toml`, command line.
 
 The only module that reads the environment.
 """
 
-import difflib
 import os
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
 
-from gta_bench.errors import ConfigError
+from gta_bench.errors import ConfigError, near
 from gta_bench.redaction import ADDRESS, SECRET_NAME, is_secret, protect, secrets_in_address
 
 CONFIG_FILE = "gta.toml"
@@ -22,39 +21,31 @@ CONFIG_FILE = "gta.toml"
 DATA_VARIABLE: Final = "GTA_DATA"
 
 
-def _has_scheme(address: object) -> object:
+def _check_scheme(address: object) -> object:
+    """Give an example in the error, because addresses are often written without `http://`."""
     if isinstance(address, str) and "://" not in address:
-        told = f"an address begins with http:// or https://, as in http://{address}"
-        raise PydanticCustomError("address", "{told}", {"told": told})
+        problem = f"an address must begin with http:// or https://, such as http://{address}"
+        raise PydanticCustomError("address", "{problem}", {"problem": problem})
     return address
 
 
 Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
-
-
-def _has_letters(value: object) -> object:
-    if value == "":
-        raise PydanticCustomError("empty_stop", "A stop text must not be empty; leave it out")
-    return value
-
-
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-# An address that a client can ask; without its scheme, servers' names are often given.
-Url = Annotated[str, BeforeValidator(_has_scheme), Field(pattern=r"^https?://[^\s/]+")]
-StopText = Annotated[str, BeforeValidator(_has_letters), Field(min_length=1)]
+Url = Annotated[str, BeforeValidator(_check_scheme), Field(pattern=r"^https?://[^\s/]+")]
 ScoreSetting = Annotated[float, Field(ge=0, le=10)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class Section(BaseModel):
-    """A table of gta.toml: frozen, and no unknown key."""
+    """A table of gta.toml: frozen, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class DataSettings(Section):
-    """Where the datasets lie, and the hosts that `gta data fetch` asks."""
+    """Where the datasets are, and the hosts that `gta data fetch` downloads from."""
 
     atomic: str = Field("data/gta_atomic", description="Folder of GTA-Atomic.")
     workflow: str = Field("data/gta_workflow", description="Folder of GTA-Workflow.")
@@ -66,33 +57,32 @@ class DataSettings(Section):
 
 
 class ModelSettings(Section):
-    """A model under a short name that `--model` and `judge.model` accept."""
+    """A model with a short name that `--model` and `judge.model` accept."""
 
     model: str = Field(description="Inspect's name of the model, such as `openai/gpt-5`.")
     base_url: Url | None = Field(None, description="Address of an OpenAI-compatible server.")
     key_env: VariableName | None = Field(None, description="Environment variable with the key.")
     temperature: float | None = Field(None, ge=0, description="Sampling temperature.")
-    max_tokens: int | None = Field(None, ge=1, description="Longest reply, in tokens.")
-    seed: int | None = Field(None, description="Seed of the sampling, where the provider has one.")
+    max_tokens: int | None = Field(None, ge=1, description="Maximum number of tokens per reply.")
+    seed: int | None = Field(None, description="Sampling seed, if the provider supports one.")
     top_p: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="Sample from the likeliest tokens with this total probability.",
+        None, gt=0, le=1, description="Sample from the likeliest tokens up to this probability."
     )
     top_k: int | None = Field(None, ge=1, description="Sample from this many likeliest tokens.")
     presence_penalty: float | None = Field(
-        None, ge=-2, le=2, description="Penalty for tokens that the reply already has."
+        None, ge=-2, le=2, description="Penalty for tokens that are already in the reply."
     )
-    stop: list[StopText] | None = Field(None, description="Texts at which a reply ends.")
+    stop: list[Annotated[str, Field(min_length=1)]] | None = Field(
+        None, description="Stop sequences: texts that end a reply."
+    )
     reasoning_effort: ReasoningEffort | None = Field(
-        None, description="How much a model thinks: `none`, `minimal`, `low`, … `max`."
+        None, description="How much the model reasons, from `none` and `minimal` to `max`."
     )
     generate: dict[str, JsonValue] = Field(
-        {}, description="Any other option of Inspect's GenerateConfig, such as `extra_body`."
+        {}, description="Further options of Inspect's GenerateConfig, such as `extra_body`."
     )
     args: dict[str, JsonValue] = Field(
-        {}, description="Arguments of the model's provider, as `-M` of `inspect eval` takes them."
+        {}, description="Arguments for the model's provider, as in `inspect eval -M`."
     )
     input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
     output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
@@ -102,7 +92,7 @@ class EndpointSettings(Section):
     """A server that tool backends call."""
 
     url: Url = Field(description="Base address, such as `http://localhost:8000/v1`.")
-    model: str | None = Field(None, description="Model to ask for.")
+    model: str | None = Field(None, description="Name of the model to request.")
     key_env: VariableName | None = Field(None, description="Environment variable with the key.")
 
 
@@ -110,7 +100,7 @@ class ToolSettings(Section):
     """Which backend a tool uses."""
 
     backend: str | None = Field(
-        None, description="One of its backends; a wrong name is answered with those it has."
+        None, description="Backend of the tool; the error for an unknown name lists them."
     )
     endpoint: Name | None = Field(None, description="A name from `[endpoints]`.")
 
@@ -119,25 +109,27 @@ class JudgeSettings(Section):
     """The judge of GTA-Workflow's checkpoints."""
 
     model: str | None = Field(None, description="An Inspect model or a name from `[models]`.")
-    repeats: int = Field(1, ge=1, description="Verdicts asked for each leaf.")
-    leaves_per_call: int = Field(1, ge=1, description="Leaves of a task that share a call.")
+    repeats: int = Field(1, ge=1, description="Verdicts to request for each leaf.")
+    leaves_per_call: int = Field(1, ge=1, description="Leaves of a task to judge in one call.")
     visibility: Literal["full", "upstream"] = Field(
-        "full", description="All evidence, or what upstream's judge would have seen."
+        "full", description="Show all evidence, or only what the published judge would have seen."
     )
-    inputs: bool = Field(True, description="Show the task's own files to the judge.")
-    pictures: bool = Field(True, description="Show pictures; off for models that read text only.")
+    inputs: bool = Field(True, description="Show the task's input files to the judge.")
+    pictures: bool = Field(
+        True, description="Show pictures to the judge; turn off for text-only models."
+    )
     context_tokens: int = Field(
-        128_000, ge=2048, description="Tokens of one call; evidence is cut to fit."
+        128_000, ge=2048, description="Maximum number of tokens per call; longer evidence is cut."
     )
-    batch: bool = Field(False, description="Use the provider's batch mode where it has one.")
+    batch: bool = Field(False, description="Use the provider's batch mode if it has one.")
     control: bool = Field(
-        False, description="Ask first for what cannot be there; take no score from who finds it."
+        False, description="Run a negative-control question first; discard judges that fail it."
     )
     panel: Literal["mean", "majority"] | None = Field(
-        None, description="Score by all judges together too: their mean, or what most of them say."
+        None, description="Also score by all judges together: their mean, or the majority."
     )
-    leaf_threshold: ScoreSetting = Field(7.0, description="Score from which a leaf succeeds.")
-    root_threshold: ScoreSetting = Field(7.0, description="Score from which a task succeeds.")
+    leaf_threshold: ScoreSetting = Field(7.0, description="Lowest score of a leaf that passes.")
+    root_threshold: ScoreSetting = Field(7.0, description="Lowest score of a task that passes.")
 
 
 class ScoringSettings(Section):
@@ -145,38 +137,43 @@ class ScoringSettings(Section):
 
     similarity: str | None = Field(
         None,
-        description="`all-mpnet-base-v2`, `wordllama`, or a folder; unless set, the first where it "
-        "was fetched, else the second.",
+        description="How to compare free text: `all-mpnet-base-v2` (used for published scores), "
+        "`wordllama`, `exact-or-half`, or a folder with a sentence-transformers model. If not set: "
+        "the first if it was fetched, otherwise the second.",
     )
 
 
 class BudgetSettings(Section):
-    """Limits on a command: a run, or a judging."""
+    """Limits of one command that runs or judges."""
 
-    cost_usd: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="USD after which no unit begins and no judge is asked any more.",
+    cost_usd: Limit | None = Field(
+        None, description="USD after which no more units are started and no more judges are asked."
     )
-    hours: float | None = Field(
+    hours: Limit | None = Field(
         None,
-        gt=0,
-        allow_inf_nan=False,
-        description="Hours after which no unit begins and no judge is asked any more.",
+        description="Hours after which no more units are started and no more judges are asked.",
     )
-    max_connections: int = Field(10, ge=1, description="Model calls in flight at once.")
-    max_retries: int = Field(5, ge=0, description="Times a failed model call is tried again.")
-    timeout: int = Field(300, ge=1, description="Seconds that one model call may take.")
+    max_connections: int = Field(
+        10, ge=1, description="Maximum number of concurrent model calls, over all workers."
+    )
+    max_retries: int = Field(
+        5, ge=0, description="Maximum number of retries of a failed model call."
+    )
+    timeout: int = Field(300, ge=1, description="Time limit of a model call, in seconds.")
     max_attempts: int = Field(
         3,
         ge=1,
-        description="Attempts of a harness at a unit; the last one's work is judged.",
+        description="Maximum number of attempts of a harness at a unit; the last is judged.",
     )
 
 
 class Settings(Section):
-    """Everything that can be set; a run's manifest stores what held."""
+    """All settings, as in gta.toml; a run's manifest stores those that it used.
+
+    >>> from gta_bench import Settings
+    >>> Settings.model_validate({"judge": {"repeats": 3}}).judge.repeats
+    3
+    """
 
     data: DataSettings = DataSettings()
     models: dict[Name, ModelSettings] = {}
@@ -187,19 +184,14 @@ class Settings(Section):
     budget: BudgetSettings = BudgetSettings()
 
 
+# The type of each table; of `models`, `endpoints` and `tools` the type of an entry.
 TABLES: dict[str, type[Section]] = {
-    "data": DataSettings,
-    "models": ModelSettings,
-    "endpoints": EndpointSettings,
-    "tools": ToolSettings,
-    "scoring": ScoringSettings,
-    "judge": JudgeSettings,
-    "budget": BudgetSettings,
+    name: (get_args(kind) or (kind,))[-1] for name, kind in get_type_hints(Settings).items()
 }
 
 
 class Setting(NamedTuple):
-    """One value that holds, and where it came from."""
+    """One effective value, and where it comes from."""
 
     key: str
     value: JsonValue
@@ -222,17 +214,20 @@ def read_settings(
 ) -> LoadedSettings:
     """Merge defaults, the environment, the file (default: ./gta.toml) and the command line.
 
-    `overrides` has dotted keys, such as `data.atomic`; None means not given. From here on nothing
-    that this process writes holds a key that the settings or the environment name.
+    `overrides` has dotted keys, such as `data.atomic`; None means not given. From here on, every
+    key that the settings or the environment name is redacted in all output of this process.
     """
     if file is None and Path(CONFIG_FILE).is_file():
         file = Path(CONFIG_FILE)
     written = {} if file is None else _read_toml(file)
+    known = {key for key, _ in _iter_leaves(written)}
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    found = {
-        key: value for key, value in _found(environment).items() if not _contains(written, key)
-    }
-    merged = _merged(written, {**found, **given})
+    found: dict[str, JsonValue] = {}
+    if folder := environment.get(DATA_VARIABLE):
+        for name in ("atomic", "workflow", "prompts"):
+            if f"data.{name}" not in known:
+                found[f"data.{name}"] = str(Path(folder) / f"gta_{name}")
+    merged = _merge(written, {**found, **given})
     label = str(file) if file is not None else "command line"
     try:
         settings = Settings.model_validate(merged)
@@ -240,33 +235,31 @@ def read_settings(
         raise ConfigError(f"{label}: {first_problem(exc)}") from exc
     _check_names(settings, label)
     protect(read_secrets(settings, environment))
-    return LoadedSettings(settings, file, tuple(_origins(settings, written, given, found)))
-
-
-def _found(environment: Mapping[str, str]) -> dict[str, JsonValue]:
-    """The settings that the environment has, by their dotted keys."""
-    folder = environment.get(DATA_VARIABLE)
-    if not folder:
-        return {}
-    names = ("atomic", "workflow", "prompts")
-    return {f"data.{name}": str(Path(folder) / f"gta_{name}") for name in names}
+    origins: dict[str, Origin] = {
+        **dict.fromkeys(found, DATA_VARIABLE),
+        **dict.fromkeys(known, "gta.toml"),
+        **dict.fromkeys(given, "command line"),
+    }
+    values = _iter_leaves(settings.model_dump(mode="json"))
+    listed = tuple(Setting(key, value, origins.get(key, "default")) for key, value in values)
+    return LoadedSettings(settings, file, listed)
 
 
 def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key in that environment variable, or None where it is unset or empty."""
+    """Return the key in that environment variable, or None if it is unset or empty."""
     return environment.get(variable) or None
 
 
 def can_open_pages(
     environment: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> bool:
-    """Whether a browser can show something here: there is a display, or BROWSER names one."""
+    """Check whether a browser can be opened: there is a display, or BROWSER names one."""
     named = any(environment.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
     return named or platform in ("darwin", "win32")
 
 
 def key_variables(settings: Settings) -> dict[str, str]:
-    """The environment variables that the settings name, with what needs each."""
+    """Return the environment variables that the settings name, with what needs each."""
     needs = {}
     for table in ("models", "endpoints"):
         for name, entry in getattr(settings, table).items():
@@ -276,10 +269,11 @@ def key_variables(settings: Settings) -> dict[str, str]:
 
 
 def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Every value that must not be written anywhere, with the name of the place it stands in.
+    """Return every value that must not be written anywhere, with the name of its source.
 
-    Keys that the settings name, variables whose names say that they hold a secret, and passwords
-    and keys inside addresses. Values that could be ordinary words (`is_secret`) and paths are none.
+    These are keys that the settings name, variables with a name such as X_API_KEY, and passwords
+    and keys inside addresses. Paths and values that could be ordinary words (see `is_secret`) do
+    not count.
     """
     named = {name for name in environment if SECRET_NAME.search(name)} | {*key_variables(settings)}
     found = read_variables(sorted(named), environment)
@@ -296,7 +290,7 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
 def read_variables(
     names: Iterable[str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The secrets that these variables hold, with their names; a path to a key is no key."""
+    """Return the secrets in these variables, with their names; a path to a key is no secret."""
     values = ((environment.get(name, "").strip(), name) for name in names)
     return {
         value: name
@@ -308,40 +302,36 @@ def read_variables(
 def _is_file(value: str) -> bool:
     try:
         return Path(value).exists()
-    except OSError:  # a key can be longer than any file's name
+    except OSError:  # a key can be longer than file names can be
         return False
 
 
 def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Ray reads the environment only: no word of its use leaves this machine, unless so set."""
+    """Turn Ray's usage statistics off, unless the environment sets them."""
     environment.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray 2.60 warns at every start of what a later version will do with GPUs.
+    # Ray 2.60 warns at every start about a later change in GPU handling.
     environment.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
 def keep_ray_here(environment: MutableMapping[str, str] = os.environ) -> None:
-    """A Ray cluster that this process starts is reached by this machine alone.
+    """Make a Ray cluster that this process starts reachable from this machine only.
 
-    Ray has no option for it: it replaces 127.0.0.1 by the machine's address, except where this
-    says that there are no clusters, as it does on macOS. Ray reads it at import.
+    Ray has no option for this: it replaces 127.0.0.1 with the machine's address, unless this
+    variable says that there are no clusters, as on macOS. Call it before Ray is imported.
     """
     environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 
 def use_haproxy(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Ray Serve's quick proxy, for a cluster that this process starts; it reads these at import."""
+    """Use Ray Serve's fast proxy in a cluster that this process starts; call before the import."""
     environment["RAY_SERVE_ENABLE_HA_PROXY"] = "1"
     environment["RAY_SERVE_THROUGHPUT_OPTIMIZED"] = "1"
 
 
 def settings_schema() -> dict[str, JsonValue]:
-    """The JSON Schema of gta.toml, for editors."""
-    schema = Settings.model_json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "gta.toml",
-    }
+    """Return the JSON Schema of gta.toml, for editors."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **Settings.model_json_schema(), "title": "gta.toml"}
 
 
 def _read_toml(file: Path) -> dict[str, JsonValue]:
@@ -350,29 +340,34 @@ def _read_toml(file: Path) -> dict[str, JsonValue]:
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}.") from exc
     except UnicodeDecodeError as exc:
-        raise ConfigError(f"{file}: is not UTF-8 text (byte {exc.start}).") from exc
+        raise ConfigError(
+            f"{file}: is not UTF-8 text (byte {exc.start}); save it as UTF-8."
+        ) from exc
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(f"{file}: is not valid TOML: {exc}.") from exc
 
 
-def _merged(
+def _merge(
     written: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     merged = dict(written)
     for dotted, value in given.items():
         table, _, key = dotted.partition(".")
         section = merged.setdefault(table, {})
-        if isinstance(section, dict):  # anything else is refused by the validation that follows
+        if isinstance(section, dict):  # the validation that follows rejects anything else
             merged[table] = {**section, key: value}
     return merged
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong with settings, as a sentence without its beginning."""
+    """Return the first validation error as the end of a sentence, to follow the file name."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"] if part != "[key]")
     if problem["type"] == "extra_forbidden":
-        return f"unknown key `{where}`{_known_keys(problem['loc'])}."
+        section = TABLES[str(problem["loc"][0])] if len(problem["loc"]) > 1 else Settings
+        known = sorted(section.model_fields)
+        hint = near(str(problem["loc"][-1]), known)
+        return f"unknown key `{where}`{hint} Known keys here: {', '.join(known)}."
     if problem["type"] == "missing":
         return f"`{where}` is missing."
     value, message = problem["input"], problem["msg"]
@@ -380,57 +375,30 @@ def first_problem(error: ValidationError) -> str:
     return f"`{where}`: {message}, got {value!r} ({type(value).__name__})."
 
 
-def _known_keys(location: tuple[int | str, ...]) -> str:
-    """The keys that may stand at that place, the nearest one first if one is near."""
-    section = TABLES[str(location[0])] if len(location) > 1 else Settings
-    known = sorted(section.model_fields)
-    near = difflib.get_close_matches(str(location[-1]), known, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else "."
-    return f"{hint} Known keys here: {', '.join(known)}"
-
-
 def _check_names(settings: Settings, label: str) -> None:
-    """Names that refer to another table must be in it."""
+    """Raise ConfigError for a name that is not in the table that it refers to."""
     for tool, entry in settings.tools.items():
         if entry.endpoint is not None and entry.endpoint not in settings.endpoints:
             known = ", ".join(sorted(settings.endpoints)) or "none"
             raise ConfigError(
-                f"{label}: `tools.{tool}.endpoint` names {entry.endpoint!r}, "
+                f"{label}: `tools.{tool}.endpoint` is {entry.endpoint!r}, "
                 f"which is not in [endpoints]. Known endpoints: {known}."
             )
     judge = settings.judge.model
     if judge is not None and "/" not in judge and judge not in settings.models:
         known = ", ".join(sorted(settings.models)) or "none"
         raise ConfigError(
-            f"{label}: `judge.model` is {judge!r}, neither a provider/model name "
-            f"nor in [models]. Known models: {known}."
+            f"{label}: `judge.model` is {judge!r}, which is neither provider/model nor a name "
+            f"from [models]. Known models: {known}."
         )
 
 
-def _origins(
-    settings: Settings,
-    written: Mapping[str, JsonValue],
-    given: Mapping[str, JsonValue],
-    found: Mapping[str, JsonValue],
-) -> Iterator[Setting]:
-    for key, value in _leaves(settings.model_dump(mode="json"), ""):
-        if key in given:
-            yield Setting(key, value, "command line")
-        elif _contains(written, key):
-            yield Setting(key, value, "gta.toml")
-        elif key in found:
-            yield Setting(key, value, DATA_VARIABLE)
-        else:
-            yield Setting(key, value, "default")
-
-
-def _leaves(tree: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, JsonValue]]:
+def _iter_leaves(
+    tree: Mapping[str, JsonValue], prefix: str = ""
+) -> Iterator[tuple[str, JsonValue]]:
+    """Yield every value that is not a table, with its dotted key."""
     for key, value in tree.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{key}.")
+            yield from _iter_leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _contains(tree: Mapping[str, JsonValue], key: str) -> bool:
-    return key in {name for name, _ in _leaves(tree, "")}

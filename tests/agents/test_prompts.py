@@ -49,7 +49,7 @@ def test_every_prompt_file_is_known_and_has_a_golden_form() -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"path": "x"}, {"paths": "x", "more": "y"}])
 def test_a_missing_or_extra_field_fails(fields: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"Prompt 'files.md' takes the fields \['paths'\], got"):
+    with pytest.raises(ValueError, match=r"Prompt 'files.md' has the fields \['paths'\], but got"):
         render("files.md", **fields)
 
 

@@ -37,7 +37,7 @@ def bundle(folder: Path, run: Path, atomic_dir: Path) -> Path:
     out = folder / "gold.zip"
     result = submit(run, out, atomic_dir, folder / "key.pem")
     assert result.exit_code == 0, result.output
-    assert "A new key to sign with" in result.stderr
+    assert "Created a signing key" in result.stderr
     assert "/atomic/openai-some-model-toolcalling" in result.stderr
     return out
 
@@ -74,7 +74,7 @@ def test_the_key_is_private_and_used_again(
     again = submit(run, folder / "again.zip", atomic_dir, key)
     assert "A new key" not in again.stderr
     assert (folder / "again.zip").read_bytes() == bundle.read_bytes()
-    assert "exists already" in str(
+    assert "already exists" in str(
         gta("leaderboard", "submit", run, "--out", bundle, "--key", key).exception
     )
 
@@ -303,12 +303,12 @@ def test_what_the_check_would_refuse_is_not_made(
     whole.eval.metadata = {}
     write_eval_log(whole, str(log))
     said = str(submit(old, out, atomic_dir, tmp_path / "k").exception)
-    assert "so none was made: logs: a log does not state what was run" in said
+    assert "would reject it: logs: a log does not say what was run" in said
     assert said.endswith("Run or import it again with this version, into a new folder.")
     other = copytree(run, tmp_path / "other")
     rewrite(other / "run.json", dataset_digest="0" * 64)
     said = str(submit(other, out, atomic_dir, tmp_path / "k").exception)
-    assert said.endswith("Name the dataset of the run by --data.")
+    assert said.endswith("Name the dataset of the run with --data.")
     assert not out.exists()
 
 
@@ -333,7 +333,7 @@ def test_a_secret_in_a_log_is_not_handed_out(
     monkeypatch.setenv("SOME_API_KEY", "gta_bench/atomic_end-to-end")  # stands in every log
     out = tmp_path / "x.zip"
     result = submit(run, out, atomic_dir, tmp_path / "k.pem")
-    assert "would hold the value of SOME_API_KEY; nothing was made" in str(result.exception)
+    assert "contains the value of SOME_API_KEY, so no bundle was made" in str(result.exception)
     assert not out.exists()
 
 

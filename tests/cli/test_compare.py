@@ -96,7 +96,7 @@ def test_tasks_that_got_worse_are_listed_with_both_values(atomic: Path) -> None:
     assert lines[place + 1].split() == ["task", "metric", "A", "B", "B", "-", "A"]
     first = lines[place + 2].split()
     assert first[2:] == ["100.00", "0.00", "-100.00"]
-    assert "And 28 more rows; --markdown and --json have all." in result.stderr
+    assert "And 28 more rows; use --markdown or --json to see all." in result.stderr
     assert "better in B" not in result.stdout
     back = gta("compare", atomic / "silent", atomic / "gold").stdout
     assert "12 tasks better in B than in A" in back and "worse in B" not in back
@@ -171,7 +171,7 @@ def test_runs_without_a_common_score_of_the_main_metric_decide_nothing(workflow:
 
 
 def test_one_run_is_no_comparison(workflow: Path) -> None:
-    assert "two runs or more" in str(gta("compare", workflow / "a").exception)
+    assert "at least two runs" in str(gta("compare", workflow / "a").exception)
 
 
 def test_what_units_took_is_compared_and_set_against_the_score(workflow: Path) -> None:

@@ -33,7 +33,7 @@ def test_show_gives_json() -> None:
 
 
 def test_check_without_a_file_says_that_the_defaults_hold() -> None:
-    assert "the defaults hold" in gta("config", "check").stderr
+    assert "the defaults apply" in gta("config", "check").stderr
 
 
 def test_check_says_which_keys_are_set_and_prints_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_check_opens_the_models_and_names_every_one_that_cannot_be_used(
     result = gta("config", "check")
     assert isinstance(result.exception, EnvironmentProblem)
     assert str(result.exception).endswith(
-        "cannot be used here: models.keyless, models.nobody, judge.model."
+        "models.keyless, models.nobody, judge.model. The lines above say why."
     )
     assert "models.keyless: GTA_TEST_KEY_A is not set" in result.stderr
     assert "export GTA_TEST_KEY_A=" in result.stderr
@@ -90,7 +90,7 @@ def test_check_opens_an_openai_compatible_model_with_the_core_alone(
         'key_env = "GTA_TEST_KEY_A"\n',
         encoding="utf-8",
     )
-    assert "gta.toml is right." in gta("config", "check").stderr
+    assert "gta.toml is valid." in gta("config", "check").stderr
 
 
 def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_data_is_told_with_the_line_that_mends_it() -> None:
     result = gta("doctor")
     assert result.exit_code == 0
-    assert re.search(r"missing +data atomic +there is no data/gta_atomic", result.stdout)
+    assert re.search(r"missing +data atomic +data/gta_atomic does not exist", result.stdout)
     assert "gta data fetch atomic" in result.stdout
 
 
@@ -48,7 +48,7 @@ def test_settings_that_are_broken_end_with_3() -> None:
     Path("gta.toml").write_text("[judge]\nrepeat = 1\n", encoding="utf-8")
     result = gta("doctor")
     assert result.exit_code == 3
-    assert "unknown key `judge.repeat`; did you mean `repeats`?" in result.stdout
+    assert "unknown key `judge.repeat`; did you mean 'repeats'?" in result.stdout
 
 
 def test_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_only_leaves_that_say_something_else_are_judged_again() -> None:
     )
     scored = gta("score", RUN, "--data", edited)
     assert scored.exit_code == 1
-    told = "1 of 3 leaves say something else and are judged again; 2 verdicts kept."
+    told = "1 of 3 leaves changed and must be judged again; 2 verdicts kept."
     assert told in scored.stderr
     assert judge.ask() == ["b"]
     assert "Is much better" in judge.words

@@ -1,11 +1,11 @@
-"""`gta run … --help`: every option in a group, with what it is unless given."""
+"""`gta run … --help`: every option in a group, with its default."""
 
 import re
 from typing import get_args
 
 import pytest
 
-from gta_bench.cli.grouping import OTHERS, OptionGroup
+from gta_bench.cli.options import OTHERS, OptionGroup
 from tests.cli.test_run import gta
 
 
@@ -29,11 +29,11 @@ def test_every_option_of_a_run_is_in_a_group(dataset: str) -> None:
     assert found.pop(OTHERS) == ["--help"]
     assert [*found] == [group for group in get_args(OptionGroup) if group != OTHERS]
     assert {"--model", "--max-calls"} < {*found["System"]}
-    assert "--harness-disk" in found["Harness, instead of an agent of ours"]
+    assert "--harness-disk" in found["Harness, instead of a built-in agent"]
 
 
-def test_defaults_are_told_also_where_gta_toml_may_say_otherwise() -> None:
+def test_defaults_are_shown_even_if_gta_toml_can_override_them() -> None:
     text = " ".join(gta("run", "workflow", "--help").stdout.split())
-    assert "Times that every task is run. [default: 1; x>=1]" in text
-    assert "[default: (budget.max_connections of gta.toml, else 10)" in text
-    assert "[default: (budget.cost_usd of gta.toml, else none)" in text
+    assert "Number of times to run each task. [default: 1; x>=1]" in text
+    assert "[default: (budget.max_connections in gta.toml, or 10)" in text
+    assert "[default: (budget.cost_usd in gta.toml, or none)" in text

@@ -60,7 +60,7 @@ def test_a_folder_becomes_a_run_with_all_tasks_of_the_dataset() -> None:
     result = gta("import", "folder", "results", "--out", "run", "--harness-version", "1.6")
     assert result.exit_code == 0, result.output
     assert "2 of 3 tasks imported into run.\n" in result.stderr
-    assert "Not delivered, counted as failed under strict: 2\n" in result.stderr
+    assert "Not delivered, so strict scoring counts them as failed: 2\n" in result.stderr
     assert "1 deliverable.\n" in result.stderr
     assert "9: is not the folder of a task of the dataset" in result.stderr
     assert "task 1, 1/final.txt: is not UTF-8; it was read as cp1252." in result.stderr
@@ -144,7 +144,7 @@ def test_what_a_pack_lacks_fails_under_strict_and_no_judge_is_asked_about_it() -
     entry = {"task_id": 1, "assistant_outputs": steps, "attached_files": []}
     write_json(Path("pack.json"), {"schema_version": 1, "tasks": [entry]})
     said = gta("import", "pack", "pack.json", "--out", "run").stderr
-    assert "Not delivered, counted as failed under strict: 0 2\n" in said
+    assert "Not delivered, so strict scoring counts them as failed: 0 2\n" in said
     asked = []
 
     def reply(input: list[ChatMessage], *_: Any) -> ModelOutput:

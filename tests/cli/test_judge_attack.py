@@ -37,7 +37,7 @@ def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
     ]
     # Two carriers are few, and a scripted judge says the same each time.
     assert cells[0][4].startswith("20.00 (") and cells[0][5].startswith("0.00 (0.00 to ")
-    assert "are stopped by construction" in result.stderr
+    assert "a defense stops it by construction" in result.stderr
     size = (tmp_path / "run" / "verdicts.jsonl").stat().st_size
     again = gta(*command, "--json")
     assert (tmp_path / "run" / "verdicts.jsonl").stat().st_size == size
@@ -51,7 +51,7 @@ def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--carrier", "audio", "--payload", "frame"], "None of these carriers"),
+        (["--carrier", "audio", "--payload", "frame"], "No --carrier given can carry"),
         (["--judge-visibility", "upstream"], "Attacks are judged on all evidence"),
     ],
 )

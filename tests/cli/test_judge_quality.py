@@ -103,7 +103,7 @@ def test_two_judges_of_a_run_are_compared_and_may_not_share_a_table(run: Path) -
     found = gta("judge", "drift", run, run, "--judge", "old")
     assert found.exit_code == 1, found.output
     assert "new against old: 12 leaves of 6 tasks, 0 left out" in found.stderr
-    assert "no: Runs of both may not share a table" in found.stderr
+    assert "no: Runs of both judges must not share a table" in found.stderr
     wide = gta(
         "judge", "drift", run, run, "--judge", "old", "--judge", "new", "--margin", "9", "--json"
     )
@@ -142,10 +142,12 @@ def test_what_cannot_be_compared_is_said(run: Path, tmp_path: Path) -> None:
             )
         ],
     )
-    assert "No leaf has a score of both" in said(gta("judge", "drift", run, other))
+    assert "have no scored leaf with the same evidence in common" in said(
+        gta("judge", "drift", run, other)
+    )
     judged(run, "a")
     judged(run, "b")
-    assert "Say which judge" in said(gta("judge", "drift", run, run))
+    assert "Choose a judge" in said(gta("judge", "drift", run, run))
 
 
 def test_a_cascade_is_measured_on_recorded_verdicts(run: Path) -> None:

@@ -111,4 +111,6 @@ def test_a_broken_pipe_elsewhere_is_told(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, "broken"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 3
-    assert ran.stderr.startswith("gta: A program or connection that this command wrote to is gone")
+    assert ran.stderr.startswith(
+        "gta: A program or connection that this command was writing to has closed"
+    )

@@ -88,4 +88,4 @@ def test_a_report_without_scipy_has_no_intervals_and_says_so_to_programs_too(
     monkeypatch.setitem(sys.modules, "scipy", None)
     (found,) = json.loads(gta("report", "run", "--format", "json").stdout)
     assert (found["intervals"], found["repeats"]) == (None, None)
-    assert "intervals of these scores: pip install 'gta-bench[report]'" in found["remarks"]
+    assert "for intervals of these scores: pip install 'gta-bench[report]'" in found["remarks"]

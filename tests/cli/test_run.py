@@ -67,7 +67,7 @@ def test_a_part_of_the_tasks_is_run_and_the_report_says_so() -> None:
     ("arguments", "said"),
     [
         (["--agent", "react"], "needs a model"),
-        (["--agent", "gold", "--model", "a/b"], "asks no model; leave --model out"),
+        (["--agent", "gold", "--model", "a/b"], "does not use a model; leave --model out"),
         (["--agent", "nobody", "--model", "a/b"], "Unknown agent 'nobody'"),
         (["--model", "gpt"], "Unknown model 'gpt'"),
         (["--model", "mockllm/a", "--model", "mockllm/a"], "given twice"),
@@ -194,7 +194,7 @@ def test_a_run_without_scores_says_how_to_get_them() -> None:
 def test_several_models_do_not_write_into_a_run() -> None:
     run("--agent", "gold", "--out", "runs/gold")
     result = run("--model", "mockllm/a", "--model", "mockllm/b", "--out", "runs/gold")
-    assert "is a run; several models need a folder of runs" in str(result.exception)
+    assert "is already a run, but several models need a parent folder" in str(result.exception)
     assert not (Path("runs/gold") / "mockllm-a").exists()
 
 

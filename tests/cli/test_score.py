@@ -144,7 +144,7 @@ def test_an_import_names_what_is_missing_and_what_differs(
     command: list[str | Path] = ["import", "opencompass", predictions / "step.json"]
     command += ["--mode", "step"]
     result = gta(*command, "--data", atomic_dir, "--out", predictions / "run")
-    assert "Not delivered, counted as failed under strict: 3\n" in result.stderr
+    assert "Not delivered, so strict scoring counts them as failed: 3\n" in result.stderr
     assert "task 10, gold: the reference stored in the file has 1 step, not" in result.stderr
     assert "… and 5 more findings." in result.stderr
 
@@ -154,6 +154,6 @@ def test_an_import_names_what_is_missing_and_what_differs(
 )
 def test_an_incomplete_command_says_what_it_needs(arguments: list[str]) -> None:
     result = gta("score", *arguments)
-    assert "Give a run's folder, or --predictions FILE with --dataset and --mode" in str(
+    assert "Give either a run folder, or --predictions FILE with --dataset and --mode" in str(
         result.exception
     )

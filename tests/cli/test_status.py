@@ -27,7 +27,7 @@ def test_a_finished_run_is_complete_and_one_that_is_worked_on_is_running(run: Pa
     assert result.exit_code == 0, result.output
     assert "state     complete" in result.stdout
     assert "finished  2 of 2 units" in result.stdout
-    assert "now       nothing runs" in result.stdout
+    assert "now       idle" in result.stdout
     assert "work      inline, 1 at once" in result.stdout
     with locked(run):
         result = gta("status", run)
@@ -49,7 +49,7 @@ def test_a_run_that_never_said_how_far_it_is_is_counted_from_its_logs(run: Path)
     for file in (run / "logs").glob("*.eval"):
         file.unlink()
     result = gta("status", run)
-    assert "stopped: the same command goes on where it ended" in result.stdout
+    assert "stopped: run the same command to continue" in result.stdout
     assert "finished  0 of 2 units" in result.stdout
 
 
@@ -57,7 +57,7 @@ def test_who_gains_nothing_by_workers_is_told_so(run: Path) -> None:
     options = ("--mode", "step", "--similarity", "exact-or-half", "--agent", "gold")
     result = gta("run", "atomic", *options, "--out", "x", "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert "2 units are soon run by one process" in result.stderr
+    assert "One process is enough for 2 units" in result.stderr
 
 
 def test_a_cluster_that_is_not_there_is_told_in_one_line(run: Path, loopback: None) -> None:

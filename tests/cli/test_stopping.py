@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.cli.again import same_command
+from gta_bench.cli.lazy import same_command
 from gta_bench.cli.output import plain_lines
 from gta_bench.records.progress import RunProgress
 from tests.builders import atomic_task, write_atomic
@@ -129,7 +129,7 @@ def test_a_line_comes_now_and_then_where_no_bar_can_be_drawn(
     now = datetime.now(UTC)
     far = RunProgress(units=9, done=2, running=1, started=now, updated=now, done_now=0)
     with plain_lines("run", seconds=0.05) as lines:
-        lines.take(far)
+        lines(far)
         sleep(0.5)
     said = capsys.readouterr().err.splitlines()
     assert len(said) >= 2

@@ -43,7 +43,7 @@ def test_a_run_on_the_references_tape_under_a_control(root: Path, tmp_path: Path
         (("--mode", "step", "--control", "no-tools"), "step mode calls no tool"),
         (("--mode", "step", "--tape", "tape"), "step mode calls no tool"),
         (("--mode", "end-to-end", "--control", "chaos"), "Known controls"),
-        (("--mode", "end-to-end", "--tape-mode", "record"), "name it with --tape"),
+        (("--mode", "end-to-end", "--tape-mode", "record"), "needs a tape: add --tape"),
         (("--mode", "end-to-end", "--tape", "nowhere"), "is not a tape"),
     ],
 )

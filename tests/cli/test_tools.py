@@ -81,7 +81,7 @@ def test_a_mistake_in_a_call_is_one_line(
 def test_unknown_weights_are_told_with_the_known_ones() -> None:
     result = gta("tools", "fetch", "gpt-5")
     assert isinstance(result.exception, UsageError)
-    assert "Known: " in str(result.exception)
+    assert "Known weights: " in str(result.exception)
 
 
 def test_verify_finds_recorded_replies_that_calculator_does_not_give(atomic_dir: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 
 import gta_bench
-from gta_bench.cli.bundles import make_bundle
-from gta_bench.cli.verifying import Wanted, verify_bundle
+from gta_bench.cli.bundles import Wanted, make_bundle, verify_bundle
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard import submission
@@ -173,10 +172,10 @@ def test_tasks_are_run_again(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "Name what to repeat"),
-        (["--rejudge", "9"], "Name the model of the entry's judge by --judge"),
+        ([], "Say what to repeat"),
+        (["--rejudge", "9"], "Name the model of the entry's judge with --judge"),
         (["--rejudge", "9", "--judge", "mockllm/other"], "The entry's judge is 'mockllm/judge'"),
-        (["--rerun", "2"], "Name the model of the entry's judge by --judge"),
+        (["--rerun", "2"], "Name the model of the entry's judge with --judge"),
     ],
 )
 def test_what_cannot_be_repeated_is_named(

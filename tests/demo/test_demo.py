@@ -16,7 +16,7 @@ from gta_bench.datasets.checks import verify
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.local_model import SMOLLM2, local_weights, serving_model
-from gta_bench.demo.script_judge import WANTED
+from gta_bench.demo.script import WANTED
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.weights import fetch
@@ -42,7 +42,7 @@ def test_the_demo_says_what_is_scripted_and_where_the_report_is(
 ) -> None:
     folder, result = shown
     assert result.exit_code == 0, result.output
-    assert "the model is SCRIPTED and so is the judge" in result.stderr
+    assert "The model and the judge are SCRIPTED" in result.stderr
     assert "gta tools fetch smollm2-135m" in result.stderr
     assert "gta-demo/report.html" in result.stderr
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_the_demo_does_not_touch_what_is_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("gta-demo").mkdir()
-    assert "exists already" in str(gta("demo").exception)
+    assert "already exists" in str(gta("demo").exception)
 
 
 def test_without_its_packages_the_demo_says_what_to_install(

@@ -18,7 +18,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
-from gta_bench.exports.harbor import export_harbor, read_harbor
+from gta_bench.exports.harbor import export_harbor
 from gta_bench.tools.catalog import load_tool, tool_names
 from tests.builders import JPEG, atomic_task, tool, write_atomic
 from tests.chat_server import chat_server
@@ -44,14 +44,15 @@ def test_twenty_tasks_are_read_back_as_they_were(name: str, data_dir: Path, tmp_
     assert (len(made.folders), made.left_out) == (COUNT, ())
     assert len(made.missing) == {"atomic": 0, "workflow": 2}[name]
     for task, folder in zip(chosen, made.folders, strict=True):
-        again = read_harbor(folder)
+        data = folder / "tests" / "data"
+        again: Dataset = load_atomic(data) if name == "atomic" else load_workflow(data)
         assert dict(again.tasks) == {task: dataset.tasks[task]}
         assert again.tools == dataset.tools
         for item in dataset.tasks[task].attachments:
             if item.source in made.missing:
                 continue
-            data = (dataset.root / item.source).read_bytes()
-            assert (folder / "environment" / item.path).read_bytes() == data
+            content = (dataset.root / item.source).read_bytes()
+            assert (folder / "environment" / item.path).read_bytes() == content
             assert f"/workspace/{item.path}" in (folder / "instruction.md").read_text("utf-8")
         config = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
         assert config["task"]["name"] == f"gta-bench/{name}-{task}"
@@ -76,7 +77,7 @@ def test_image_tasks_are_left_out_and_folders_are_not_overwritten(tmp_path: Path
     command = ["export", "harbor", "--dataset", "atomic", "--data", str(data), "--out", str(out)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert "1 task in" in result.output and "their calls are scored: 1" in result.output
+    assert "Exported 1 task to" in result.output and "are scored by their calls: 1" in result.output
     assert sorted(folder.name for folder in out.iterdir()) == ["atomic-0"]
     with pytest.raises(RunError, match="another --out"):
         export_harbor(load_atomic(data), ["0"], out)
@@ -107,7 +108,7 @@ def test_what_cannot_be_exported_is_refused_before_the_first_folder(tmp_path: Pa
         export_harbor(dataset, ["0", "1"], tmp_path / "out")
     (tmp_path / "out" / "atomic-1").mkdir(parents=True)
     again = load_atomic(write_atomic(tmp_path / "more", {"0": atomic_task(), "1": atomic_task()}))
-    with pytest.raises(RunError, match="atomic-1 is there already"):
+    with pytest.raises(RunError, match="atomic-1 already exists"):
         export_harbor(again, ["0", "1"], tmp_path / "out")
     assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["atomic-1"]
 

@@ -220,13 +220,13 @@ def test_an_open_network_is_flagged() -> None:
         (("--harness", "no-such-program {task_file}"), "program 'no-such-program' not found"),
         (("--harness", "'"), "is not a valid command"),
         (("--harness", ""), "--harness needs a command"),
-        (("--harness", "true", "--harness-name", "codex"), "Name one system"),
+        (("--harness", "true", "--harness-name", "codex"), "Use only one of"),
         (("--harness-name", "hal"), "Unknown harness 'hal'"),
         (("--agent-bridge", "nothing"), "does not have the form pkg.mod:function"),
         (("--agent-bridge", "tests.harnesses:nothing"), "cannot load"),
         (("--agent-bridge", "tests.harnesses.agents:NO_FUNCTION"), "is not a function"),
         (("--agent-bridge", "tests.harnesses.agents:bare"), "needs a model"),
-        (("--harness", "true", "--feedback-rounds", "1", "--judge", "x/y"), "for our agents"),
+        (("--harness", "true", "--feedback-rounds", "1", "--judge", "x/y"), "works with built-in agents only"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

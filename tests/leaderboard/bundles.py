@@ -14,7 +14,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.demo.script_judge import LEAF
+from gta_bench.demo.script import LEAF
 from gta_bench.judging import prompts
 from gta_bench.leaderboard.bundle import listed, run_digest, sign
 from gta_bench.metrics.reference import reference_trace

@@ -14,8 +14,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import ToolUnavailable
 from gta_bench.metrics.similarity import exact
-from gta_bench.rl.environment import Environment, taped
-from gta_bench.rl.steps import step_rewards
+from gta_bench.rl.environment import Environment, replay_tape, step_rewards
 from gta_bench.tape.reference import reference_tape
 from gta_bench.tape.storage import Tape
 from tests.rl.policies import episode, gold_policy, silent_policy, value
@@ -26,7 +25,7 @@ PART = 100
 
 async def bare(dataset: AtomicDataset, tape: Tape, names: list[str], folder: Path) -> None:
     """The reference's calls, each task in a fresh workspace; nothing else."""
-    sources = taped(tape, "atomic")
+    sources = replay_tape(tape, "atomic")
     for name in names:
         task = dataset.tasks[name]
         files = {item.path: dataset.root / item.source for item in task.attachments}
@@ -51,7 +50,7 @@ def test_episodes_against_a_bare_loop(atomic_dir: Path, tmp_path: Path) -> None:
     reference_tape(dataset, tmp_path / "tape")
     tape = Tape.open(tmp_path / "tape")
     environment = Environment(
-        dataset, taped(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
+        dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
     )
     gold, silent = gold_policy(dataset.tasks), silent_policy()
     names = random.Random(1).choices(list(dataset.tasks), k=EPISODES)

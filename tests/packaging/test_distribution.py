@@ -90,6 +90,6 @@ def test_the_demo_works_for_root_where_nothing_of_the_repository_is(gta: Path) -
         return done.stdout + done.stderr
 
     said = ran("demo")
-    assert "SCRIPTED" in said and "to be looked at: gta-demo/report.html" in said
+    assert "SCRIPTED" in said and "Open gta-demo/report.html in a browser" in said
     said = ran("report", "gta-demo/workflow")
     assert "gta-demo/workflow  mockllm/scripted-judge  strict   2/2" in said

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gta_bench.cli.judge_floor import HEADING as FLOOR_HEADING
+from gta_bench.cli.judge_attack import FLOOR_HEADING
 from gta_bench.judge_quality.cascade import cascade_table
 from gta_bench.judge_quality.paired_judges import drift_table
 from gta_bench.leaderboard.tables import BOARD_METRICS, BOARDS, NESTED

@@ -10,8 +10,7 @@ from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError
 from gta_bench.metrics.similarity import exact
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
-from gta_bench.rl.environment import Environment, taped
-from gta_bench.rl.steps import step_rewards
+from gta_bench.rl.environment import Environment, replay_tape, step_rewards
 from gta_bench.tape.reference import reference_tape
 from gta_bench.tape.storage import Tape
 from tests.builders import write_atomic
@@ -37,7 +36,9 @@ def tape(dataset: AtomicDataset, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def environment(dataset: AtomicDataset, tape: Tape, tmp_path: Path) -> Environment:
-    return Environment(dataset, taped(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w")
+    return Environment(
+        dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
+    )
 
 
 def test_the_reference_is_worth_one_and_silence_nothing(
@@ -147,7 +148,7 @@ def test_every_reference_of_the_released_dataset_is_worth_one(
     reference_tape(dataset, tmp_path / "tape")
     tape = Tape.open(tmp_path / "tape")
     environment = Environment(
-        dataset, taped(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
+        dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
     )
     policy = gold_policy(dataset.tasks)
 

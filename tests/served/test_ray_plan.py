@@ -77,11 +77,11 @@ def test_a_plan_that_cannot_be_is_refused_in_one_line(tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--on", "ray"], "go together"),
-        (["plan.yaml"], "go together"),
-        (["--on", "ray", "plan.yaml", "--stdio"], "mean nothing on Ray"),
-        (["--on", "ray", "plan.yaml", "--tool", "OCR"], "mean nothing on Ray"),
-        (["--on", "ray", "plan.yaml"], "proxy: haproxy opens ports on every address"),
+        (["--on", "ray"], "Use --on ray and PLAN together"),
+        (["plan.yaml"], "Use --on ray and PLAN together"),
+        (["--on", "ray", "plan.yaml", "--stdio"], "have no effect with --on ray"),
+        (["--on", "ray", "plan.yaml", "--tool", "OCR"], "have no effect with --on ray"),
+        (["--on", "ray", "plan.yaml"], "`proxy: haproxy` opens ports on every address"),
     ],
 )
 def test_a_command_that_means_nothing_is_refused(

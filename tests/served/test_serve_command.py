@@ -28,7 +28,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])
 def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
-    assert "can be reached from elsewhere" in serve("--host", host)
+    assert "Other machines can reach" in serve("--host", host)
 
 
 def test_tokens_are_checked(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_tokens_are_checked(tmp_path: Path) -> None:
 
 
 def test_a_workspace_is_for_stdio() -> None:
-    assert "--workspace is for --stdio" in serve("--workspace", "x")
+    assert "--workspace needs --stdio" in serve("--workspace", "x")
 
 
 def test_a_workspaces_token_depends_on_run_and_workspace() -> None:

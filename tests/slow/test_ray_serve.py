@@ -107,7 +107,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
         below: list[psutil.Process] = []
         try:
             end = time.monotonic() + PATIENCE
-            while "end with Ctrl-C" not in (folder / "said").read_text(encoding="utf-8"):
+            while "press Ctrl-C to stop" not in (folder / "said").read_text(encoding="utf-8"):
                 assert process.poll() is None, (folder / "said").read_text(encoding="utf-8")
                 assert time.monotonic() < end, (folder / "said").read_text(encoding="utf-8")
                 time.sleep(0.2)

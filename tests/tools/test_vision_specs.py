@@ -116,7 +116,7 @@ def test_checking_imports_nothing_heavy() -> None:
 
 def test_prompts_take_exactly_their_fields() -> None:
     assert "white sheep" in render("count.md", text="white sheep")
-    with pytest.raises(ValueError, match=r"takes the fields \['text'\], got \[\]"):
+    with pytest.raises(ValueError, match=r"has the fields \['text'\], but got \[\]"):
         render("count.md")
     with pytest.raises(ValueError, match="Unknown prompt"):
         render("sing.md")

@@ -243,7 +243,7 @@ def test_a_difference_of_two_runs_is_corrected_for_a_judge_that_favors_one(tmp_p
     assert "raw and corrected by people" in said.stdout
     write_labels(runs[1], Labels(rater="ada", labels=(Label(task="1", leaf="none", value=1),)))
     nothing = CliRunner().invoke(gta, asked)
-    assert "No judge scored labeled leaves of both" in str(nothing.exception)
+    assert "No judge has scored labeled leaves of the same tasks in both" in str(nothing.exception)
 
 
 def test_a_wider_draw_holds_for_what_was_labelled_before(run: Path) -> None:
@@ -292,7 +292,7 @@ def test_labels_that_are_all_disputed_are_settled_and_not_judged_again(run: Path
         write_labels(run, Labels(rater=rater, labels=(Label(task="1", leaf="cp1-1", value=value),)))
     append_verdicts(run, [verdict("1", "cp1-1", 8)])
     result = CliRunner().invoke(gta, ["judge", "calibrate", str(run)])
-    assert "has no label that counts: `gta judge label" in str(result.exception)
+    assert "has no usable label: run `gta judge label" in str(result.exception)
 
 
 def test_leaves_that_a_judge_left_unscored_are_told(run: Path) -> None:

@@ -1,18 +1,33 @@
-"""Bundles of runs: made for a leaderboard, and checked for one."""
+"""Bundles of runs for a leaderboard: make them, check them, and repeat a random part.
 
+A check shows that a bundle is consistent. A consistent forgery is found by repeating tasks and
+leaves that are drawn with a seed that did not exist when the bundle was made.
+"""
+
+import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from shutil import copytree
+from statistics import fmean
 from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import click
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from inspect_ai.model import Model
 
+from gta_bench import api
+from gta_bench.agents.generation import NAMED
 from gta_bench.cli.output import say
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.delivery import kept_inputs
 from gta_bench.leaderboard.bundle import (
     Refused,
     gather,
@@ -23,37 +38,56 @@ from gta_bench.leaderboard.bundle import (
     run_digest,
     sign_bundle,
 )
-from gta_bench.leaderboard.checks import read_judged
+from gta_bench.leaderboard.checks import LOOPS, read_judged
+from gta_bench.leaderboard.signing import make_key, read_key
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
     Checked,
     LoadDataset,
     check_bundle,
     check_contents,
+    score_again,
 )
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.files import Deliverable
-from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry
-from gta_bench.records.run import DatasetName
+from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry, Tier
+from gta_bench.records.run import DatasetName, RunManifest, RunSpec
+from gta_bench.records.scores import RunScores, StrictEndToEndCounts
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Scored
+from gta_bench.records.verification import Repetition, Verification
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import Redactor
+from gta_bench.running.judge_run import name_judge, open_judges, plan_judging
+from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (
+    LOGS,
+    MANIFEST,
     log_folder,
     read_manifest,
     read_scores,
     read_workflow_scores,
 )
 from gta_bench.runs.logs import data_of_logs, read_units
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_secrets
+from gta_bench.statistics.inflation import Outcomes, find_inflation
 
 KEY_NAME = "leaderboard-key.pem"
 # What a submitter can do about a finding.
-AGAIN = "Run or import it again with this version, into a new folder."
-NEXT: Mapping[BundleCheck, str] = {
-    "dataset": "Name the dataset of the run by --data.",
+RUN_AGAIN = "Run or import it again with this version, into a new folder."
+NEXT_STEPS: Mapping[BundleCheck, str] = {
+    "dataset": "Name the dataset of the run with --data.",
     "scores": "Score it again: `gta score RUN`.",
-    "judge": "Judge it with this version: `gta score RUN --judge MODEL`, then choose by --judge.",
+    "judge": "Judge it with this version: `gta score RUN --judge MODEL`, then choose that judge "
+    "with --judge.",
 }
+# A repetition must be able to find that this share of outcomes was turned into passes.
+REJUDGE_EFFECT, RERUN_EFFECT = 0.1, 0.2
+RIGHT = 0.5
+# The tier that a repetition supports.
+TIERS: Mapping[str, Tier] = {"re-judged": "re-judged", "re-run": "reproduced"}
 
 
 def make_bundle(
@@ -65,74 +99,118 @@ def make_bundle(
     settings: Settings,
     data: str | None = None,
 ) -> None:
-    """Pack the runs, after everything that can be wrong with them has been looked at."""
+    """Pack the runs as a signed bundle; raise UsageError if its check would reject it."""
     if out.exists():
-        raise UsageError(f"{out} exists already; name another --out.")
-    scored = [_scored(run) for run in runs]
+        raise UsageError(f"{out} already exists; choose another --out.")
+    scored = [_read_scored(run) for run in runs]
     entry_of(scored, judge=judge, label=label)
-    dataset = loader(data or _data_of(runs[0]), settings)(scored[0].manifest.spec.dataset)
-    signing = _key(key or Path(click.get_app_dir("gta-bench")) / KEY_NAME)
+    dataset = _dataset_loader(data or _find_data(runs[0]), settings)(
+        scored[0].manifest.spec.dataset
+    )
+    signing = _open_key(key or Path(click.get_app_dir("gta-bench")) / KEY_NAME)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         gather(runs, folder)
-        _refuse_secrets(folder, settings)
+        _reject_secrets(folder, settings)
         digest = run_digest(listed(folder))
         entry = entry_of(scored, judge=judge, label=label, run_digest=digest)
-        artefacts = [file for run in runs for file in _artefacts(run)]
+        artefacts = [file for run in runs for file in _list_artefacts(run)]
         bundle = sign_bundle(folder, entry, scored[0].manifest, artefacts, signing)
-        thresholds = thresholds_of(settings)
-        _refuse(check_contents(bundle, load=lambda _: dataset, thresholds=thresholds))
+        _reject_findings(
+            check_contents(bundle, load=lambda _: dataset, thresholds=_thresholds(settings))
+        )
         try:
             pack_bundle(folder, out)
         except Refused as exc:
             raise UsageError(f"The bundle cannot be packed: {exc}.") from exc
-    say(f"{out}: {entry.id}, {out.stat().st_size / 1_000_000:.1f} MB.")
+    say(f"Wrote {out}: {entry.id}, {out.stat().st_size / 1_000_000:.1f} MB.")
     say(f"Next: gta leaderboard check {out}")
 
 
-def _data_of(run: Path) -> str | None:
-    """The dataset that the run was made with, where it still lies there."""
+def _find_data(run: Path) -> str | None:
+    """Return the dataset that the run was made with, if it is still at that path."""
     found = data_of_logs(log_folder(run))
     return found if found is not None and Path(found).exists() else None
 
 
-def _refuse(findings: Sequence[BundleFinding]) -> None:
-    """No bundle is made that its check would refuse."""
+def _read_scored(run: Path) -> ScoredRun:
+    manifest = read_manifest(run)
+    if manifest.spec.mode != "workflow":
+        return ScoredRun(run.name, manifest, read_scores(run))
+    return ScoredRun(run.name, manifest, read_workflow_scores(run), read_judged(run))
+
+
+def _open_key(file: Path) -> Ed25519PrivateKey:
+    if file.exists():
+        return read_key(file)
+    say(f"Created a signing key: {file}. Keep it: it proves that later bundles are yours, too.")
+    return make_key(file)
+
+
+def _list_artefacts(run: Path) -> list[Deliverable]:
+    """Return the deliverables, with paths that start with the task id."""
+    spec = read_manifest(run).spec
+    if spec.mode != "workflow":
+        return []
+    units = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit).units
+    return [
+        file.model_copy(update={"path": f"{unit.task.id}/{file.path}"})
+        for unit in units
+        for file in unit.deliverables
+    ]
+
+
+def _reject_secrets(folder: Path, settings: Settings) -> None:
+    """Raise UsageError if a log contains a key, as logs of earlier versions can."""
+    redactor = Redactor(read_secrets(settings))
+    for file in sorted(folder.rglob("*.json*")):
+        name = redactor.finds(file.read_bytes())
+        if name is not None:
+            raise UsageError(
+                f"{file.relative_to(folder)} contains the value of {name}, so no bundle was made. "
+                "Run it again with a key that is not part of messages."
+            )
+
+
+def _reject_findings(findings: Sequence[BundleFinding]) -> None:
     if findings:
-        # What only another run helps against is said first.
-        first, more = min(findings, key=lambda one: one.check in NEXT), len(findings) - 1
+        # Findings that only another run can fix come first.
+        first, more = min(findings, key=lambda one: one.check in NEXT_STEPS), len(findings) - 1
         others = f" (and {more} more)" if more else ""
         raise UsageError(
-            f"`gta leaderboard check` would refuse the bundle, so none was made: {first.check}: "
-            f"{first.message}{others}. {NEXT.get(first.check, AGAIN)}"
+            f"No bundle was made, because `gta leaderboard check` would reject it: {first.check}: "
+            f"{first.message}{others}. {NEXT_STEPS.get(first.check, RUN_AGAIN)}"
         )
 
 
 def check_bundles(
     files: Sequence[Path], data: str | None, settings: Settings, *, quiet: bool
 ) -> tuple[tuple[BundleFinding, ...], tuple[Entry, ...]]:
-    """What is wrong with the bundles, and the entries of those that could be read."""
-    thresholds, load = thresholds_of(settings), loader(data, settings)
+    """Return the findings of the bundles, and the entries of those that could be read."""
     findings: list[BundleFinding] = []
     entries = []
     for file in files:
         with TemporaryDirectory() as folder:
-            checked = check_bundle(file, Path(folder), load=load, thresholds=thresholds)
+            checked = _check(file, Path(folder), data, settings)
         findings += checked.findings
         if checked.entry is not None:
             entries.append(checked.entry)
         if not quiet:
-            _tell(file, checked)
+            _write_checked(file, checked)
     return tuple(findings), tuple(entries)
 
 
-def thresholds_of(settings: Settings) -> Thresholds:
-    """From when a leaf and a task succeed."""
+def _check(file: Path, folder: Path, data: str | None, settings: Settings) -> Checked:
+    load = _dataset_loader(data, settings)
+    return check_bundle(file, folder, load=load, thresholds=_thresholds(settings))
+
+
+def _thresholds(settings: Settings) -> Thresholds:
     return Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold)
 
 
-def loader(data: str | None, settings: Settings) -> LoadDataset:
-    """Loads the dataset of a bundle from `--data`, or from where the settings have it."""
+def _dataset_loader(data: str | None, settings: Settings) -> LoadDataset:
+    """Return a function that loads the dataset of a bundle from --data or the settings."""
 
     def load(name: DatasetName) -> Dataset:
         if name == "atomic":
@@ -142,52 +220,245 @@ def loader(data: str | None, settings: Settings) -> LoadDataset:
     return load
 
 
-def _tell(file: Path, checked: Checked) -> None:
+def _write_checked(file: Path, checked: Checked) -> None:
     for finding in checked.findings:
         click.echo(f"{click.style(finding.check, fg='yellow', bold=True)} {finding.message}")
-    by = f"signed by {checked.signer}" if checked.signer else "no signature that holds"
-    verdict = "refused" if checked.findings else "scores follow from its logs"
+    signature = f"signed by {checked.signer}" if checked.signer else "no valid signature"
+    verdict = "rejected" if checked.findings else "scores follow from its logs"
     entry = checked.entry
-    stands = "" if entry is None else f" ({', '.join([entry.status, *entry.marks])})"
-    say(f"{file}: {by}; {verdict}{'' if checked.findings else stands}.")
+    marks = "" if entry is None else f" ({', '.join([entry.status, *entry.marks])})"
+    say(f"{file}: {signature}; {verdict}{'' if checked.findings else marks}.")
 
 
-def _scored(run: Path) -> ScoredRun:
-    manifest = read_manifest(run)
-    if manifest.spec.mode != "workflow":
-        return ScoredRun(run.name, manifest, read_scores(run))
-    return ScoredRun(run.name, manifest, read_workflow_scores(run), read_judged(run))
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to repeat, and with what.
+
+    `files` is the submitter's run folder or its folder of artefacts, because deliverables are not
+    in a bundle. `model` and `judge_model` are used instead of opening the named ones.
+    """
+
+    rejudge: int = 0
+    rerun: int = 0
+    judge: str | None = None
+    files: Path | None = None
+    data: str | None = None
+    model: Model | None = None
+    judge_model: Model | None = None
 
 
-def _key(file: Path) -> Ed25519PrivateKey:
-    if file.exists():
-        return read_key(file)
-    say(f"A new key to sign with: {file}. Keep it: it is how your bundles are known to be yours.")
-    return make_key(file)
+def verify_bundle(
+    file: Path, wanted: Wanted, settings: Settings, *, seed: str | None = None
+) -> tuple[Entry, Verification]:
+    """Repeat a random part of a bundle; return the entry with the tier that this supports.
 
-
-def _artefacts(run: Path) -> list[Deliverable]:
-    """The deliverables by digest; their paths begin with the task."""
-    manifest = read_manifest(run)
-    if manifest.spec.mode != "workflow":
-        return []
-    units = read_units(
-        log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit
-    ).units
-    return [
-        file.model_copy(update={"path": f"{unit.task.id}/{file.path}"})
-        for unit in units
-        for file in unit.deliverables
-    ]
-
-
-def _refuse_secrets(folder: Path, settings: Settings) -> None:
-    """A key that stands in a log, as in those of earlier versions, must not be handed out."""
-    redactor = Redactor(read_secrets(settings))
-    for file in sorted(folder.rglob("*.json*")):
-        name = redactor.finds(file.read_bytes())
-        if name is not None:
+    Raises UsageError for a bundle that its check rejects.
+    """
+    if not wanted.rejudge and not wanted.rerun:
+        raise UsageError("Say what to repeat: --rejudge LEAVES, --rerun TASKS, or both.")
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        opened = folder / "bundle"
+        opened.mkdir()
+        checked = _check(file, opened, wanted.data, settings)
+        if checked.entry is None or checked.findings:
+            first = checked.findings[0]
             raise UsageError(
-                f"{file.relative_to(folder)} would hold the value of {name}; nothing was made. "
-                "Run again with a key that is not part of messages."
+                f"{file} is rejected ({first.check}: {first.message}), so nothing was repeated. "
+                f"`gta leaderboard check {file}` lists all findings."
             )
+        runs = sorted((opened / "runs").iterdir())
+        # The run whose scores order the board.
+        run = next(run for run in runs if read_manifest(run).spec.mode != "step")
+        manifest = read_manifest(run)
+        dataset = _dataset_loader(wanted.data, settings)(manifest.spec.dataset)
+        drawn = seed or secrets.token_hex(16)
+        repeating = _Repeating(run, manifest, dataset, checked.entry, wanted, settings, drawn)
+        repetitions = []
+        if wanted.rejudge:
+            repetitions.append(repeating.rejudge(folder / "judged"))
+        if wanted.rerun:
+            repetitions.append(repeating.rerun(folder / "rerun"))
+    result = Verification(
+        entry=checked.entry.id,
+        run_digest=checked.entry.run_digest or "",
+        when=datetime.now(UTC),
+        seed=drawn,
+        repetitions=tuple(repetitions),
+        tier=_find_tier(repetitions),
+    )
+    return checked.entry.model_copy(update={"status": result.tier}), result
+
+
+def _find_tier(repetitions: Sequence[Repetition]) -> Tier:
+    """Return the highest tier that is supported; the lowest if a repetition disagrees."""
+    found: Tier = "self-reported"
+    for one in repetitions:
+        if one.test.disagrees:
+            return "self-reported"
+        if one.test.supports:
+            found = TIERS[one.kind]
+    return found
+
+
+@dataclass(frozen=True)
+class _Repeating:
+    run: Path
+    manifest: RunManifest
+    dataset: Dataset
+    entry: Entry
+    wanted: Wanted
+    settings: Settings
+    seed: str
+
+    def rejudge(self, folder: Path) -> Repetition:
+        """Ask the judge again about random tasks with at least that many leaves."""
+        spec = self.manifest.spec
+        if spec.mode != "workflow":
+            raise UsageError("GTA-Atomic has no judge: use --rerun instead of --rejudge.")
+        units = read_units(log_folder(self.run), spec.tasks, 1, WorkflowUnit).units
+        delivered = [unit for unit in units if unit.delivered]
+        self._random("rejudge").shuffle(delivered)
+        drawn: list[WorkflowUnit] = []
+        while delivered and _count_leaves(drawn) < self.wanted.rejudge:
+            drawn.append(delivered.pop())
+        self._judge_again(folder, drawn)
+        before, after = (self._leaf_scores(run) for run in (self.run, folder))
+        # A score that is missing now counts as 0.
+        outcomes = {
+            unit.task.id: [
+                (before[key], after.get(key, 0.0))
+                for leaf in unit.task.leaves()
+                if (key := (unit.task.id, leaf.id)) in before
+            ]
+            for unit in drawn
+        }
+        threshold = self.settings.judge.leaf_threshold
+        return self._compare("re-judged", outcomes, REJUDGE_EFFECT, threshold)
+
+    def rerun(self, folder: Path) -> Repetition:
+        """Run the system again on random tasks."""
+        spec = self.manifest.spec
+        if spec.system.agent not in LOOPS or spec.tools != LOCAL or spec.tape is not None:
+            raise UsageError(
+                "--rerun can repeat only a model with a built-in agent and local tools. Run this "
+                "system by its own command, then use `gta compare`."
+            )
+        tasks = tuple(
+            self._random("rerun").sample(spec.tasks, min(self.wanted.rerun, len(spec.tasks)))
+        )
+        again = api.run(
+            spec.dataset,
+            folder,
+            model=self.wanted.model or spec.system.model,
+            data=self.dataset.root,
+            tasks=",".join(tasks),
+            settings=self.settings,
+            judges=[self.wanted.judge_model or self._judge_name()]
+            if spec.mode == "workflow"
+            else [],
+            **_system_options(spec, named=self.wanted.model is None),
+        )
+        stated = score_again(self.run, self.manifest, _thresholds(self.settings)).run.scores
+        before, after = self._task_scores(stated), self._task_scores(again)
+        outcomes = {
+            task: [(before[task], after.get(task, 0.0))] for task in tasks if task in before
+        }
+        threshold = self.settings.judge.root_threshold if spec.mode == "workflow" else 1.0
+        return self._compare("re-run", outcomes, RERUN_EFFECT, threshold)
+
+    def _compare(
+        self,
+        kind: Literal["re-judged", "re-run"],
+        outcomes: Mapping[str, Outcomes],
+        effect: float,
+        threshold: float,
+    ) -> Repetition:
+        kept = {task: own for task, own in outcomes.items() if own}
+        if not kept:
+            raise UsageError(f"Nothing could be {kind}: no outcome came back.")
+        number = int.from_bytes(self._random("test").randbytes(4))
+        test = find_inflation(kept, effect=effect, seed=number, threshold=threshold)
+        return Repetition(kind=kind, drawn=tuple(outcomes), test=test)
+
+    def _judge_again(self, folder: Path, units: Sequence[WorkflowUnit]) -> None:
+        """Copy the units to a run without verdicts, and let the entry's judge score it."""
+        folder.mkdir()
+        (folder / MANIFEST).write_bytes((self.run / MANIFEST).read_bytes())
+        copytree(self.run / LOGS, folder / LOGS)
+        store = ArtefactStore(folder / ARTEFACTS)
+        for unit in units:
+            kept_inputs(self.dataset, unit.task, store)
+            for file in unit.deliverables:
+                store.keep(self._open_submitted().read(file.digest))
+        tasks = tuple(unit.task.id for unit in units)
+        judging = plan_judging([self._judge_name()], self.settings, tasks=tasks)
+        opened = None if self.wanted.judge_model is None else [self.wanted.judge_model]
+        if opened is None:
+            name = name_judge(judging.models[0], judging.options)
+        else:
+            name = open_judges(judging, opened)[0].name
+        if name != self.entry.judge:
+            raise UsageError(
+                f"The entry's judge is {self.entry.judge!r}, but these settings give {name!r}. "
+                "Name the same model with --judge, and use the same [judge] in gta.toml."
+            )
+        api.ask_judges(folder, judging, opened)
+
+    def _open_submitted(self) -> ArtefactStore:
+        files = self.wanted.files
+        if files is None:
+            raise UsageError(
+                "Deliverables are not in a bundle: name the submitter's run folder with --files."
+            )
+        inside = files / ARTEFACTS
+        return ArtefactStore(inside if inside.is_dir() else files)
+
+    def _judge_name(self) -> str:
+        if self.wanted.judge_model is not None:
+            return str(self.wanted.judge_model)
+        if self.wanted.judge is None:
+            raise UsageError("Name the model of the entry's judge with --judge.")
+        return self.wanted.judge
+
+    def _leaf_scores(self, run: Path) -> dict[tuple[str, str], float]:
+        """Return the score of each leaf: the mean over the judge's repeats."""
+        values: dict[tuple[str, str], list[float]] = {}
+        for key, row in read_verdicts(run).items():
+            if key.judge == self.entry.judge and isinstance(row.verdict, Scored):
+                values.setdefault((key.task, key.leaf), []).append(row.verdict.value)
+        return {key: fmean(own) for key, own in values.items()}
+
+    def _task_scores(self, scores: RunScores | WorkflowScores) -> dict[str, float]:
+        """Return the root score of each Workflow task, or 1 for each correct Atomic task."""
+        if isinstance(scores, WorkflowScores):
+            table = scores.table(self.entry.judge or "")
+            rows = () if table is None else table.tasks
+            return {row.task: row.root for row in rows if row.root is not None}
+        return {
+            unit.task: float(unit.strict.answer_sum + unit.strict.image_sum >= RIGHT)
+            for unit in scores.units
+            if isinstance(unit.strict, StrictEndToEndCounts)
+        }
+
+    def _random(self, purpose: str) -> Random:
+        return Random(f"{self.seed}/{purpose}")
+
+
+def _count_leaves(units: Sequence[WorkflowUnit]) -> int:
+    return sum(1 for unit in units for _ in unit.task.leaves())
+
+
+def _system_options(spec: RunSpec, *, named: bool) -> dict[str, Any]:
+    """Return the options of `api.run` for the same system; an open model has its own config."""
+    system = spec.system
+    options: dict[str, Any] = {"agent": system.agent, "images": system.images}
+    if spec.mode != "workflow":
+        options["mode"] = spec.mode
+    if spec.loop is not None:
+        options |= spec.loop.model_dump()
+    if named:
+        stated = {theirs: getattr(system, ours) for theirs, ours in NAMED.items()}
+        generate = {name: value for name, value in stated.items() if value is not None}
+        options |= {"generate": generate | {**system.generate}, "model_args": dict(system.args)}
+    return options

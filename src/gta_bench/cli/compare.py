@@ -24,35 +24,36 @@ from gta_bench.runs.store import StorePath
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @json_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Markdown on stdout.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown on stdout.")
 @click.option(
     "--self-test",
     "test_itself",
     is_flag=True,
-    help="Swap the systems task by task 1,000 times: how often would equal ones be told apart?",
+    help="Also swap the systems at random, task by task, 1,000 times, to measure how often equal "
+    "systems would be called different.",
 )
 def compare(
     runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool, test_itself: bool
 ) -> None:
-    """Compare the first of RUNS with each other one on the tasks that both have (strict).
+    """Compare the first of RUNS with each of the others on their common tasks (strict scoring).
 
-    The first sentence says what to conclude, from one metric: ArgAcc step by step, AnsAcc end to
-    end, Root SR for GTA-Workflow. Differences have 95 % intervals over tasks and p values that
-    agree with them; secondary metrics are corrected by Holm for their number. Nothing is told apart
-    that missing tasks could turn. Runs over two versions of a dataset are compared on the tasks
-    that are the same in both. Runs whose benchmark, mode, judge, visibility or scoring differ are
-    refused; other differences are named. Tasks whose score differs, and Workflow tasks and leaves
-    that succeed in one run only, are listed.
+    The first sentence says what to conclude, based on one primary metric: ArgAcc for step mode,
+    AnsAcc for end-to-end mode, Root SR for GTA-Workflow. Differences have 95 % intervals over tasks
+    and matching p values; secondary metrics are Holm-corrected. Two runs are not called different
+    if missing tasks could change that. Runs on two versions of a dataset are compared on the tasks
+    that did not change. Runs that differ in benchmark, mode, judge, visibility or scoring cannot be
+    compared; other differences are reported. Also lists the tasks whose score differs, and the
+    Workflow tasks and leaves that succeed in one run only.
     """
     if len(runs) < 2:
-        raise UsageError("A comparison needs two runs or more: gta compare RUN RUN.")
+        raise UsageError("A comparison needs at least two runs: gta compare RUN RUN.")
     require_packages("gta compare", "scipy", extra="report")
-    # Reading logs needs the evaluation engine, and the tests need scipy.
-    from gta_bench.decisions.comparison import compare as compared
+    # Reading logs needs the evaluation engine, and the statistical tests need scipy.
+    from gta_bench.decisions.comparison import compare as compare_runs
     from gta_bench.runs.scoring import read_compared
 
     first, *others = (read_compared(run) for run in runs)
-    found = compared([first, *others])
+    found = compare_runs([first, *others])
     if test_itself:
         from gta_bench.decisions.comparison import self_test
 
@@ -65,13 +66,13 @@ def compare(
             [{"conclusion": conclusion(one), **one.model_dump(mode="json")} for one in found]
         )
     elif as_markdown:
-        click.echo(comparison_markdown(found))
+        click.echo(_format_markdown(found))
     else:
         _write(found)
 
 
-def comparison_markdown(found: Sequence[Comparison]) -> str:
-    """The comparisons as a Markdown page."""
+def _format_markdown(found: Sequence[Comparison]) -> str:
+    """Return the comparisons as a Markdown page."""
     parts = ["# Comparison", ""]
     for one in found:
         parts += [f"## `{one.first}` (A) and `{one.second}` (B)", "", conclusion(one), ""]
@@ -93,7 +94,7 @@ def _write(found: Sequence[Comparison]) -> None:
             click.echo(f"\n{flips.title}")
             write_table(flips.table, flips.words)
             if flips.left:
-                say(f"And {counted(flips.left, 'more row')}; --markdown and --json have all.")
+                say(f"And {counted(flips.left, 'more row')}; use --markdown or --json to see all.")
         if one.tools:
             click.echo("\nTool calls on these tasks")
             write_table(tool_table(one), (0,))

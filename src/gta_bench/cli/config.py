@@ -1,8 +1,8 @@
-"""`gta config`: what holds, where it came from, and whether it can be used."""
+"""`gta config`: the effective configuration, and whether it can be used."""
 
 import click
 
-from gta_bench.cli.options import config_path, json_option
+from gta_bench.cli.options import json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.errors import EnvironmentProblem, GtaError
 from gta_bench.settings import (
@@ -17,39 +17,37 @@ from gta_bench.settings import (
 
 @click.group()
 def config() -> None:
-    """Show or check what holds, and where it came from."""
+    """Show or validate the effective configuration."""
 
 
 @config.command("show")
 @json_option
-@click.pass_obj
-def show_command(config_file: str | None, as_json: bool) -> None:
-    """Every setting with its value and its origin."""
-    loaded = _loaded(config_file)
+def show_command(as_json: bool) -> None:
+    """Show every setting with its value and where it comes from."""
+    values = _read().values
     if as_json:
-        write_json([setting._asdict() for setting in loaded.values])
-    else:
-        write_rows(
-            [
-                (setting.key, "-" if setting.value is None else str(setting.value), setting.origin)
-                for setting in loaded.values
-            ]
-        )
+        write_json([setting._asdict() for setting in values])
+        return
+    write_rows(
+        [
+            (setting.key, "-" if setting.value is None else str(setting.value), setting.origin)
+            for setting in values
+        ]
+    )
 
 
 @config.command("check")
-@click.pass_obj
-def check_command(config_file: str | None) -> None:
-    """Read gta.toml and open its models, without calling them.
+def check_command() -> None:
+    """Validate gta.toml and open its models, without calling them.
 
-    Exit code 3 if a model cannot be used: a package, a key or a provider is missing.
+    Exits with 3 if a model cannot be used because a package, a key or a provider is missing.
     """
-    loaded = _loaded(config_file)
+    loaded = _read()
     if loaded.file is None:
-        say(f"There is no {CONFIG_FILE} here: the defaults hold.")
+        say(f"There is no {CONFIG_FILE} in this folder: the defaults apply.")
         return
     if any(model.generate or model.args for model in loaded.settings.models.values()):
-        # Their names are the engine's, which nothing else here needs.
+        # Only the evaluation engine knows these options, and nothing else here needs it.
         from gta_bench.agents.models import choose_model
 
         for name in loaded.settings.models:
@@ -57,16 +55,19 @@ def check_command(config_file: str | None) -> None:
     for variable, user in key_variables(loaded.settings).items():
         state = "set" if read_key(variable) else "not set"
         say(f"{variable} ({user}): {state}")
-    unusable = _unusable_models(loaded.settings)
+    unusable = _find_unusable_models(loaded.settings)
     for name, problem in unusable.items():
         say(f"{name}: {problem}")
     if unusable:
-        raise EnvironmentProblem(f"{loaded.file}: cannot be used here: {', '.join(unusable)}.")
-    say(f"{loaded.file} is right.")
+        raise EnvironmentProblem(
+            f"{loaded.file}: these models cannot be used here: {', '.join(unusable)}. The lines "
+            "above say why."
+        )
+    say(f"{loaded.file} is valid.")
 
 
-def _unusable_models(settings: Settings) -> dict[str, str]:
-    """The models that cannot be asked from here, each with the reason."""
+def _find_unusable_models(settings: Settings) -> dict[str, str]:
+    """Return the models that cannot be opened here, each with the reason."""
     from gta_bench.agents.models import choose_model, open_model
 
     found = {}
@@ -74,13 +75,13 @@ def _unusable_models(settings: Settings) -> dict[str, str]:
     judge = settings.judge.model
     if judge is not None and judge not in settings.models:
         named["judge.model"] = judge
-    for place, name in named.items():
+    for key, name in named.items():
         try:
             open_model(choose_model(name, settings), settings.budget)
         except GtaError as exc:
-            found[place] = str(exc)
+            found[key] = str(exc)
     return found
 
 
-def _loaded(config_file: str | None) -> LoadedSettings:
-    return read_settings(config_path(config_file))
+def _read() -> LoadedSettings:
+    return read_settings(click.get_current_context().obj)

@@ -1,17 +1,21 @@
-"""`gta doctor`: what works on this machine, what is missing, how to mend each."""
+"""`gta doctor` checks the installation; `gta --version --verbose` describes it for bug reports."""
 
 import asyncio
+import os
+import platform
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import click
 
-from gta_bench.cli.options import config_path, json_option
-from gta_bench.cli.output import write_json
+from gta_bench.cli.options import json_option, load_dataset
+from gta_bench.cli.output import write_json, write_rows
+from gta_bench.cli.tools import check_tools
 from gta_bench.confine.network import require_way
 from gta_bench.confine.probe import probe
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
@@ -20,26 +24,26 @@ from gta_bench.content.kinds import ContentKind
 from gta_bench.content.libreoffice import INSTALL as INSTALL_OFFICE
 from gta_bench.content.libreoffice import office_program
 from gta_bench.content.needs import INSTALL_FFMPEG, program_version
-from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
-from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import EnvironmentProblem, GtaError, NotInstalled, counted
-from gta_bench.settings import Settings, key_variables, read_key, read_settings
+from gta_bench.records.run import DatasetName
+from gta_bench.settings import CONFIG_FILE, Settings, key_variables, read_key, read_settings
 from gta_bench.similarity.catalog import PUBLISHED, chosen_similarity
-from gta_bench.tools.catalog import tool_names
-from gta_bench.tools.contract import Availability, Available
+from gta_bench.tools.contract import Available
 from gta_bench.tools.equipment import equipped
-from gta_bench.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from gta_bench.judging.showing.draft import ShowFailure
 
 State = Literal["ok", "missing", "broken"]
 COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
+# In lines such as `scipy>=1.11; extra == "report"`.
+PACKAGE = re.compile(r"[A-Za-z0-9_.-]+")
+EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 
 
 class Diagnosis(NamedTuple):
-    """One thing looked at; `mend` is the line that helps where it is not ok."""
+    """The result of one check; `mend`, a key of the JSON, says how to fix what is not ok."""
 
     name: str
     state: State
@@ -49,14 +53,12 @@ class Diagnosis(NamedTuple):
 
 @click.command()
 @json_option
-@click.pass_obj
-@click.pass_context
-def doctor(context: click.Context, config_file: str | None, as_json: bool) -> None:
-    """Say what works here and how to mend what does not.
+def doctor(as_json: bool) -> None:
+    """Check what works on this machine, and say how to fix what does not.
 
-    Exit code 3 if something is broken.
+    Exits with 3 if something is broken; optional parts that are missing are fine.
     """
-    results = list(examine(config_path(config_file)))
+    results = list(_examine())
     if as_json:
         write_json([result._asdict() for result in results])
     else:
@@ -66,59 +68,55 @@ def doctor(context: click.Context, config_file: str | None, as_json: bool) -> No
             click.echo(f"{state} {result.name.ljust(width)}  {result.detail}")
             if result.mend:
                 click.echo(f"{' ' * (width + 11)}{result.mend}")
-    context.exit(3 if any(result.state == "broken" for result in results) else 0)
+    raise click.exceptions.Exit(3 if any(one.state == "broken" for one in results) else 0)
 
 
-def examine(config_file: Path | None) -> Iterator[Diagnosis]:
-    """Look at everything that a run may need."""
-    yield _python()
+def _examine() -> Iterator[Diagnosis]:
+    """Check everything that a run may need."""
+    own, python = version("gta-bench"), platform.python_version()
+    yield Diagnosis("gta-bench", "ok", f"{own} on Python {python}")
     try:
-        found = read_settings(config_file)
+        found = read_settings(click.get_current_context().obj)
     except GtaError as exc:
-        yield Diagnosis("settings", "broken", str(exc), "Mend the file, then run this again.")
+        yield Diagnosis("settings", "broken", str(exc), "Fix the file, then run `gta doctor` again")
         return
     settings = found.settings
-    where = "there is no gta.toml: defaults" if found.file is None else f"{found.file} can be used"
+    where = f"no {CONFIG_FILE}: using defaults" if found.file is None else f"{found.file} is valid"
     yield Diagnosis("settings", "ok", where)
-    yield from _keys(settings)
-    yield from _jails()
-    yield _open_network()
-    yield from _programs()
-    yield from _evidence(settings)
-    yield from _tools(settings)
-    yield _similarity(settings)
-    yield _dataset("atomic", dataset_root(settings.data.atomic), _count_atomic)
-    yield _dataset("workflow", dataset_root(settings.data.workflow), _count_workflow)
+    yield from _check_keys(settings)
+    yield from _check_jails()
+    yield _check_open_network()
+    yield from _check_programs()
+    yield from _check_evidence(settings)
+    yield from _check_tools(settings)
+    yield _check_similarity(settings)
+    for name in get_args(DatasetName):
+        yield _check_dataset(name, settings)
 
 
-def _python() -> Diagnosis:
-    running = ".".join(str(part) for part in sys.version_info[:3])
-    return Diagnosis("gta-bench", "ok", f"{version('gta-bench')} on Python {running}")
-
-
-def _keys(settings: Settings) -> Iterator[Diagnosis]:
+def _check_keys(settings: Settings) -> Iterator[Diagnosis]:
     for variable, user in key_variables(settings).items():
         if read_key(variable):
             yield Diagnosis(variable, "ok", f"set, for {user}")
         else:
-            mend = f"export {variable}=… in the shell that runs gta"
-            yield Diagnosis(variable, "missing", f"not set, {user} needs it", mend)
+            fix = f"export {variable}=… in the shell that runs gta"
+            yield Diagnosis(variable, "missing", f"not set, but {user} needs it", fix)
 
 
-def _jails() -> Iterator[Diagnosis]:
-    """Code of a model runs in the first jail that works; without one those tools are refused."""
+def _check_jails() -> Iterator[Diagnosis]:
+    """Check every jail. Code of a model runs in the first one that works, or not at all."""
     found = asyncio.run(probe())
     works = any(jail.works for jail in found)
     for jail in found:
         if jail.works:
             yield Diagnosis(f"jail {jail.kind}", "ok", "works")
         else:
-            mend = "" if works else jail.fix
-            yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, mend)
+            fix = "" if works else jail.mend
+            yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, fix)
 
 
-def _open_network() -> Diagnosis:
-    """The way out of a harness's cell; nothing else needs it."""
+def _check_open_network() -> Diagnosis:
+    """Check the program that `--network open` of a harness needs."""
     try:
         asyncio.run(require_way())
     except EnvironmentProblem as exc:
@@ -126,24 +124,23 @@ def _open_network() -> Diagnosis:
     return Diagnosis("pasta", "ok", "works, for harnesses with --network open")
 
 
-def _programs() -> Iterator[Diagnosis]:
-    """Programs that show deliverables to a judge, and work on sound and film."""
+def _check_programs() -> Iterator[Diagnosis]:
+    """Check the programs that render deliverables for a judge, or work on audio and video."""
     programs = {
         "LibreOffice": (office_program(), INSTALL_OFFICE),
         "Chromium": (browser_program(), INSTALL_BROWSER),
         "ffmpeg": (shutil.which("ffmpeg"), INSTALL_FFMPEG),
     }
-    for name, (program, mend) in programs.items():
+    for name, (program, fix) in programs.items():
         if program is None:
-            yield Diagnosis(f"program {name}", "missing", "is not installed", mend)
+            yield Diagnosis(f"program {name}", "missing", "not installed", fix)
         else:
-            found = f"{program_version(program)}, {program}"
-            yield Diagnosis(f"program {name}", "ok", found)
+            yield Diagnosis(f"program {name}", "ok", f"{program_version(program)}, {program}")
 
 
-def _evidence(settings: Settings) -> Iterator[Diagnosis]:
-    """Every reader and renderer at work in the jail, on a bundled file of each kind."""
-    # The judge's side needs packages of an extra; the rest of this command does not.
+def _check_evidence(settings: Settings) -> Iterator[Diagnosis]:
+    """Read and render one bundled file of each kind in the jail."""
+    # Needs packages of an extra, which the rest of this command does not.
     from gta_bench.judging.known_good import check_kinds
 
     async def check() -> Mapping[ContentKind, Sequence["ShowFailure"]]:
@@ -153,51 +150,70 @@ def _evidence(settings: Settings) -> Iterator[Diagnosis]:
     found = asyncio.run(check())
     good = [kind for kind, failures in found.items() if not failures]
     if good:
-        yield Diagnosis("evidence", "ok", f"shown in the jail, one file each: {', '.join(good)}")
+        yield Diagnosis("evidence", "ok", f"rendered in the jail, one file each: {', '.join(good)}")
     alike: dict[tuple[str, str, State], list[str]] = {}
     for kind, failures in found.items():
         for what, problem in failures[:1]:
             state: State = "missing" if isinstance(problem, NotInstalled) else "broken"
             alike.setdefault((f"{what}: {problem.reason}", problem.mend, state), []).append(kind)
-    for (reason, mend, state), kinds in alike.items():
-        yield Diagnosis(f"evidence {', '.join(kinds)}", state, reason, mend)
+    for (reason, fix, state), kinds in alike.items():
+        yield Diagnosis(f"evidence {', '.join(kinds)}", state, reason, fix)
 
 
-def _tools(settings: Settings) -> Iterator[Diagnosis]:
-    for name, state in asyncio.run(_states(settings)).items():
+def _check_tools(settings: Settings) -> Iterator[Diagnosis]:
+    for name, state in check_tools(settings).items():
         if isinstance(state, Available):
             yield Diagnosis(f"tool {name}", "ok", state.backend)
         else:
             yield Diagnosis(f"tool {name}", "missing", state.reason, state.mend)
 
 
-async def _states(settings: Settings) -> dict[str, Availability]:
-    async with equipped(settings) as equipment:
-        toolbox = Toolbox(equipment)
-        return {name: toolbox.availability(name) for name in tool_names()}
-
-
-def _similarity(settings: Settings) -> Diagnosis:
-    """How free text is compared; without the published model scores cannot stand beside others."""
+def _check_similarity(settings: Settings) -> Diagnosis:
+    """Name the model that compares free text; only the published one gives comparable scores."""
     name = chosen_similarity(settings.scoring)
-    mend = "" if name == PUBLISHED else f"gta tools fetch {PUBLISHED}   (for published scores)"
-    return Diagnosis("similarity", "ok", name, mend)
+    fix = "" if name == PUBLISHED else f"gta tools fetch {PUBLISHED}   (to match published scores)"
+    return Diagnosis("similarity", "ok", name, fix)
 
 
-def _dataset(name: str, root: Path, count: Callable[[Path], int]) -> Diagnosis:
+def _check_dataset(name: DatasetName, settings: Settings) -> Diagnosis:
+    root = dataset_root(getattr(settings.data, name))
     if not root.exists():
-        mend = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
-        return Diagnosis(f"data {name}", "missing", f"there is no {root}", mend)
+        fix = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
+        return Diagnosis(f"data {name}", "missing", f"{root} does not exist", fix)
     try:
-        return Diagnosis(f"data {name}", "ok", f"{counted(count(root), 'task')} in {root}")
+        tasks = counted(len(load_dataset(name, None).tasks), "task")
     except GtaError as exc:
-        mend = f"Remove {root} and run: gta data fetch {name}"
-        return Diagnosis(f"data {name}", "broken", str(exc), mend)
+        fix = f"Remove {root} and run: gta data fetch {name}"
+        return Diagnosis(f"data {name}", "broken", str(exc), fix)
+    return Diagnosis(f"data {name}", "ok", f"{tasks} in {root}")
 
 
-def _count_atomic(root: Path) -> int:
-    return len(load_atomic(root).tasks)
+def write_versions() -> None:
+    """Print everything that a bug report needs, and nothing secret."""
+    file = Path(CONFIG_FILE)
+    rows = [
+        ("gta-bench", f"{version('gta-bench')} in {Path(__file__).parents[1]}"),
+        ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
+        ("executable", sys.executable),
+        ("system", f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores"),
+        ("settings", str(file.resolve()) if file.is_file() else "none"),
+    ]
+    for program in ("bwrap", "ffmpeg", "npm", "git"):
+        rows.append((program, program_version(shutil.which(program))))
+    rows.append(("libreoffice", program_version(office_program())))
+    rows.append(("chromium", program_version(browser_program())))
+    packages: dict[str, list[str]] = {}
+    for line in requires("gta-bench") or ():
+        name, extra = PACKAGE.match(line), EXTRA.search(line)
+        if name and name[0] != "gta-bench":
+            found = f"{name[0]} {_find_package_version(name[0])}"
+            packages.setdefault(extra[1] if extra else "core", []).append(found)
+    rows += [(f"[{extra}]", ", ".join(found)) for extra, found in sorted(packages.items())]
+    write_rows(rows)
 
 
-def _count_workflow(root: Path) -> int:
-    return len(load_workflow(root).tasks)
+def _find_package_version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

@@ -1,29 +1,29 @@
-"""The options of `gta run` that measure a foreign system in the place of one of our agents."""
+"""The options of `gta run` that measure a harness instead of a built-in agent."""
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gta_bench.cli.grouping import add_options, options_of
-from gta_bench.cli.options import Positive
+from gta_bench.cli.options import Positive, combine_options, option_in
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.choice import CellLimits, Harness, HarnessKind, parse_command
-from gta_bench.records.run import Network
+from gta_bench.harnesses.cell_plan import CellLimits
+from gta_bench.harnesses.choice import Harness, HarnessKind, parse_command
 
-_Command = Callable[..., None]
 DEFAULT = CellLimits()
+# The option that names a harness of each kind, by parameter name.
+KINDS: Mapping[str, HarnessKind] = {"command": "command", "name": "named", "function": "bridged"}
 
-option = options_of("Harness, instead of an agent of ours")
+option = option_in("Harness, instead of a built-in agent")
 
-OPTIONS = (
+
+harness_options = combine_options(
     option(
         "--harness",
         "command",
-        help='A command to measure, such as "my-agent {task_file} {workspace}".',
+        help='A command to run for each task, such as "my-agent {task_file} {workspace}".',
     ),
     option(
         "--harness-name",
@@ -33,132 +33,99 @@ OPTIONS = (
     option(
         "--agent-bridge",
         "function",
-        help="A Python agent, pkg.mod:function, with its model behind Inspect's agent bridge.",
+        help="A Python agent, pkg.mod:function, whose model calls go through Inspect's bridge.",
     ),
-    option("--harness-version", "version", help="Its version, for the manifest."),
+    option(
+        "--harness-version",
+        "version",
+        show_default="the installed version, if it can be found",
+        help="Version to record in the manifest.",
+    ),
     option(
         "--network",
         type=click.Choice(["tools", "open"]),
         default="tools",
-        show_default=True,
-        help="What a harness reaches: our tools and its model, or also the outside (recorded).",
+        help="What the harness can reach: only the tools and its model, or the whole network, "
+        "which is recorded.",
     ),
     option(
         "--harness-readable",
         "readable",
         multiple=True,
-        type=click.Path(exists=True),
-        help="A file or folder of this machine that the harness may read.",
+        type=click.Path(exists=True, path_type=Path),
+        help="A local file or folder that the harness may read; repeatable.",
     ),
     option(
         "--harness-env",
         "variables",
         multiple=True,
-        help="An environment variable that the harness gets.",
+        help="An environment variable to pass to the harness; repeatable.",
     ),
     option(
         "--harness-seconds",
         "seconds",
         type=Positive(),
         default=DEFAULT.seconds,
-        show_default=True,
-        help="Time for one task.",
+        help="Time limit per task, in seconds.",
     ),
     option(
         "--harness-cost",
-        "max_cost",
+        "harness_cost",
         type=Positive(),
-        help="Dollars for one task, where the model's price is known.",
+        show_default="no limit",
+        help="Cost limit per task, in USD, if the model's price is known.",
     ),
     option(
         "--harness-output",
         "output",
         type=click.IntRange(1),
         default=DEFAULT.output_bytes // MIB,
-        show_default=True,
-        help="MiB that it may print.",
+        help="Limit of the output that the harness prints, in MiB.",
     ),
     option(
         "--harness-disk",
         "disk",
         type=click.IntRange(1),
         default=DEFAULT.disk_bytes // MIB,
-        show_default=True,
-        help="MiB that it may write.",
+        help="Limit of the files that the harness writes, in MiB.",
     ),
     option(
         "--harness-memory",
         "memory",
         type=click.IntRange(1),
         default=DEFAULT.memory_bytes // MIB,
-        show_default=True,
-        help="MiB of memory for all its processes.",
+        help="Memory limit of all processes of the harness, in MiB.",
     ),
 )
 
 
-def harness_options(command: _Command) -> _Command:
-    """The options, given to the command as one `harness`, None where none is named."""
-
-    @wraps(command)
-    def with_harness(
-        *args: Any,
-        command: str | None,
-        name: str | None,
-        function: str | None,
-        version: str | None,
-        network: Network,
-        readable: tuple[str, ...],
-        variables: tuple[str, ...],
-        seconds: float,
-        max_cost: float | None,
-        output: int,
-        disk: int,
-        memory: int,
-        **kwargs: Any,
-    ) -> None:
-        limits = CellLimits(
-            seconds=seconds,
-            cost_usd=max_cost,
-            output_bytes=output * MIB,
-            disk_bytes=disk * MIB,
-            memory_bytes=memory * MIB,
-        )
-        chosen = _chosen(command, name, function)
-        harness = None
-        if chosen is not None:
-            kind, target = chosen
-            harness = Harness(
-                kind=kind,
-                target=target,
-                version=version or _version(kind, target),
-                network="open" if kind == "bridged" else network,
-                limits=limits,
-                readable=[Path(path).absolute() for path in readable],
-                variables=variables,
-            )
-        wrapped(*args, harness=harness, **kwargs)
-
-    wrapped = command
-    return add_options(with_harness, OPTIONS)
-
-
-def _chosen(
-    command: str | None, name: str | None, function: str | None
-) -> tuple[HarnessKind, str] | None:
-    named: list[tuple[HarnessKind, str | None]] = [
-        ("command", command),
-        ("named", name),
-        ("bridged", function),
-    ]
-    given = [(kind, target) for kind, target in named if target is not None]
+def read_harness(options: Mapping[str, Any]) -> Harness | None:
+    """Return the harness that the options name, or None; raise UsageError if it cannot run."""
+    given = [(kind, options[name]) for name, kind in KINDS.items() if options[name] is not None]
     if len(given) > 1:
-        raise UsageError("Name one system: --harness, --harness-name or --agent-bridge.")
-    return given[0] if given else None
+        raise UsageError("Use only one of --harness, --harness-name and --agent-bridge.")
+    if not given:
+        return None
+    kind, target = given[0]
+    return Harness(
+        kind=kind,
+        target=target,
+        version=options["version"] or _find_version(kind, target),
+        network="open" if kind == "bridged" else options["network"],
+        limits=CellLimits(
+            seconds=options["seconds"],
+            cost_usd=options["harness_cost"],
+            output_bytes=options["output"] * MIB,
+            disk_bytes=options["disk"] * MIB,
+            memory_bytes=options["memory"] * MIB,
+        ),
+        readable=[path.absolute() for path in options["readable"]],
+        variables=options["variables"],
+    )
 
 
-def _version(kind: HarnessKind, target: str) -> str | None:
-    """What can be known of the version; refuses what cannot be run here at all."""
+def _find_version(kind: HarnessKind, target: str) -> str | None:
+    """Return the installed version if it can be found; raise if the harness cannot be loaded."""
     if kind == "named":
         from gta_bench.harnesses.named import installed_version
 

@@ -1,4 +1,4 @@
-"""`gta judge label`: people label the leaves of a run, blind, on a page of this machine."""
+"""`gta judge label`: people label the leaves of a run, blind, on a local page."""
 
 import asyncio
 import webbrowser
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gta_bench.cli.options import config_path
+from gta_bench.cli.options import FOLDER, NEW_FILE, command_settings
 from gta_bench.cli.output import say
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, counted
@@ -14,42 +14,35 @@ from gta_bench.metrics.labels import label_order
 from gta_bench.packages import require_packages
 from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels, write_labels
 from gta_bench.serving.choice import SERVER_PACKAGES
-from gta_bench.settings import can_open_pages, read_settings
+from gta_bench.settings import can_open_pages
 
 HOST = "127.0.0.1"
 
 
 @click.command()
-@click.argument("run", type=click.Path(exists=True, file_okay=False))
-@click.option("--tasks", "count", type=click.IntRange(1), help="Label so many tasks; all unless.")
-@click.option("--seed", default=0, show_default=True, help="Another random order of the tasks.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one unless given.")
+@click.argument("run", type=FOLDER)
 @click.option(
-    "--export",
-    type=click.Path(dir_okay=False),
-    help="Write all labels to this CSV file instead of serving the page.",
+    "--tasks", "count", type=click.IntRange(1), show_default="all", help="Number of tasks to label."
 )
-@click.pass_obj
-def label(
-    config_file: str | None, run: str, count: int | None, seed: int, port: int, export: str | None
-) -> None:
+@click.option("--seed", default=0, help="Seed for the random order of the tasks.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 picks a free one."
+)
+@click.option(
+    "--export", type=NEW_FILE, help="Write all labels to this CSV file instead of serving the page."
+)
+def label(run: Path, count: int | None, seed: int, port: int, export: Path | None) -> None:
     """Serve a page on which people label the leaves of RUN from 0 to 10, with a reason.
 
-    It shows task, requirement and evidence, not who made it or what a judge said. Tasks come in
-    random order, so that what is finished speaks for all. Each person has a name and goes on where
-    they stopped; where people disagree, somebody has the last word. End it with Ctrl-C.
+    The page shows task, requirement and evidence, but not which system did the work or what a
+    judge said. Tasks come in random order, so that the labels so far are a fair sample. Each person
+    enters a name and can continue later; where people disagree, one person decides. Press Ctrl-C
+    to stop. Next: `gta judge calibrate RUN`.
     """
-    folder = Path(run)
     if export is not None:
-        raters = read_labels(folder)
-        if not raters:
-            raise UsageError(f"{run} has no labels yet: `gta judge label {run}`.")
-        text = labels_csv(raters, read_adjudication(folder))
-        Path(export).write_text(text, encoding="utf-8")
-        given = counted(sum(len(one.labels) for one in raters), "label")
-        say(f"{given} of {counted(len(raters), 'person', 'people')}: {export}")
+        _export_labels(run, export)
         return
-    settings = read_settings(config_path(config_file)).settings
+    settings = command_settings()
     needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
     require_packages("gta judge label", *needed, extra="workflow")
     from gta_bench.running.judge_run import made_evidence
@@ -58,22 +51,31 @@ def label(
     from gta_bench.tasks.judging import judgeable_units
     from gta_bench.web.labeling import label_items, make_label_app
 
-    every = label_order(judgeable_units(folder).values(), seed=seed)
+    every = label_order(judgeable_units(run).values(), seed=seed)
     units = every[:count]
-    evidence = asyncio.run(made_evidence(folder, units, settings))
+    evidence = asyncio.run(made_evidence(run, units, settings))
     chance = len(units) / max(1, len(every))
     items = label_items(units, evidence, chance=chance)
     if not items:
-        raise UsageError(f"{run} has no leaf with evidence: nothing can be labelled.")
+        raise UsageError(f"{run} has no leaf with evidence, so there is nothing to label.")
     drawn = {(unit.task.id, unit.epoch) for unit in units}
-    for labels in read_labels(folder):
-        write_labels(folder, labels.drawn_again(drawn, chance))
-    app = make_label_app(folder, items, evidence, threshold=settings.judge.leaf_threshold)
-    taken = bound_socket(HOST, port)
-    address = f"http://{HOST}:{taken.getsockname()[1]}/"
+    for labels in read_labels(run):
+        write_labels(run, labels.drawn_again(drawn, chance))
+    app = make_label_app(run, items, evidence, threshold=settings.judge.leaf_threshold)
+    listening = bound_socket(HOST, port)
+    address = f"http://{HOST}:{listening.getsockname()[1]}/"
     click.echo(address)
     leaves = counted(len(items), "leaf", "leaves")
-    say(f"{leaves} of {counted(len(units), 'task')} to label; end it with Ctrl-C.")
+    say(f"{leaves} of {counted(len(units), 'task')} to label; press Ctrl-C to stop.")
     if can_open_pages():
         webbrowser.open(address)
-    asyncio.run(make_server(app, ServerLimits()).serve(sockets=[taken]))
+    asyncio.run(make_server(app, ServerLimits()).serve(sockets=[listening]))
+
+
+def _export_labels(run: Path, file: Path) -> None:
+    raters = read_labels(run)
+    if not raters:
+        raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
+    file.write_text(labels_csv(raters, read_adjudication(run)), encoding="utf-8")
+    labels = counted(sum(len(one.labels) for one in raters), "label")
+    say(f"Wrote {labels} of {counted(len(raters), 'person', 'people')} to {file}.")

@@ -1,4 +1,4 @@
-"""How `gta` writes: data on stdout, words for people on stderr, bars while it works."""
+"""How `gta` prints: data on stdout, messages on stderr, progress bars on terminals."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from gta_bench.cli.again import same_command
+from gta_bench.cli.lazy import same_command
 from gta_bench.datasets.fetch import Progress as ReportProgress
 from gta_bench.records.finding import Severity
 from gta_bench.records.progress import RunProgress
@@ -31,20 +31,20 @@ COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "
 
 
 def write_json(value: JsonValue) -> None:
-    """One JSON value on stdout."""
+    """Write one JSON value to stdout."""
     click.echo(_printable(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def _printable(text: str) -> str:
-    """The text without keys, since terminals are logged, too.
+    """Redact secrets, because terminals are logged too, and escape lone surrogates.
 
-    Half a character, which no file can hold, is written as `\\ud800`: JSON reads it back.
+    A lone surrogate cannot be encoded; it is written as `\\ud800`, which JSON reads back.
     """
     return current_redactor().text(text).encode("utf-8", "backslashreplace").decode()
 
 
 def write_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns on stdout; the last one is as long as it wants."""
+    """Write aligned columns to stdout; the last column is not padded."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
@@ -52,7 +52,7 @@ def write_rows(rows: Sequence[Sequence[str]]) -> None:
 
 
 def write_table(table: Table, words: tuple[int, ...]) -> None:
-    """A table on stdout; columns of `words` are flush left, those of numbers flush right."""
+    """Write a table to stdout; columns in `words` are left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(table.heading, *table.rows, strict=True)]
     for row in (table.heading, *table.rows):
         cells = [
@@ -63,25 +63,25 @@ def write_table(table: Table, words: tuple[int, ...]) -> None:
 
 
 def say(text: str) -> None:
-    """A word for people on stderr."""
+    """Write a message to stderr."""
     click.echo(_printable(text), err=True)
 
 
 @contextmanager
 def download_bar(name: str) -> Iterator[ReportProgress]:
-    """A bar on stderr for one download; silent where stderr is not a terminal."""
+    """Show a bar for one download on stderr; nothing if stderr is not a terminal."""
     columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with _bars(columns) as bars:
+    with _make_bars(columns) as bars:
         task = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 @contextmanager
 def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
-    """A bar on stderr for units of all shards: finished, failed and why, running, rate, rest, cost.
+    """Show the progress of all shards on stderr: finished, failed, running, rate, time left, cost.
 
-    Where stderr is no terminal, a plain line says the same every 30 s and at every new cause of
-    failures. What stopped a run early is always said, with the command that goes on.
+    If stderr is not a terminal, print a plain line every 30 s and at each new cause of failure.
+    If a limit stops the run, always print why and the command that continues it.
     """
     columns = (
         TextColumn(name, markup=False),
@@ -89,101 +89,87 @@ def unit_bar(name: str) -> Iterator[Callable[[RunProgress], None]]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[words]}", markup=False),
     )
-    with _bars(columns) as bars, ExitStack() as stack:
-        lines = stack.enter_context(plain_lines(name)) if bars.disable else None
+    with _make_bars(columns) as bars, ExitStack() as stack:
+        write_plain = stack.enter_context(plain_lines(name)) if bars.disable else None
         task = bars.add_task(name, total=None, words="")
 
-        def told(progress: RunProgress) -> None:
-            words = " · ".join(progress_words(progress, most_causes=1))
+        def listen(progress: RunProgress) -> None:
+            words = " · ".join(describe_progress(progress, most_causes=1))
             bars.update(task, total=progress.units, completed=progress.done, words=words)
-            if lines is not None:
-                lines.take(progress)
+            if write_plain is not None:
+                write_plain(progress)
             if progress.stopped is not None:
-                say(f"{name}: {stop_words(progress)}")
+                say(f"{name}: {_describe_stop(progress)}")
 
-        yield told
+        yield listen
 
 
-def stop_words(progress: RunProgress) -> str:
-    """Which limit stopped a run, what it kept from beginning, and the command that goes on."""
-    needed = progress.needed_usd
-    raised = {} if needed is None else {"--max-cost": f"{_rounded_up(needed)}"}
+def _describe_stop(progress: RunProgress) -> str:
+    """Say which limit stopped a run, how many units did not start, and how to continue."""
+    raised, needed = {}, progress.needed_usd
+    if needed is not None:
+        # Round up to whole dollars, or to cents below 10 dollars.
+        cost = ceil(needed) if needed >= 10 else ceil(100 * needed) / 100
+        raised["--max-cost"] = str(cost)
     left = progress.units - progress.done - progress.failed
     units = "1 unit was" if left == 1 else f"{left} units were"
-    return f"{progress.stopped}; {units} not begun. Continue with: {same_command(raised)}"
-
-
-class PlainLines:
-    """Says how far a run is where no bar can be drawn: now and then, and at every new cause."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._last: RunProgress | None = None
-        self._known: set[str] = set()
-
-    def take(self, progress: RunProgress) -> None:
-        """Remember how far the run is; a cause that was never said is said at once."""
-        self._last = progress
-        new = progress.causes.keys() - self._known
-        if new:
-            self._known |= new
-            self.say()
-
-    def say(self) -> None:
-        """A line with the last that was told."""
-        last = self._last
-        if last is not None:
-            words = [f"{last.done} of {last.units} units", *progress_words(last)]
-            say(f"{self._name}: {' · '.join(words)}")
+    return f"{progress.stopped}; {units} not started. Continue with: {same_command(raised)}"
 
 
 @contextmanager
-def plain_lines(name: str, *, seconds: float = 30) -> Iterator[PlainLines]:
-    """Lines about a run every so many seconds, also while nothing ends."""
-    lines, ended = PlainLines(name), threading.Event()
+def plain_lines(name: str, *, seconds: float = 30) -> Iterator[Callable[[RunProgress], None]]:
+    """Print a line about a run every so many seconds, and at once for a new cause of failure.
 
-    def say_often() -> None:
+    Yields a function that takes the progress.
+    """
+    last: RunProgress | None = None
+    known: set[str] = set()
+    ended = threading.Event()
+
+    def write() -> None:
+        if last is not None:
+            words = [f"{last.done} of {last.units} units", *describe_progress(last)]
+            say(f"{name}: {' · '.join(words)}")
+
+    def update(progress: RunProgress) -> None:
+        nonlocal last
+        last = progress
+        if progress.causes.keys() - known:
+            known.update(progress.causes)
+            write()
+
+    def write_regularly() -> None:
         while not ended.wait(seconds):
-            lines.say()
+            write()
 
-    thread = threading.Thread(target=say_often, daemon=True)
+    thread = threading.Thread(target=write_regularly, daemon=True)
     thread.start()
     try:
-        yield lines
+        yield update
     finally:
         ended.set()
         thread.join()
 
 
-def cause_words(causes: Mapping[str, int]) -> list[str]:
-    """Each cause with how many units it ended."""
+def describe_causes(causes: Mapping[str, int]) -> list[str]:
+    """Return each cause of failure with the number of units that it ended."""
     return [f"{count} x {cause}" for cause, count in causes.items()]
 
 
-def progress_words(progress: RunProgress, most_causes: int | None = None) -> list[str]:
-    """What is worth saying of a run beside how many units are finished."""
+def describe_progress(progress: RunProgress, most_causes: int | None = None) -> list[str]:
+    """Return what to show beside the number of finished units."""
     words = [f"{progress.failed} failed", f"{progress.running} running"]
     if progress.rate is not None:
-        words.append(f"{progress.rate:.3g} a minute")
+        words.append(f"{progress.rate:.3g} per minute")
     if progress.left is not None and progress.done < progress.units:
-        words.append(f"{_clock(progress.left)} left")
+        # Without fractions of a second.
+        words.append(f"{timedelta(seconds=round(progress.left.total_seconds()))} left")
     if progress.cost_usd is not None:
         words.append(f"${progress.cost_usd:.2f}")
-    return words + cause_words(progress.causes)[:most_causes]
+    return words + describe_causes(progress.causes)[:most_causes]
 
 
-def _rounded_up(dollars: float) -> float:
-    """Whole dollars, or cents where it is little."""
-    return ceil(dollars) if dollars >= 10 else ceil(100 * dollars) / 100
-
-
-def _clock(time: timedelta) -> str:
-    minutes, seconds = divmod(round(time.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
-
-
-def _bars(columns: Sequence[ProgressColumn]) -> Progress:
-    """Bars on a terminal; nothing at all elsewhere."""
+def _make_bars(columns: Sequence[ProgressColumn]) -> Progress:
+    """Make progress bars that show nothing if stderr is not a terminal."""
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

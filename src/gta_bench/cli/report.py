@@ -1,4 +1,4 @@
-"""`gta report`: runs side by side, for the terminal, as Markdown, JSON or one HTML page."""
+"""`gta report`: runs side by side, in the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.options import PLACE, RUN
+from gta_bench.cli.options import RUN, STORE_PATH
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.decisions.controls import (
     Compared,
@@ -59,17 +59,19 @@ from gta_bench.runs.verdicts import read_verdicts
 # The folder of the table of runs in an export.
 RUNS = "runs"
 CONTROLS = "Solved without a control and with it (strict)"
-MODES: tuple[Mode, ...] = ("step", "end-to-end")
 INTERVALS = "How sure the scores are (strict, over tasks)"
 BUDGET = "Where the uncertainty comes from (parts of the variance)"
 FAILURES = "What failed, by its first cause (strict)"
-TITLES = {"step": "GTA-Atomic, step by step", "end-to-end": "GTA-Atomic, end to end"}
+TITLES: dict[Mode, str] = {
+    "step": "GTA-Atomic, step by step",
+    "end-to-end": "GTA-Atomic, end to end",
+}
 
 Summary = RunSummary | WorkflowSummary
 
 
 class Titled(NamedTuple):
-    """A table with its title; columns of `words` are flush left, those of numbers flush right."""
+    """A table with its title; columns in `words` are left-aligned, the others right-aligned."""
 
     title: str
     table: Table
@@ -83,18 +85,19 @@ class Titled(NamedTuple):
     "shape",
     type=click.Choice(["table", "markdown", "json"]),
     default="table",
-    show_default=True,
+    help="Output format on stdout.",
 )
 @click.option(
     "--task",
     "tasks",
     multiple=True,
-    help="The tree of this Workflow task, with scores, reasons and evidence; `all` for every one.",
+    help="Print the tree of this Workflow task instead, with scores, reasons and evidence; `all` "
+    "for every task; repeatable.",
 )
 @click.option(
     "--html",
-    type=PLACE,
-    help="Write the runs as one page: intervals, groups, costs, failures, traces, evidence.",
+    type=STORE_PATH,
+    help="Write one HTML page instead: intervals, groups, costs, failures, traces, evidence.",
 )
 def report(
     runs: tuple[StorePath, ...],
@@ -102,70 +105,71 @@ def report(
     tasks: tuple[str, ...],
     html: StorePath | None,
 ) -> None:
-    """Show the scores of runs: both scorings, n of N, and what it took.
+    """Show the scores of RUNS: both scorings, how many units have a score, usage and cost.
 
-    RUNS are folders of runs, or of tables that `gta results export` wrote.
+    RUNS are run folders, or folders of tables that `gta results export` wrote.
     """
-    folders = list(runs)
     if html is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
-        from gta_bench.cli.trees import write_trees
+        from gta_bench.cli.view import write_trees
         from gta_bench.web.reading import write_page
 
         if html is not None:
-            write_page(folders, html)
-            say(f"The page: {html}")
+            write_page(runs, html)
+            say(f"Open {html}")
         if tasks:
-            write_trees(folders, tasks)
+            write_trees(runs, tasks)
     elif shape == "json":
-        summaries = _summaries(folders)
-        effects = {one.run.name: one for one in compare_controls(_atomic(summaries))}
+        summaries = _read_summaries(runs)
+        effects = {one.run.name: one for one in compare_controls(_select_atomic(summaries))}
         write_json([_as_json(one, effects.get(one.name)) for one in summaries])
     elif shape == "markdown":
-        click.echo(report_markdown(folders))
+        click.echo(report_markdown(runs))
     else:
-        write_reports(folders)
+        write_reports(runs)
 
 
 def write_reports(folders: Sequence[StorePath]) -> None:
-    """The runs as tables for the terminal."""
-    summaries = _summaries(folders)
+    """Print the runs as tables, and the remarks on them."""
+    summaries = _read_summaries(folders)
     for number, titled in enumerate(_tables(summaries)):
         click.echo(f"\n{titled.title}" if number else titled.title)
         write_table(titled.table, titled.words)
-    for summary in summaries:
-        for remark in _remarks(summary):
-            say(f"{summary.name}: {remark}")
-    for remark in _certainty_remarks(summaries):
-        say(remark)
-    for one in compare_controls(_atomic(summaries)):
-        for remark in effect_remarks(one):
-            say(f"{one.run.name}: {remark}")
+    for name, remark in _all_remarks(summaries):
+        say(f"{name}: {remark}" if name else remark)
 
 
 def report_markdown(folders: Sequence[StorePath]) -> str:
-    """The runs as a Markdown page."""
-    summaries = _summaries(folders)
+    """Return the runs as a Markdown page."""
+    summaries = _read_summaries(folders)
     parts = ["# Report", ""]
     for titled in _tables(summaries):
         parts += [f"## {titled.title}", "", markdown(titled.table), ""]
-    compared = compare_controls(_atomic(summaries))
-    parts += _task_by_task(compared)
+    for one in compare_controls(_select_atomic(summaries)):
+        if one.effect is not None:
+            heading = f"### `{one.run.name}` ({one.control}), task by task"
+            parts += [heading, "", markdown(task_table(one.effect)), ""]
     parts += ["## What it took, and what to know", ""]
-    for summary in summaries:
-        parts += [f"- `{summary.name}`: {remark}" for remark in _remarks(summary)]
-    parts += [f"- {remark}" for remark in _certainty_remarks(summaries)]
-    for one in compared:
-        parts += [f"- `{one.run.name}`: {remark}" for remark in effect_remarks(one)]
+    for name, remark in _all_remarks(summaries):
+        parts.append(f"- `{name}`: {remark}" if name else f"- {remark}")
     return "\n".join(parts)
 
 
-def _summaries(folders: Sequence[StorePath]) -> list[Summary]:
-    return [summary for folder in folders for summary in _summary(folder)]
+def _all_remarks(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+    """Yield the remarks on each run with its name, and those on all runs without a name."""
+    for summary in summaries:
+        yield from ((summary.name, remark) for remark in _remarks(summary))
+    yield from (("", remark) for remark in _certainty_remarks(summaries))
+    for one in compare_controls(_select_atomic(summaries)):
+        yield from ((one.run.name, remark) for remark in effect_remarks(one))
 
 
-def _summary(folder: StorePath) -> list[Summary]:
-    """One run, or all runs of an export."""
+def _read_summaries(folders: Sequence[StorePath]) -> list[Summary]:
+    return [summary for folder in folders for summary in _read_folder(folder)]
+
+
+def _read_folder(folder: StorePath) -> list[Summary]:
+    """Read one run, or all runs of an export."""
     if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
         require_packages("A report of exported runs", "duckdb", extra="report")
         from gta_bench.runs.aggregation import read_export
@@ -176,29 +180,25 @@ def _summary(folder: StorePath) -> list[Summary]:
             else RunSummary(run.name, run.manifest, run.scores)
             for run in read_export(folder)
         ]
-    return [_run_summary(folder)]
-
-
-def _run_summary(run: StorePath) -> Summary:
-    manifest = read_manifest(run)
-    if manifest.spec.dataset == "workflow":
-        scores = read_workflow_scores(run)
-        verdicts = list(read_verdicts(run).values())
-        panel = None
-        if not missing_packages("scipy"):
-            panel = panel_report(verdicts, threshold=scores.leaf_threshold)
-        people = agreed_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
-        floors = read_floors(run)
-        return WorkflowSummary(str(run), manifest, scores, floors, panel, verdicts, people)
-    return RunSummary(str(run), manifest, read_scores(run))
+    manifest = read_manifest(folder)
+    if manifest.spec.dataset != "workflow":
+        return [RunSummary(str(folder), manifest, read_scores(folder))]
+    scores = read_workflow_scores(folder)
+    verdicts = list(read_verdicts(folder).values())
+    panel = None
+    if not missing_packages("scipy"):
+        panel = panel_report(verdicts, threshold=scores.leaf_threshold)
+    people = agreed_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
+    floors = read_floors(folder)
+    return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people)]
 
 
 def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
-    atomic = _atomic(summaries)
-    for mode in MODES:
+    atomic = _select_atomic(summaries)
+    for mode, title in TITLES.items():
         table = score_table(atomic, mode)
         if table.rows:
-            yield Titled(TITLES[mode], table, (0, 1, 2, len(table.heading) - 1))
+            yield Titled(title, table, (0, 1, 2, len(table.heading) - 1))
     yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
     yield from _certainty_tables(summaries)
     for summary in summaries:
@@ -227,7 +227,7 @@ def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
 
     runs = list(measured(summaries))
     table = interval_table(runs)
-    if table.rows:  # an export has no units to make intervals from
+    if table.rows:  # an export has no units to compute intervals from
         yield Titled(INTERVALS, table, (0, 1, 2))
         yield Titled(BUDGET, budget_table(budgets(summaries)), (0, 1, 2))
     if again := repeated(runs):
@@ -236,14 +236,14 @@ def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
 
 def _certainty_remarks(summaries: Sequence[Summary]) -> list[str]:
     if missing_packages("scipy"):
-        return [f"intervals of these scores: {install_command('report')}"]
+        return [f"for intervals of these scores: {install_command('report')}"]
     from gta_bench.reports.certainty import broken_remarks, measured, repeat_remarks, repeated
 
     runs = list(measured(summaries))
     return [*broken_remarks(runs), *repeat_remarks(repeated(runs))]
 
 
-def _atomic(summaries: Sequence[Summary]) -> list[RunSummary]:
+def _select_atomic(summaries: Sequence[Summary]) -> list[RunSummary]:
     return [summary for summary in summaries if isinstance(summary, RunSummary)]
 
 
@@ -256,20 +256,16 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
             of = f"{summary.name}, judged by {judge.judge}"
             yield Titled(f"Groups of {of}", workflow_summary.group_table(judge), (0, 1))
             yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
-        yield from _panel_tables(summary)
-
-
-def _panel_tables(summary: WorkflowSummary) -> Iterator[Titled]:
-    panel = summary.panel
-    if panel is not None and says_something(panel):
-        yield Titled(f"Judges of {summary.name}", panel_table(panel), WORDS)
-        if panel.unstable:
-            title = f"{summary.name}: {unstable_title(panel)}"
-            yield Titled(title, unstable_table(panel), UNSTABLE_WORDS)
+        panel = summary.panel
+        if panel is not None and says_something(panel):
+            yield Titled(f"Judges of {summary.name}", panel_table(panel), WORDS)
+            if panel.unstable:
+                title = f"{summary.name}: {unstable_title(panel)}"
+                yield Titled(title, unstable_table(panel), UNSTABLE_WORDS)
 
 
 def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
-    """What failed in a run, by a name for the table: of every judge in a Workflow run."""
+    """Return what failed in a run, by name; a Workflow run has one name for each judge."""
     if isinstance(summary, RunSummary):
         return [(summary.name, summary.scores.failures)]
     return [
@@ -285,21 +281,11 @@ def _remarks(summary: Summary) -> list[str]:
 
 
 def _badges(summary: Summary) -> Iterable[str]:
-    """What stands beside the numbers, of all judges together."""
+    """Return the badges of a run, over all judges."""
     if isinstance(summary, RunSummary):
         return summary.badges
     names = [None, *(judge.judge for judge in summary.scores.judges)]
     return dict.fromkeys(badge for name in names for badge in summary.badges(name))
-
-
-def _task_by_task(compared: Sequence[Compared]) -> list[str]:
-    """What each control showed, task by task."""
-    parts = []
-    for one in compared:
-        if one.effect is not None:
-            heading = f"### `{one.run.name}` ({one.control}), task by task"
-            parts += [heading, "", markdown(task_table(one.effect)), ""]
-    return parts
 
 
 def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue]:
@@ -335,7 +321,7 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
 
 
 def _certainty_json(summary: Summary) -> dict[str, JsonValue]:
-    """What the tables of intervals and repeats show; None where a package is missing for it."""
+    """Return the data of the interval and repeat tables; None if scipy is missing."""
     if missing_packages("scipy"):
         return {"intervals": None, "repeats": None}
     from gta_bench.reports.certainty import intervals_json, measured, repeated, repeats_json

@@ -1,27 +1,34 @@
-"""The options that `gta run` has for both datasets, and the runs that they describe."""
+"""The options of `gta run` for both datasets, and the runs that they describe."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, NamedTuple, get_args
 
 import click
 
 from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT, WITHOUT_MODEL, load_agent
+from gta_bench.agents.generation import (
+    NAMED,
+    add_generation,
+    parse_model_args,
+    read_generate_config,
+)
 from gta_bench.agents.models import NO_MODEL, ChosenModel, choose_model
-from gta_bench.cli.generation import generation_options, with_generation
-from gta_bench.cli.grouping import add_options, options_of
-from gta_bench.cli.harness import harness_options
+from gta_bench.cli.harness import harness_options, read_harness
 from gta_bench.cli.options import (
-    PLACE,
+    FILE,
+    STORE_PATH,
     Positive,
     backend_options,
-    config_path,
-    from_settings,
+    combine_options,
+    command_settings,
+    option_in,
     preflight_option,
+    setting_option,
 )
 from gta_bench.cli.output import say
-from gta_bench.cli.tooling import read_tape_use, tell_missing_tools, tooling_options
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.errors import UsageError
@@ -31,286 +38,322 @@ from gta_bench.records.run import (
     DEFAULT_CALLS,
     DEFAULT_TURNS,
     DatasetName,
-    Images,
     LoopLimits,
     RunManifest,
     RunMode,
     RunSpec,
 )
-from gta_bench.records.tape import TapeMode
-from gta_bench.running.backends.backend import Backend, open_backend
+from gta_bench.records.tape import TapeUse
+from gta_bench.running.backends.backend import Backend
+from gta_bench.running.backends.choice import open_backend
 from gta_bench.running.estimate import ENOUGH_UNITS, UsageRange, estimate_run
 from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
 from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
-from gta_bench.serving.choice import LOCAL
-from gta_bench.settings import Settings, read_settings
+from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
+from gta_bench.settings import ReasoningEffort, Settings
 from gta_bench.similarity.catalog import chosen_similarity
+from gta_bench.tape.storage import tape_use
 from gta_bench.tools.offering import own_tools
 
-
-def run_targets(
-    out: StorePath,
-    models: tuple[str, ...],
-    agent: str,
-    settings: Settings,
-    harness: Harness | None = None,
-) -> list[tuple[StorePath, ChosenModel]]:
-    """A run for each model: in `out` itself, or in a folder of its own where there are several."""
-    if harness is not None and harness.kind == "command" and not models:
-        return [(out, NO_MODEL)]
-    if harness is None:
-        load_agent(agent)  # an unknown one is told first
-    if harness is None and agent in WITHOUT_MODEL:
-        if models:
-            raise UsageError(f"Agent {agent!r} asks no model; leave --model out.")
-        return [(out, NO_MODEL)]
-    if not models:
-        needs = f"Agent {agent!r}" if harness is None else f"Harness {harness.target!r}"
-        raise UsageError(f"{needs} needs a model: --model provider/model.")
-    chosen = [choose_model(name, settings) for name in models]
-    if len(chosen) == 1:
-        return [(out, chosen[0])]
-    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
-    if len(set(names)) < len(names):
-        raise UsageError("The same --model is given twice.")
-    if (out / MANIFEST).is_file():
-        raise UsageError(f"{out} is a run; several models need a folder of runs: another --out.")
-    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
-
-
-_Command = Callable[..., None]
+# The values of a command's options, by parameter name.
+Options = Mapping[str, Any]
 BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
 
-of_system, of_tasks = options_of("System"), options_of("Tasks")
-of_run, of_calls = options_of("Run"), options_of("Model calls")
+system_option, task_option = option_in("System"), option_in("Tasks")
+run_option, call_option = option_in("Run"), option_in("Model calls")
+tool_option = option_in("Tools")
+run_setting = partial(setting_option, group="Run")
+call_setting = partial(setting_option, group="Model calls")
 
-OPTIONS = (
-    of_system("--model", "models", multiple=True, help="provider/model or a name of gta.toml."),
-    of_system(
+run_options = combine_options(
+    system_option(
+        "--model",
+        "models",
+        multiple=True,
+        help="The model: provider/model, or a name from [models] in gta.toml. Repeat it to run "
+        "several models, each in its own folder below --out.",
+    ),
+    system_option(
         "--agent",
         default=DEFAULT_AGENT,
-        show_default=True,
-        help="toolcalling, react, react-upstream, silent or pkg.mod:function; gold for GTA-Atomic.",
+        help="The agent that drives the model: toolcalling, react, react-upstream or your own "
+        "pkg.mod:function. Without a model: silent, or gold (GTA-Atomic only).",
     ),
-    of_run("--out", type=PLACE, required=True, help="The run's folder, or s3://…."),
-    of_tasks("--tasks", help="A range of positions (0:10) or a list of ids (3,5,7)."),
-    of_tasks("--task", "ids", multiple=True, metavar="ID", help="One task; may be repeated."),
-    of_tasks("--limit", type=click.IntRange(1), help="The first N tasks of the dataset."),
-    of_tasks(
+    run_option("--out", type=STORE_PATH, required=True, help="Run folder, or s3://…."),
+    task_option("--tasks", help="Tasks by position (0:10) or by id (3,5,7).", show_default="all"),
+    task_option("--task", "ids", multiple=True, metavar="ID", help="One task by id; repeatable."),
+    task_option("--limit", type=click.IntRange(1), help="Only the first N tasks."),
+    task_option(
         "--sample",
         type=click.IntRange(1),
-        help="A stratified sample of N tasks; a larger one of the same seed contains it.",
+        help="A stratified random sample of N tasks. With the same seed, a larger sample contains "
+        "a smaller one.",
     ),
-    of_tasks("--sample-seed", type=int, help="Seed of the sample; 0 unless given."),
-    of_tasks("--epochs", type=click.IntRange(1), default=1, help="Times that every task is run."),
-    of_system(
+    task_option("--sample-seed", type=int, show_default="0", help="Seed for --sample."),
+    task_option(
+        "--epochs", type=click.IntRange(1), default=1, help="Number of times to run each task."
+    ),
+    system_option(
         "--images",
         type=click.Choice(["path", "attached"]),
         default="path",
-        show_default=True,
-        help="What the model is shown of images; published runs show paths.",
+        help="Show the model the paths of images, as in published runs, or attach the images.",
     ),
-    of_system(
+    system_option(
         "--max-turns",
         type=click.IntRange(1),
         default=DEFAULT_TURNS,
-        show_default=True,
-        help="Replies of the model in a task, and in each round of feedback.",
+        help="Maximum number of model replies per task, and per feedback round.",
     ),
-    of_system(
+    system_option(
         "--max-calls",
         type=click.IntRange(1),
         default=DEFAULT_CALLS,
-        show_default=True,
-        help="Tool calls of one reply that are made; further ones are answered with an error.",
+        help="Maximum number of tool calls per reply; each further call gets an error.",
     ),
-    generation_options,
-    of_calls(
-        "--max-connections",
-        type=click.IntRange(1),
-        show_default=from_settings("budget.max_connections"),
-        help="Model calls at once, over all workers.",
+    call_setting("--temperature", "models.temperature", type=click.FloatRange(0)),
+    call_setting("--top-p", "models.top_p", type=click.FloatRange(0, 1, min_open=True)),
+    call_setting("--top-k", "models.top_k", type=click.IntRange(1)),
+    call_setting("--presence-penalty", "models.presence_penalty", type=click.FloatRange(-2, 2)),
+    call_setting("--max-tokens", "models.max_tokens", type=click.IntRange(1)),
+    call_setting("--seed", "models.seed", type=int),
+    call_setting("--stop", "models.stop", multiple=True),
+    call_setting(
+        "--reasoning-effort",
+        "models.reasoning_effort",
+        type=click.Choice(get_args(ReasoningEffort)),
     ),
-    of_run(
-        "--max-cost",
-        "cost_usd",
-        type=Positive(),
-        show_default=from_settings("budget.cost_usd"),
-        help="USD that the run may spend: then no more units begin.",
+    call_option(
+        "--generate-config",
+        type=FILE,
+        help="YAML or JSON file with further options of Inspect's GenerateConfig.",
     ),
-    of_run(
-        "--max-hours",
-        "hours",
-        type=Positive(),
-        show_default=from_settings("budget.hours"),
-        help="Hours after which no more units begin.",
+    call_option(
+        "-M",
+        "model_args",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Argument for the model's provider, as in `inspect eval -M`; repeatable.",
     ),
-    of_calls(
-        "--max-retries",
-        type=click.IntRange(0),
-        show_default=from_settings("budget.max_retries"),
-        help="Retries of a failed model call.",
-    ),
-    of_calls(
-        "--timeout",
-        type=click.IntRange(1),
-        show_default=from_settings("budget.timeout"),
-        help="Seconds for one model call.",
-    ),
-    of_run(
+    call_setting("--max-connections", "budget.max_connections", type=click.IntRange(1)),
+    call_setting("--max-retries", "budget.max_retries", type=click.IntRange(0)),
+    call_setting("--timeout", "budget.timeout", type=click.IntRange(1)),
+    run_setting("--max-cost", "budget.cost_usd", type=Positive()),
+    run_setting("--max-hours", "budget.hours", type=Positive()),
+    run_option(
         "--estimate",
         "only_estimate",
         is_flag=True,
-        help="Say how many calls, tokens and dollars are left; send and write nothing.",
+        help="Only estimate the calls, tokens and cost that remain; send and write nothing.",
     ),
     preflight_option,
     backend_options,
-    tooling_options,
+    tool_option(
+        "--tools",
+        default=LOCAL,
+        help="Which tools to call: local, or a server at http://…, mcp+http://… or "
+        f"agentlego+http://…, whose token is read from {TOKEN_VARIABLE}.",
+    ),
+    tool_option("--tape", type=STORE_PATH, help="Folder of recorded tool calls, or s3://…."),
+    tool_option(
+        "--tape-mode",
+        type=click.Choice(["live", "record", "replay", "replay-else-live"]),
+        show_default="replay",
+        help="How to use --tape.",
+    ),
+    tool_option(
+        "--control",
+        "controls",
+        multiple=True,
+        help="Run under a control condition: no-tools, corrupt-replies, faults=RATE or "
+        "distractors=COUNT; repeatable.",
+    ),
+    tool_option("--control-seed", type=int, default=0, help="Random seed for --control."),
     harness_options,
 )
 
 
 class PlannedRun(NamedTuple):
-    """A run that a command asks for: its folder, its manifest, what it uses of this machine."""
+    """A run that a command asks for: its folder, its manifest, and local resources."""
 
     out: StorePath
     manifest: RunManifest
     resources: Resources
 
 
-class PlannedRuns(NamedTuple):
-    """All runs of a command, and where their units are evaluated."""
-
-    runs: list[PlannedRun]
-    settings: Settings
-    workers: int | None
-    cluster: str | None
-
-    @contextmanager
-    def backend(self) -> Iterator[Backend]:
-        """Where the units are evaluated; a user who gains nothing from workers is told so."""
-        units = sum(run.manifest.spec.units for run in self.runs)
-        places = self.workers or 0
-        if places > 1 and worthwhile_places(units, places) < places:
-            say(
-                f"{units} units are soon run by one process, which holds many model calls at once; "
-                "--workers and --cluster are for thousands of units, or for tools and harnesses "
-                "that need whole cores."
-            )
-        with open_backend(self.workers, self.cluster) as backend:
-            yield backend
-
-
-def run_options(command: _Command) -> _Command:
-    """Give a command the shared options; `plan_runs` takes what they were set to."""
-    return add_options(command, OPTIONS)
-
-
-def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:
-    """Say what the rest of a run would take, for --estimate."""
-    for one in found:
-        say(str(one))
-    if not found:
-        say(
-            f"{run.out}: nothing to estimate: no model of ours is asked, nothing is left, or a "
-            f"harness has fewer than {ENOUGH_UNITS} finished units."
-        )
-
-
-def estimate_begun(run: PlannedRun, *, rounds: int = 0) -> list[UsageRange]:
-    """What is said before a run begins; an agent of the user's own is not called for it."""
-    if run.manifest.spec.system.agent not in (*CATALOG, "harness"):
-        return []
-    return estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
-
-
-def run_settings(
-    config_file: str | None, overrides: Mapping[str, Any], options: Mapping[str, Any]
-) -> Settings:
-    """The settings under which a command runs: its options beat the settings file."""
-    budget = {f"budget.{name}": options[name] for name in BUDGET}
-    return read_settings(config_path(config_file), overrides={**overrides, **budget}).settings
+def run_settings(overrides: Options, options: Options) -> Settings:
+    """Read the settings of a run; its options override the settings file."""
+    return command_settings({**overrides, **{f"budget.{name}": options[name] for name in BUDGET}})
 
 
 def plan_runs(
     dataset: DatasetName,
     mode: RunMode,
     settings: Settings,
-    *,
+    options: Options,
     judges: tuple[str, ...] = (),
-    models: tuple[str, ...],
-    agent: str,
-    out: StorePath,
-    tasks: str | None,
-    ids: tuple[str, ...],
-    limit: int | None,
-    sample: int | None,
-    sample_seed: int | None,
-    epochs: int,
-    images: Images,
-    max_turns: int,
-    max_calls: int,
-    tools: str,
-    tape: StorePath | None,
-    tape_mode: TapeMode | Literal["live"] | None,
-    controls: tuple[str, ...],
-    control_seed: int,
-    workers: int | None,
-    cluster: str | None,
-    harness: Harness | None,
-    **others: Any,
-) -> PlannedRuns:
-    """A run for each model that the options name; refuses what cannot be run, before anything is.
-
-    `others` are the options that went into the settings, or go into the model's.
-    """
-    live = tape is None or tape_mode == "live"
-    plain = tools == LOCAL and live and not controls
-    targets = run_targets(out, models, agent, settings, harness)
+) -> list[PlannedRun]:
+    """Plan one run for each model; raise UsageError for what cannot run, before any write."""
+    harness, tape, tools = read_harness(options), options["tape"], options["tools"]
+    live = tape is None or options["tape_mode"] == "live"
+    plain = tools == LOCAL and live and not options["controls"]
+    targets = _choose_targets(settings, options, harness)
     if mode == "step":
         _check_step_mode(plain=plain, harness=harness)
-    use = read_tape_use(tape, tape_mode)
+    use = _read_tape_use(options)
     root = dataset_root(getattr(settings.data, dataset))
     loaded = read_dataset(dataset, root)
-    chosen = choose_tasks(loaded, Selection(tasks, ids, limit, sample, sample_seed))
+    names = ("tasks", "ids", "limit", "sample", "sample_seed")
+    chosen = choose_tasks(loaded, Selection(*(options[name] for name in names)))
     runs = []
-    for target, model in targets:
+    for out, model in targets:
         resources = Resources(
             data=root,
             settings=settings,
-            model=with_generation(model, others),
+            model=_apply_generation(model, options),
             tape=None if use is None else tape,
             harness=harness,
         )
         spec = RunSpec(
             dataset=dataset,
             mode=mode,
-            system=describe_system(resources, agent, images),
+            system=describe_system(resources, options["agent"], options["images"]),
             tasks=chosen,
-            epochs=epochs,
+            epochs=options["epochs"],
             tools=tools,
-            loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
+            loop=LoopLimits(max_turns=options["max_turns"], max_calls=options["max_calls"]),
             tape=use,
-            controls=controls,
-            control_seed=control_seed,
+            controls=options["controls"],
+            control_seed=options["control_seed"],
             judges=judges,
             similarity=chosen_similarity(settings.scoring),
         )
-        runs.append(PlannedRun(target, plan_run(spec, resources, loaded, out=target), resources))
+        runs.append(PlannedRun(out, plan_run(spec, resources, loaded, out=out), resources))
     if plain and mode != "step":
         used = {name for task in chosen for name in own_tools(loaded, loaded.tasks[task])}
-        tell_missing_tools(used, settings)
-    return PlannedRuns(runs, settings, workers, cluster)
+        _report_missing_tools(used, settings)
+    return runs
+
+
+def _choose_targets(
+    settings: Settings, options: Options, harness: Harness | None
+) -> list[tuple[StorePath, ChosenModel]]:
+    """Return a run folder for each model: --out itself, or folders below it for several."""
+    out, models, agent = options["out"], options["models"], options["agent"]
+    if harness is not None and harness.kind == "command" and not models:
+        return [(out, NO_MODEL)]
+    if harness is None:
+        load_agent(agent)  # reports an unknown agent first
+    if harness is None and agent in WITHOUT_MODEL:
+        if models:
+            raise UsageError(f"Agent {agent!r} does not use a model; leave --model out.")
+        return [(out, NO_MODEL)]
+    if not models:
+        needs = f"Agent {agent!r}" if harness is None else f"Harness {harness.target!r}"
+        raise UsageError(f"{needs} needs a model: add --model provider/model.")
+    chosen = [choose_model(name, settings) for name in models]
+    if len(chosen) == 1:
+        return [(out, chosen[0])]
+    names = [re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") for name in models]
+    if len(set(names)) < len(names):
+        raise UsageError("Two --model options name the same model; remove one.")
+    if (out / MANIFEST).is_file():
+        raise UsageError(
+            f"--out {out} is already a run, but several models need a parent folder for their "
+            "runs: choose another --out."
+        )
+    return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
 
 
 def _check_step_mode(*, plain: bool, harness: Harness | None) -> None:
     if not plain:
         raise UsageError(
-            "--tools, --tape and --control need --mode end-to-end: step mode calls no tool."
+            "--tools, --tape and --control need --mode end-to-end: step mode calls no tools."
         )
     if harness is not None and harness.kind != "bridged":
         raise UsageError(
-            "A harness needs --mode end-to-end: step mode asks a model, or a Python agent with "
+            "A harness needs --mode end-to-end: step mode needs a model, or a Python agent with "
             "`next_step` (--agent-bridge)."
         )
+
+
+def _read_tape_use(options: Options) -> TapeUse | None:
+    """Return which tape to use and how, or None if tools are called live."""
+    tape, mode = options["tape"], options["tape_mode"]
+    if tape is None and mode is not None:
+        raise UsageError("--tape-mode needs a tape: add --tape FOLDER.")
+    return None if tape is None or mode == "live" else tape_use(tape, mode or "replay")
+
+
+def _apply_generation(model: ChosenModel, options: Options) -> ChosenModel:
+    """Apply generation options; a flag overrides --generate-config, both override gta.toml."""
+    flags = {
+        name: list(options[name]) if name == "stop" else options[name]
+        for name in NAMED.values()
+        if options[name] not in (None, ())
+    }
+    file, args = options["generate_config"], parse_model_args(options["model_args"])
+    if not (flags or file or args):
+        return model
+    if model == NO_MODEL:
+        raise UsageError(
+            "This system does not use a model, so options such as --temperature, "
+            "--generate-config and -M have no effect: leave them out."
+        )
+    own = model.settings
+    if file is not None:
+        config = read_generate_config(file)
+        own = add_generation(own, f"--generate-config {file}", generate=config)
+    own = add_generation(own, "The command line", generate=flags, args=args)
+    return model._replace(settings=own)
+
+
+def _report_missing_tools(names: Collection[str], settings: Settings) -> None:
+    """Say which of these tools do not work here and how to fix it, before a model is paid for.
+
+    The run continues without them: the agent gets an error when it calls one.
+    """
+    # Imported here because a replay needs no tools.
+    from gta_bench.cli.tools import check_tools
+    from gta_bench.tools.contract import Unavailable
+
+    missing: dict[str, list[str]] = {}
+    for name, state in check_tools(settings).items():
+        if name in names and isinstance(state, Unavailable):
+            missing.setdefault(state.mend, []).append(name)
+    for fix, tools in sorted(missing.items()):
+        say(f"Not available here: {', '.join(tools)}. {fix}")
+
+
+def open_run_backend(
+    runs: Sequence[PlannedRun], options: Options
+) -> AbstractContextManager[Backend]:
+    """Open the backend for the runs; say so if more workers do not make them faster."""
+    workers = options["workers"] or 0
+    units = sum(run.manifest.spec.units for run in runs)
+    if workers > 1 and worthwhile_places(units, workers) < workers:
+        say(
+            f"One process is enough for {units} units, because it makes many model calls at once. "
+            "--workers and --cluster help with thousands of units, or if tools or harnesses need "
+            "whole cores."
+        )
+    return open_backend(options["workers"], options["cluster"])
+
+
+def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:
+    """Print the estimate of what remains of a run, for --estimate."""
+    for one in found:
+        say(str(one))
+    if not found:
+        say(
+            f"{run.out}: nothing to estimate: no model is called, nothing remains to be done, or "
+            f"a harness has fewer than {ENOUGH_UNITS} finished units."
+        )
+
+
+def estimate_before_start(run: PlannedRun, *, rounds: int = 0) -> list[UsageRange]:
+    """Estimate a run before it starts; empty for a user's own agent, which would have to run."""
+    if run.manifest.spec.system.agent not in (*CATALOG, "harness"):
+        return []
+    return estimate_run(run.manifest, run.resources, run.out, rounds=rounds)

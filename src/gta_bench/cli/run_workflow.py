@@ -1,4 +1,4 @@
-"""`gta run workflow`: a system on GTA-Workflow, from the first call to the judged scores."""
+"""`gta run workflow`: run a system on GTA-Workflow, from the first call to the judged scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,28 +6,26 @@ from typing import Any
 
 import click
 
-from gta_bench.cli.grouping import GroupedCommand, options_of
-from gta_bench.cli.judging import judge_with_bar
-from gta_bench.cli.options import data_option
+from gta_bench.cli.options import GroupedCommand, data_option, option_in
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import (
     PlannedRun,
-    estimate_begun,
+    estimate_before_start,
+    open_run_backend,
     plan_runs,
     run_options,
     run_settings,
     say_estimate,
 )
+from gta_bench.cli.score import judge_with_bar
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.choice import Harness
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.estimate import UsageRange, estimate_run
 from gta_bench.running.estimate_judging import estimate_judging
 from gta_bench.running.feedback import Judged, JudgeRound, run_rounds
-from gta_bench.running.judge_run import Judging as Asked
-from gta_bench.running.judge_run import plan_judging
+from gta_bench.running.judge_run import Judging, plan_judging
 from gta_bench.running.preflight import check_start
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
@@ -36,35 +34,30 @@ from gta_bench.settings import Settings
 
 @click.command("workflow", cls=GroupedCommand)
 @run_options
-@options_of("Scoring")(
+@option_in("Scoring")(
     "--judge",
     "judges",
     multiple=True,
-    help="Model that judges what was delivered; judge.model of gta.toml unless given.",
+    show_default="judge.model in gta.toml; without either, nothing is judged",
+    help="Model that judges what was delivered; repeatable.",
 )
-@options_of("Scoring")(
+@option_in("Scoring")(
     "--feedback-rounds",
     "rounds",
     type=click.IntRange(0),
     default=0,
-    show_default=True,
-    help="Times that failing leaves go back to the system, which continues in its workspace.",
+    help="How often to send failed leaves back to the system, which continues in its workspace.",
 )
-@options_of("Scoring")(
+@option_in("Scoring")(
     "--feedback",
     "level",
     type=click.Choice(["pass-fail", "score", "reason"]),
     default="pass-fail",
-    show_default=True,
-    help="What goes back: the leaf's number; its score too; requirement and reason too.",
+    help="What to send back for each failed leaf: its number, also its score, or also its "
+    "requirement and the judge's reason.",
 )
 @data_option
-@click.pass_obj
-@click.pass_context
 def workflow_command(
-    context: click.Context,
-    config_file: str | None,
-    /,
     judges: tuple[str, ...],
     rounds: int,
     level: FeedbackLevel,
@@ -73,28 +66,30 @@ def workflow_command(
     folder: str | None,
     **options: Any,
 ) -> None:
-    """GTA-Workflow with a model and an agent.
+    """Run a system on GTA-Workflow, then judge and score what it delivered.
 
-    The same command continues an unfinished run; more tasks or epochs extend it.
+    Run the same command again to continue an unfinished run; more tasks or epochs extend it. Exits
+    with 1 if a leaf has no score. To judge later or with another judge: `gta score OUT --judge
+    MODEL`.
     """
-    settings = run_settings(config_file, {"data.workflow": folder}, options)
+    settings = run_settings({"data.workflow": folder}, options)
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
-    if rounds:
-        _check_rounds(judges, **options)
     judging = plan_judging(judges, settings) if judges else None
-    named = tuple(model.name for model in judging.models) if judging is not None else ()
-    planned = plan_runs("workflow", "workflow", settings, judges=named, **options)
+    names = tuple(model.name for model in judging.models) if judging is not None else ()
+    runs = plan_runs("workflow", "workflow", settings, options, judges=names)
+    if rounds:
+        _check_rounds(judges, runs)
     if only_estimate:
-        for run in planned.runs:
+        for run in runs:
             own = estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
             say_estimate(run, [*own, *_estimate_judges(run, judging, rounds)])
         return
-    check_start(planned.runs, judging, ask=preflight, watching=unit_bar, say=say)
+    check_start(runs, judging, ask=preflight, watching=unit_bar, say=say)
     folders: list[StorePath] = []
     complete = True
-    with planned.backend() as backend:
-        for run in planned.runs:
-            own = estimate_begun(run, rounds=rounds)
+    with open_run_backend(runs, options) as backend:
+        for run in runs:
+            own = estimate_before_start(run, rounds=rounds)
             for one in (*own, *_estimate_judges(run, judging, rounds)):
                 say(str(one))
             for played, judged in run_rounds(
@@ -102,7 +97,7 @@ def workflow_command(
                 run.resources,
                 run.out,
                 lambda folder: unit_bar(str(folder)),
-                _judging(judging, settings, backend, run.manifest.spec.tasks),
+                _make_judge_round(judging, settings, backend, run.manifest.spec.tasks),
                 rounds=rounds,
                 level=level,
                 backend=backend,
@@ -110,29 +105,34 @@ def workflow_command(
                 folders.append(played)
                 complete = complete and judged.scores.complete and not judged.stopped
     write_reports(folders)
-    context.exit(0 if complete else 1)
+    raise click.exceptions.Exit(0 if complete else 1)
 
 
-def _check_rounds(judges: Sequence[str], *, harness: Harness | None, **_: Any) -> None:
+def _check_rounds(judges: Sequence[str], runs: Sequence[PlannedRun]) -> None:
     if len(judges) != 1:
-        raise UsageError("--feedback-rounds needs exactly one --judge: its verdicts go back.")
-    if harness is not None:
-        raise UsageError("--feedback-rounds is for our agents: a harness ends with its task.")
+        raise UsageError(
+            "--feedback-rounds needs exactly one --judge, whose verdicts are sent back."
+        )
+    if any(run.resources.harness is not None for run in runs):
+        raise UsageError(
+            "--feedback-rounds works with built-in agents only, because a harness ends with its "
+            "task: leave it out."
+        )
 
 
-def _estimate_judges(run: PlannedRun, asked: Asked | None, rounds: int) -> list[UsageRange]:
-    if asked is None:
+def _estimate_judges(run: PlannedRun, judging: Judging | None, rounds: int) -> list[UsageRange]:
+    if judging is None:
         return []
-    return estimate_judging(run.manifest, run.resources, run.out, asked, rounds=rounds)
+    return estimate_judging(run.manifest, run.resources, run.out, judging, rounds=rounds)
 
 
-def _judging(
-    planned: Asked | None, settings: Settings, backend: Backend, tasks: tuple[str, ...]
+def _make_judge_round(
+    planned: Judging | None, settings: Settings, backend: Backend, tasks: tuple[str, ...]
 ) -> JudgeRound:
-    asked = None if planned is None else replace(planned, tasks=tasks)
+    judging = None if planned is None else replace(planned, tasks=tasks)
 
     def judge(folder: StorePath) -> Judged:
-        found = judge_with_bar(folder, asked, backend) if asked is not None else []
+        found = judge_with_bar(folder, judging, backend) if judging is not None else []
         stopped = any(one.stopped for one in found)
         name = found[0].judge if found else ""
         return Judged(name, score_workflow_run(folder, settings), stopped)

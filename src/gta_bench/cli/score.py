@@ -1,22 +1,26 @@
-"""`gta score`: score a stored run again, or a prediction file of the published pipeline."""
+"""`gta score`: score or judge a stored run, or score a prediction file; `gta measure`."""
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from pydantic import JsonValue
 
+from gta_bench.cli.lazy import same_command
 from gta_bench.cli.options import (
+    FOLDER,
     RUN,
     backend_options,
-    config_path,
+    command_settings,
     data_option,
     json_option,
     judge_options,
     preflight_option,
+    setting_option,
     similarity_option,
 )
-from gta_bench.cli.output import say, write_json, write_rows
+from gta_bench.cli.output import say, unit_bar, write_json, write_rows, write_table
 from gta_bench.cli.report import write_reports
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
@@ -27,68 +31,81 @@ from gta_bench.errors import UsageError, counted
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
-from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.reports.summary import SCORINGS, Scoring, chosen_scores, metrics, missing_remark
-from gta_bench.running.backends.backend import Backend, open_backend
-from gta_bench.runs.directory import log_folder, read_manifest, write_scores
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Cause, Unscored
+from gta_bench.reports.summary import (
+    SCORINGS,
+    Scoring,
+    chosen_scores,
+    measured_table,
+    metrics,
+    missing_remark,
+)
+from gta_bench.reports.tables import line
+from gta_bench.running.backends.backend import Backend
+from gta_bench.running.backends.choice import open_backend
+from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.store import StorePath
-from gta_bench.settings import Settings, read_settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
+from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.settings import Settings
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity
+from gta_bench.similarity.scoring import scored
+
+if TYPE_CHECKING:
+    # Reading logs and judging need the evaluation engine; scoring a prediction file does not.
+    from gta_bench.running.judge_run import JudgedBy, Judging
 
 
 @click.command()
 @click.argument("run", required=False, type=RUN)
 @click.option(
     "--predictions",
-    type=click.Path(exists=True),
-    help="A prediction file of the published pipeline, or a folder of its parts.",
+    type=click.Path(exists=True, path_type=Path),
+    help="Instead of RUN: a prediction file of the published pipeline, or a folder of its parts.",
 )
-@click.option("--dataset", type=click.Choice(["atomic"]), help="With --predictions.")
-@click.option("--mode", type=click.Choice(["step", "end-to-end"]), help="With --predictions.")
+@click.option(
+    "--dataset", type=click.Choice(["atomic"]), help="Required with --predictions: the dataset."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["step", "end-to-end"]),
+    help="Required with --predictions: the mode.",
+)
 @click.option(
     "--scoring",
     type=click.Choice(SCORINGS),
     default="strict",
-    show_default=True,
-    help="Which scoring stands under `metrics` of the JSON.",
+    help="Which scoring to put under `metrics` in the JSON.",
 )
 @click.option(
     "--judge",
     "judges",
     multiple=True,
-    help="GTA-Workflow: ask this model for every leaf that has no score of it yet.",
+    help="GTA-Workflow: ask this model about every leaf that it has not scored yet; repeatable.",
 )
 @click.option(
     "--cascade",
     type=click.FloatRange(0, 10),
     metavar="BAND",
-    help="With two judges: ask the second only where the first is so near to the threshold.",
+    help="With two judges: ask the second only if the first one's score is within BAND of the "
+    "threshold.",
 )
-@click.option(
-    "--panel",
-    type=click.Choice(["mean", "majority"]),
-    help="Score by all judges together too: their mean, or what most of them say.",
-)
+@setting_option("--panel", "judge.panel", type=click.Choice(["mean", "majority"]))
 @judge_options
 @click.option(
     "--estimate",
     "only_estimate",
     is_flag=True,
-    help="Say how many calls, tokens and dollars the judges would take; send and write nothing.",
+    help="Only estimate the calls, tokens and cost of judging; send and write nothing.",
 )
 @preflight_option
 @backend_options
 @similarity_option
 @data_option
 @json_option
-@click.pass_obj
-@click.pass_context
 def score(
-    context: click.Context,
-    config_file: str | None,
-    /,
     run: StorePath | None,
-    predictions: str | None,
+    predictions: Path | None,
     dataset: str | None,
     mode: Mode | None,
     scoring: Scoring,
@@ -103,67 +120,60 @@ def score(
     as_json: bool,
     **asking: JsonValue,
 ) -> None:
-    """Score RUN again, or the file that --predictions names; no model is asked without --judge."""
-    overrides = {
-        "data.atomic": folder,
-        "scoring.similarity": similarity,
-        **{f"judge.{name}": value for name, value in asking.items()},
-    }
-    settings = read_settings(config_path(config_file), overrides=overrides).settings
+    """Score RUN again, or score the file that --predictions names.
+
+    No model is called without --judge. Exits with 1 if something has no score. Next: `gta report
+    RUN`.
+    """
+    settings = command_settings(
+        {
+            "data.atomic": folder,
+            "scoring.similarity": similarity,
+            **{f"judge.{name}": value for name, value in asking.items()},
+        }
+    )
     if only_estimate:
-        _estimate(run, judges, settings, cascade=cascade, folder=folder)
+        _say_estimate(run, judges, settings, cascade, folder)
         return
     if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
-        _adopt_requirements(run, folder)
+        if folder is not None:
+            _adopt_requirements(run, folder)
         if judges:
             with open_backend(workers, cluster) as backend:
-                stopped = _judge(
-                    run, judges, settings, backend, cascade=cascade, preflight=preflight
-                )
+                stopped = _judge(run, judges, settings, backend, cascade, preflight=preflight)
         complete = _score_workflow(run, settings, as_json=as_json)
-        context.exit(0 if complete and not stopped else 1)
+        raise click.exceptions.Exit(0 if complete and not stopped else 1)
     if judges:
         raise UsageError(
-            "--judge needs the folder of a Workflow run: GTA-Atomic has no judge; leave it out."
+            "--judge needs the folder of a Workflow run; GTA-Atomic has no judge: leave it out."
         )
     findings: tuple[Finding, ...] = ()
     if run is not None and predictions is None:
-        _refuse_data(folder)
-        scores = _score_run(run, settings)
-        write_scores(run, scores)
+        scores = _score_atomic(run, settings, folder)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
         loaded = load_atomic(dataset_root(settings.data.atomic))
-        found = read_predictions(Path(predictions), loaded, mode)
-        findings = found.findings
-        similar = load_similarity(chosen_similarity(settings.scoring))
-        scores = scored(found.units, mode, similar)
+        units, findings = read_predictions(predictions, loaded, mode)
+        scores = scored(units, mode, load_similarity(chosen_similarity(settings.scoring)))
     else:
         raise UsageError(
-            "Give a run's folder, or --predictions FILE with --dataset and --mode, not both."
+            "Give either a run folder, or --predictions FILE with --dataset and --mode."
         )
-    _say_findings(scores, findings)
-    if as_json:
-        _write_json(scores, scoring, findings)
-    elif run is not None:
-        write_reports([run])
-    else:
-        of = ("n/N", f"{chosen_scores(scores, scoring).n}/{scores.n_units}")
-        write_rows([of, *((name, str(value)) for name, value in metrics(scores, scoring).items())])
-    context.exit(0 if scores.complete else 1)
+    _write_scores(scores, scoring, findings, run, as_json=as_json)
+    raise click.exceptions.Exit(0 if scores.complete else 1)
 
 
-def _estimate(
+def _say_estimate(
     run: StorePath | None,
     judges: tuple[str, ...],
     settings: Settings,
-    *,
     cascade: float | None,
     folder: str | None,
 ) -> None:
-    """Say what the judges would take."""
     if run is None or not judges or folder is not None:
-        raise UsageError("--estimate needs the folder of a Workflow run and --judge, not --data.")
+        raise UsageError(
+            "--estimate needs the folder of a Workflow run and --judge, and no --data."
+        )
     from gta_bench.running.estimate_judging import estimate_stored
     from gta_bench.running.judge_run import plan_judging
 
@@ -171,29 +181,11 @@ def _estimate(
     for one in found:
         say(str(one))
     if not found:
-        say(f"{run}: nothing to estimate: every leaf has a score of these judges.")
+        say(f"{run}: nothing to estimate: these judges have scored every leaf.")
 
 
-def _refuse_data(folder: str | None) -> None:
-    if folder is not None:
-        raise UsageError(
-            "--data with the folder of a run is for GTA-Workflow, whose requirements can be "
-            "judged again. An Atomic run keeps its own reference: leave --data out."
-        )
-
-
-def _say_findings(scores: RunScores, findings: tuple[Finding, ...]) -> None:
-    for check, count in Counter(finding.check for finding in findings).items():
-        first = next(finding for finding in findings if finding.check == check)
-        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
-    if scores.missing:
-        say(missing_remark(scores))
-
-
-def _adopt_requirements(run: StorePath, folder: str | None) -> None:
-    """Take the requirements of another dataset over, and say what is to be judged again."""
-    if folder is None:
-        return
+def _adopt_requirements(run: StorePath, folder: str) -> None:
+    """Use the requirements of another version of the dataset; say which leaves need judging."""
     from gta_bench.runs.logs import read_units
     from gta_bench.runs.verdicts import adopt_requirements
 
@@ -206,21 +198,8 @@ def _adopt_requirements(run: StorePath, folder: str | None) -> None:
     found = adopt_requirements(run, units, dataset.tasks, digest)
     say(
         f"Requirements of {folder}: {found.changed} of {counted(found.leaves, 'leaf', 'leaves')} "
-        f"say something else and are judged again; {counted(found.kept, 'verdict')} kept."
+        f"changed and must be judged again; {counted(found.kept, 'verdict')} kept."
     )
-
-
-def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:
-    """Score a Workflow run by the verdicts that it has; whether all of it has a score."""
-    # Reading logs needs the evaluation engine, scoring a prediction file does not.
-    from gta_bench.runs.scoring import score_workflow_run
-
-    judged = score_workflow_run(run, settings)
-    if as_json:
-        write_json(judged.model_dump(mode="json"))
-    else:
-        write_reports([run])
-    return judged.complete
 
 
 def _judge(
@@ -228,12 +207,11 @@ def _judge(
     judges: tuple[str, ...],
     settings: Settings,
     backend: Backend,
-    *,
     cascade: float | None,
+    *,
     preflight: bool,
 ) -> bool:
-    """Ask the judges, and whether the budget ended it; the engine is needed for that only."""
-    from gta_bench.cli.judging import judge_with_bar
+    """Ask the judges; return whether the budget stopped one of them."""
     from gta_bench.running.judge_run import plan_judging
     from gta_bench.running.preflight import check_judges
 
@@ -243,25 +221,114 @@ def _judge(
     return any(one.stopped for one in judge_with_bar(run, judging, backend))
 
 
-def _score_run(run: StorePath, settings: Settings) -> RunScores:
-    # Reading logs needs the evaluation engine, scoring a prediction file does not.
-    from gta_bench.runs.logs import read_units
+def judge_with_bar(run: StorePath, judging: "Judging", backend: Backend) -> "list[JudgedBy]":
+    """Ask the judges about the leaves that they have not scored, and report the outcome."""
+    from gta_bench.running.judge_run import judge_run
 
-    manifest = read_manifest(run)
-    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
-    similar = load_similarity(chosen_similarity(settings.scoring))
-    assert manifest.spec.mode != "workflow"
-    return scored(found.units, manifest.spec.mode, similar, found.not_run)
+    judged = []
+    for found in judge_run(run, judging, unit_bar, backend):
+        leaves = counted(found.wanted, "leaf", "leaves")
+        if found.stopped is None:
+            say(f"{found.judge}: {leaves} asked, {found.scored} scored.")
+        else:
+            say(
+                f"{found.judge}: stopped at {found.stopped}; {found.scored} of {leaves} scored. "
+                f"Continue with: {same_command()}"
+            )
+        if found.scored < found.wanted:
+            _say_unscored(run, found.judge)
+        judged.append(found)
+    return judged
 
 
-def _write_json(scores: RunScores, scoring: Scoring, findings: tuple[Finding, ...]) -> None:
-    write_json(
-        {
-            "scoring": scoring,
-            "metrics": dict(metrics(scores, scoring)),
-            **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
-            "n": chosen_scores(scores, scoring).n,
-            "n_tasks": len({unit.task for unit in (*scores.units, *scores.unscored)}),
-            "findings": [finding.model_dump(mode="json") for finding in findings],
-        }
-    )
+def _say_unscored(run: StorePath, judge: str) -> None:
+    """Say why leaves have no score, with the first example of each cause."""
+    times: Counter[Cause] = Counter()
+    first: dict[Cause, str] = {}
+    # Sorted by task and leaf, so that the same run always gives the same examples.
+    rows = sorted(read_verdicts(run).items(), key=lambda one: (one[0].task, one[0].leaf))
+    for key, row in rows:
+        if key.judge == judge and isinstance(row.verdict, Unscored):
+            times[row.verdict.cause] += 1
+            first.setdefault(
+                row.verdict.cause, f"task {key.task}, {key.leaf}: {row.verdict.detail}"
+            )
+    for cause, count in times.most_common():
+        leaves = counted(count, "leaf", "leaves")
+        say(f"{judge}: {cause}, {leaves} without a score. The first: {line(first[cause], 300)}")
+
+
+def _score_workflow(run: StorePath, settings: Settings, *, as_json: bool) -> bool:
+    """Score a Workflow run by its verdicts; return whether every leaf has a score."""
+    from gta_bench.runs.scoring import score_workflow_run
+
+    scores = score_workflow_run(run, settings)
+    if as_json:
+        write_json(scores.model_dump(mode="json"))
+    else:
+        write_reports([run])
+    return scores.complete
+
+
+def _score_atomic(run: StorePath, settings: Settings, folder: str | None) -> RunScores:
+    from gta_bench import api
+
+    if folder is not None:
+        raise UsageError(
+            "--data with a run folder is for GTA-Workflow, whose requirements can be judged "
+            "again. An Atomic run keeps its own reference: leave --data out."
+        )
+    scores = api.score(run, settings=settings)
+    assert isinstance(scores, RunScores)
+    return scores
+
+
+def _write_scores(
+    scores: RunScores,
+    scoring: Scoring,
+    findings: tuple[Finding, ...],
+    run: StorePath | None,
+    *,
+    as_json: bool,
+) -> None:
+    for check, count in Counter(finding.check for finding in findings).items():
+        first = next(finding for finding in findings if finding.check == check)
+        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
+    if scores.missing:
+        say(missing_remark(scores))
+    n, values = chosen_scores(scores, scoring).n, metrics(scores, scoring)
+    if as_json:
+        write_json(
+            {
+                "scoring": scoring,
+                "metrics": dict(values),
+                **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
+                "n": n,
+                "n_tasks": len({unit.task for unit in (*scores.units, *scores.unscored)}),
+                "findings": [finding.model_dump(mode="json") for finding in findings],
+            }
+        )
+    elif run is not None:
+        write_reports([run])
+    else:
+        counts = ("n/N", f"{n}/{scores.n_units}")
+        write_rows([counts, *((name, str(value)) for name, value in values.items())])
+
+
+@click.command()
+@click.argument("run", type=FOLDER)
+@click.argument("metrics", nargs=-1, required=True)
+@json_option
+def measure(run: Path, metrics: tuple[str, ...], as_json: bool) -> None:
+    """Apply METRICS to RUN: names from installed packages, or pkg.mod:function.
+
+    A metric is a function of one unit (what the system did in one task) that returns a number, or
+    None to leave the unit out. Prints the mean of each metric and over how many units it is.
+    """
+    from gta_bench import api
+
+    found = [api.measure(run, name) for name in metrics]
+    if as_json:
+        write_json([one.model_dump(mode="json") for one in found])
+    else:
+        write_table(measured_table(found), (0,))

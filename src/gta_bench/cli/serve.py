@@ -1,108 +1,113 @@
-"""`gta tools serve`: the tools of this machine for other programs and machines."""
+"""`gta tools serve`: serve the tools of this machine, or of a Ray cluster, to other programs."""
 
 import asyncio
 import logging
+import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gta_bench.cli.options import config_path
+from gta_bench.cli.options import FILE, NEW_FOLDER, command_settings
 from gta_bench.cli.output import say
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, UsageError, counted
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE
 from gta_bench.serving.tokens import RunTokens, new_token
-from gta_bench.settings import Settings, read_key, read_settings
+from gta_bench.settings import Settings, keep_ray_here, quiet_ray, read_key, use_haproxy
+from gta_bench.tools.catalog import load_tool, tool_names
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
 
-PORT = 16182  # AgentLego's own is 16180, and its README uses 16181
+if TYPE_CHECKING:
+    from gta_bench.serving.ray_plan import Group
+
+PORT = 16182  # AgentLego uses 16180, and its README 16181
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
-@click.option("--token-env", help="Environment variable with the token.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
-    "--token-file",
-    type=click.Path(exists=True, dir_okay=False),
-    help="File with a token on each line, one for each run.",
+    "--port", type=click.IntRange(0, 65535), default=PORT, help="Port; 0 picks a free one."
 )
-@click.option("--tool", "names", multiple=True, help="Serve only this tool; may be repeated.")
-@click.option("--access-log/--no-access-log", default=True, help="A JSON line a request on stderr.")
-@click.option("--stdio", is_flag=True, help="MCP on standard input and output, for one client.")
+@click.option("--token-env", help="Environment variable with the token that clients need.")
+@click.option("--token-file", type=FILE, help="File with one token per line, one for each run.")
+@click.option(
+    "--tool", "names", multiple=True, show_default="all", help="Serve only this tool; repeatable."
+)
+@click.option(
+    "--access-log/--no-access-log", default=True, help="Log each request as a JSON line on stderr."
+)
+@click.option("--stdio", is_flag=True, help="Serve one client over MCP on stdin and stdout.")
 @click.option(
     "--workspace",
-    type=click.Path(file_okay=False),
+    type=NEW_FOLDER,
+    show_default="a temporary folder",
     help="With --stdio: the folder whose inputs/ and outputs/ the tools see.",
 )
 @click.option("--on", type=click.Choice(["ray"]), help="Serve on a Ray cluster, as PLAN says.")
-@click.argument("plan", required=False, type=click.Path(exists=True, dir_okay=False))
-@click.pass_obj
+@click.argument("plan", required=False, type=FILE)
 def serve_command(
-    config_file: str | None,
     host: str,
     port: int,
     token_env: str | None,
-    token_file: str | None,
+    token_file: Path | None,
     names: tuple[str, ...],
     access_log: bool,
     stdio: bool,
-    workspace: str | None,
+    workspace: Path | None,
     on: str | None,
-    plan: str | None,
+    plan: Path | None,
 ) -> None:
     """Serve the tools over HTTP and MCP, or over MCP on stdio.
 
-    Clients need the token. Without one given, a new one is made and said once. PLAN is for
-    --on ray: a YAML file that says which tools go where.
+    Clients need the token. If you give none, a new one is created and printed once. PLAN, a YAML
+    file for --on ray, says how to distribute the tools. Next: `gta run … --tools http://…`.
     """
-    settings = read_settings(config_path(config_file)).settings
+    settings = command_settings()
     require_packages("gta tools serve", *SERVER_PACKAGES, extra="serve")
     if (on is None) != (plan is None):
-        raise UsageError("--on ray and PLAN go together: gta tools serve --on ray tools.yaml")
+        raise UsageError("Use --on ray and PLAN together: gta tools serve --on ray tools.yaml")
     if on is not None and (stdio or names):
-        raise UsageError("--stdio and --tool mean nothing on Ray: PLAN names the tools.")
+        raise UsageError("--stdio and --tool have no effect with --on ray: PLAN names the tools.")
     if stdio:
-        asyncio.run(_stdio(settings, names, workspace))
+        asyncio.run(_serve_stdio(settings, names, workspace))
         return
     if workspace is not None:
-        raise UsageError("--workspace is for --stdio; HTTP clients open their own workspaces.")
-    given = list(_tokens(token_env, token_file))
+        raise UsageError("--workspace needs --stdio; HTTP clients open their own workspaces.")
+    given = list(_read_tokens(token_env, token_file))
     if not given and not _is_loopback(host):
         raise UsageError(
-            f"--host {host} can be reached from elsewhere; give a token with --token-env or "
-            "--token-file."
+            f"Other machines can reach --host {host}: set a token with --token-env or --token-file."
         )
     tokens = given or [new_token()]
     if plan is not None:
         require_packages("--on ray", "ray", "yaml", extra="cluster")
-        from gta_bench.cli.serve_ray import serve_on_ray
-
-        serve_on_ray(Path(plan), settings, tokens, host, port, new=not given)
+        _serve_on_ray(plan, settings, tokens, host, port, new=not given)
         return
-    with _access_logged() if access_log else nullcontext():
-        asyncio.run(
-            _http(settings, names, RunTokens(tokens), host, port, new=None if given else tokens[0])
-        )
+    with _log_access() if access_log else nullcontext():
+        asyncio.run(_serve_http(settings, names, tokens, host, port, new=not given))
 
 
-def _tokens(variable: str | None, file: str | None) -> Iterable[str]:
+def _read_tokens(variable: str | None, file: Path | None) -> Iterator[str]:
     if variable is not None:
         token = read_key(variable)
         if token is None:
-            raise EnvironmentProblem(f"{variable} is not set; export {variable}=…")
+            raise EnvironmentProblem(
+                f"--token-env: the variable {variable} is not set; export {variable}=…"
+            )
         yield token
     if file is not None:
-        lines = Path(file).read_text(encoding="utf-8").split()
+        lines = file.read_text(encoding="utf-8").split()
         if not lines:
-            raise UsageError(f"--token-file {file} is empty.")
+            raise UsageError(f"--token-file {file} is empty: write one token per line.")
         yield from lines
 
 
@@ -114,8 +119,8 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def _access_logged() -> Iterator[None]:
-    """A line on stderr for each request that ends inside the block."""
+def _log_access() -> Iterator[None]:
+    """Write a line to stderr for each request that ends inside the block."""
     access, lines = logging.getLogger("gta_bench.serving.access"), logging.StreamHandler(sys.stderr)
     access.addHandler(lines)
     access.setLevel(logging.INFO)
@@ -126,14 +131,14 @@ def _access_logged() -> Iterator[None]:
         access.removeHandler(lines)
 
 
-async def _http(
+async def _serve_http(
     settings: Settings,
     names: tuple[str, ...],
-    tokens: RunTokens,
+    tokens: Sequence[str],
     host: str,
     port: int,
     *,
-    new: str | None,
+    new: bool,
 ) -> None:
     from gta_bench.serving.app import make_app
     from gta_bench.serving.limits import ServerLimits
@@ -144,27 +149,72 @@ async def _http(
         bound_socket(host, port) as listening,
         tempfile.TemporaryDirectory(prefix="gta-serve-") as folder,
     ):
-        if new is not None:
-            say(f"{TOKEN_VARIABLE}={new}")
+        if new:
+            say(f"{TOKEN_VARIABLE}={tokens[0]}")
         async with equipped(settings) as equipment:
             toolbox = Toolbox(equipment, names or None)
-            app = make_app(toolbox, tokens=tokens, folder=Path(folder), limits=limits)
-            address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
-            say(f"{counted(len(toolbox.specs()), 'tool')} at {address}; end with Ctrl-C.")
+            app = make_app(toolbox, tokens=RunTokens(tokens), folder=Path(folder), limits=limits)
+            shown = f"[{host}]" if ":" in host else host
+            address = f"http://{shown}:{listening.getsockname()[1]}"
+            say(f"{counted(len(toolbox.specs()), 'tool')} at {address}; press Ctrl-C to stop.")
             await make_server(app, limits).serve(sockets=[listening])
 
 
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-async def _stdio(settings: Settings, names: tuple[str, ...], workspace: str | None) -> None:
+async def _serve_stdio(settings: Settings, names: tuple[str, ...], workspace: Path | None) -> None:
     from gta_bench.serving.mcp_face import serve_stdio
 
     async with equipped(settings) as equipment:
         toolbox = Toolbox(equipment, names or None)
         if workspace is not None:
-            await serve_stdio(toolbox, Workspace.create(Path(workspace), {}))
+            await serve_stdio(toolbox, Workspace.create(workspace, {}))
             return
         with tempfile.TemporaryDirectory(prefix="gta-stdio-") as folder:
             await serve_stdio(toolbox, Workspace.create(Path(folder), {}))
+
+
+def _serve_on_ray(
+    file: Path, settings: Settings, tokens: Sequence[str], host: str, port: int, *, new: bool
+) -> None:
+    """Deploy the tools as the plan says, and remove them on Ctrl-C."""
+    from gta_bench.serving.ray_plan import LOCAL, read_plan
+
+    plan = read_plan(file, tool_names())
+    quiet_ray()
+    if plan.cluster == LOCAL:
+        keep_ray_here()
+    if plan.proxy == "haproxy":
+        if new:
+            raise UsageError(
+                f"{file}: `proxy: haproxy` opens ports on every address of the machine: set a "
+                "token with --token-env or --token-file."
+            )
+        use_haproxy()
+    # Ray reads the environment when it is imported.
+    from gta_bench.serving import ray_serve
+
+    specs = {name: load_tool(name).spec() for name in tool_names()}
+    ray_serve.connect(plan.cluster)
+    try:
+        # Blocked until everything is deployed, so that nothing is left half done.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        ray_serve.deploy(plan, specs, settings, tuple(tokens), host=host, port=port)
+        if new:
+            say(f"{TOKEN_VARIABLE}={tokens[0]}")
+        for group in plan.groups:
+            say(f"{group.name}: {_describe_group(group)}")
+        count = sum(len(group.tools) for group in plan.groups)
+        say(f"{counted(count, 'tool')} at http://{host}:{port}; press Ctrl-C to stop.")
+        signal.sigwait(STOP_SIGNALS)
+    finally:
+        ray_serve.shut_down()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def _describe_group(group: "Group") -> str:
+    many = group.replicas
+    replicas = str(many) if isinstance(many, int) else f"{many.min} to {many.max}"
+    parts = [counted(len(group.tools), "tool"), f"replicas {replicas}", f"{group.cpus:g} CPUs each"]
+    if group.gpus:
+        parts.append(f"{group.gpus:g} GPUs each")
+    parts += group.pip or ([group.python] if group.python else [])
+    return ", ".join(parts)

@@ -1,11 +1,11 @@
-"""`gta status`: how far a run is, while another terminal or a cluster works on it."""
+"""`gta status`: the progress of a run, while another terminal or a cluster works on it."""
 
 from pathlib import Path
 
 import click
 
-from gta_bench.cli.options import json_option
-from gta_bench.cli.output import cause_words, progress_words, write_json, write_rows
+from gta_bench.cli.options import FOLDER, json_option
+from gta_bench.cli.output import describe_causes, describe_progress, write_json, write_rows
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.reports.summary import stop_counts
 from gta_bench.runs.directory import (
@@ -21,14 +21,12 @@ from gta_bench.runs.store import is_locked
 
 
 @click.command()
-@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.argument("run", type=FOLDER)
 @json_option
-def status(run: str, as_json: bool) -> None:
-    """How far RUN is: units finished, failed and why, running, rate, time left, cost."""
-    folder = Path(run)
-    manifest = read_manifest(folder)
-    live = is_locked(folder)
-    progress, command = _progress(folder, manifest.spec.units, live=live)
+def status(run: Path, as_json: bool) -> None:
+    """Show the progress of RUN: units finished, failed and why, running, rate, time left, cost."""
+    live = is_locked(run)
+    progress, command = _read_progress(run, read_manifest(run).spec.units, live=live)
     state = "running" if live else "complete" if progress.done == progress.units else "stopped"
     if as_json:
         left = progress.left
@@ -44,24 +42,24 @@ def status(run: str, as_json: bool) -> None:
             }
         )
         return
-    what = "units" if command.judge is None else f"units before {command.judge}"
+    what = "units" if command.judge is None else f"units judged by {command.judge}"
     write_rows(
         [
-            ("state", _state_words(state)),
-            ("finished", f"{progress.done} of {progress.units} {what}"),
             (
-                "now",
-                " · ".join(progress_words(progress, most_causes=0)) if live else "nothing runs",
+                "state",
+                f"{state}: run the same command to continue" if state == "stopped" else state,
             ),
-            *(("cause", words) for words in cause_words(progress.causes)),
+            ("finished", f"{progress.done} of {progress.units} {what}"),
+            ("now", " · ".join(describe_progress(progress, most_causes=0)) if live else "idle"),
+            *(("cause", words) for words in describe_causes(progress.causes)),
             *([("replies", stop_counts(progress.stops))] if progress.stops else []),
-            ("work", f"{command.backend}, {command.places} at once{_shard_words(folder)}"),
+            ("work", f"{command.backend}, {command.places} at once{_describe_shards(run)}"),
         ]
     )
 
 
-def _progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, Command]:
-    """What the newest command says; where none works, its logs are counted: it may have died."""
+def _read_progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, Command]:
+    """Return what the newest command reports, or count the logs if that command may have died."""
     folder = progress_folder(run)
     command, progress = read_command(folder), read_progress(folder)
     ended = progress is not None and progress.done == progress.units
@@ -77,18 +75,12 @@ def _progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, Comman
     return progress.model_copy(update={"done": done, "running": 0}), command
 
 
-def _state_words(state: str) -> str:
-    if state == "stopped":
-        return "stopped: the same command goes on where it ended"
-    return state
-
-
-def _shard_words(run: Path) -> str:
+def _describe_shards(run: Path) -> str:
     plan = read_plan(run)
     if plan is None:
         return ""
     count = len(plan.shards)
     if not shards_folder(run, plan).is_dir():
-        return f"; {count} shards, merged to one log"
+        return f"; {count} shards, merged into one log"
     begun = len(read_shards(progress_folder(run)))
-    return f"; {count} shards, {begun} begun by this command"
+    return f"; {count} shards, {begun} started by this command"

@@ -1,19 +1,24 @@
-"""`gta tape`: tapes from reference dialogues, and what changed since a tape was made."""
+"""`gta tape`: make tapes from reference dialogues, and find what changed since."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from gta_bench.cli.options import config_path, data_option, json_option
+from gta_bench.cli.options import (
+    FOLDER,
+    NEW_FOLDER,
+    command_settings,
+    data_option,
+    json_option,
+    load_dataset,
+)
 from gta_bench.cli.output import say, write_json, write_rows
-from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError, counted
-from gta_bench.settings import Settings, read_settings
 from gta_bench.tape.diff import CHANGES, CallDrift, drifts
 from gta_bench.tape.reference import reference_tape
 from gta_bench.tape.storage import Tape, tape_digest
@@ -25,63 +30,50 @@ LONGEST = 300
 
 @click.group()
 def tape() -> None:
-    """Recorded tool calls: make them from references, compare them with today's tools.
+    """Create recordings of tool calls, and compare them with today's tools.
 
-    `gta run atomic --mode end-to-end --tape DIR --tape-mode record` records a run.
+    To record a run: `gta run atomic --mode end-to-end --tape FOLDER --tape-mode record`.
     """
 
 
 @tape.command("from-reference")
-@click.option("--out", type=click.Path(file_okay=False), required=True, help="The tape's folder.")
+@click.option("--out", type=NEW_FOLDER, required=True, help="Folder for the tape.")
 @data_option
-@click.pass_obj
-def from_reference_command(config_file: str | None, out: str, folder: str | None) -> None:
-    """A tape of GTA-Atomic's own reference dialogues, for runs without key, GPU and network."""
-    count = reference_tape(_dataset(config_file, folder)[1], Path(out))
-    say(f"{counted(count, 'call')} in {out}, digest {tape_digest(Path(out))[:16]}.")
+def from_reference_command(out: Path, folder: str | None) -> None:
+    """Make a tape from GTA-Atomic's reference dialogues, for runs without key, GPU or network.
+
+    Next: `gta run atomic --mode end-to-end --tape OUT`.
+    """
+    count = reference_tape(_load_atomic(folder), out)
+    say(f"{counted(count, 'call')} in {out}, digest {tape_digest(out)[:16]}.")
 
 
 @tape.command("diff")
-@click.argument("folder", metavar="TAPE", type=click.Path(exists=True, file_okay=False))
-@click.option("--tool", help="Only the calls of this tool.")
-@click.option("--data", help="Folder of the dataset; data.atomic of gta.toml unless given.")
+@click.argument("tape", type=FOLDER)
+@click.option("--tool", show_default="all", help="Only the calls of this tool.")
+@data_option
 @json_option
-@click.pass_obj
-@click.pass_context
-def diff_command(
-    context: click.Context,
-    config_file: str | None,
-    folder: str,
-    tool: str | None,
-    data: str | None,
-    as_json: bool,
-) -> None:
-    """Make the calls of TAPE again with the tools of this machine; exit 1 if a reply changed."""
-    settings, dataset = _dataset(config_file, data)
-    found = asyncio.run(_drifts(Path(folder), settings, dataset, tool))
+def diff_command(tape: Path, tool: str | None, folder: str | None, as_json: bool) -> None:
+    """Repeat the calls of TAPE with the tools of this machine; exits with 1 if a reply changed."""
+    found = asyncio.run(_find_drifts(tape, _load_atomic(folder), tool))
     if not found:
-        raise UsageError(f"{folder} has no call{f' of {tool}' if tool else ''}.")
+        raise UsageError(f"{tape} has no call{f' of {tool}' if tool else ''}.")
     if as_json:
         write_json([{**drift._asdict()} for drift in found])
     else:
         _write(found)
-    context.exit(0 if all(drift.change in ("equal", "unavailable") for drift in found) else 1)
+    unchanged = all(drift.change in ("equal", "unavailable") for drift in found)
+    raise click.exceptions.Exit(0 if unchanged else 1)
 
 
-async def _drifts(
-    folder: Path, settings: Settings, dataset: AtomicDataset, tool: str | None
-) -> list[CallDrift]:
-    opened = Tape.open(folder)
-    try:
-        async with equipped(settings) as equipment:
-            live = Toolbox(equipment)
-            return [drift async for drift in drifts(opened, live, dataset, tool)]
-    finally:
-        opened.close()
+async def _find_drifts(folder: Path, dataset: AtomicDataset, tool: str | None) -> list[CallDrift]:
+    async with equipped(command_settings()) as equipment:
+        with closing(Tape.open(folder)) as opened:
+            return [drift async for drift in drifts(opened, Toolbox(equipment), dataset, tool)]
 
 
 def _write(found: Sequence[CallDrift]) -> None:
-    """The counts by tool and version, then each reply that is another one."""
+    """Print counts by tool and version, then each reply that changed."""
     counts = Counter(
         ((drift.tool, drift.version_then, drift.version_now), drift.change) for drift in found
     )
@@ -94,16 +86,17 @@ def _write(found: Sequence[CallDrift]) -> None:
     write_rows([heading, *rows])
     for drift in found:
         if drift.change in ("changed", "failed"):
-            say(f"{drift.change}: task {drift.task}, {_short(drift.call)}")
-            say(f"  then: {_short(drift.then)}")
-            say(f"  now:  {_short(drift.now)}")
+            say(f"{drift.change}: task {drift.task}, {_shorten(drift.call)}")
+            say(f"  then: {_shorten(drift.then)}")
+            say(f"  now:  {_shorten(drift.now)}")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-def _dataset(config_file: str | None, folder: str | None) -> tuple[Settings, AtomicDataset]:
-    settings = read_settings(config_path(config_file), overrides={"data.atomic": folder}).settings
-    return settings, load_atomic(dataset_root(settings.data.atomic))
+def _load_atomic(folder: str | None) -> AtomicDataset:
+    dataset = load_dataset("atomic", folder)
+    assert isinstance(dataset, AtomicDataset)
+    return dataset

@@ -1,4 +1,4 @@
-"""`gta tools`: what works here, a call by hand, offline weights, a server."""
+"""`gta tools`: list and call the tools, fetch weights, serve the tools."""
 
 import asyncio
 import shutil
@@ -9,26 +9,26 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.options import config_path, json_option
+from gta_bench.cli.options import NEW_FOLDER, command_settings, json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError, counted
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
-from gta_bench.settings import Settings, read_settings
+from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool, tool_names
-from gta_bench.tools.contract import Available
+from gta_bench.tools.contract import Availability, Available
 from gta_bench.tools.equipment import equipped
 from gta_bench.tools.toolbox import Toolbox
 
-# The published definitions declare these paths as text.
+# Parameters for paths that the published definitions declare as text.
 PATHS_AS_TEXT = frozenset({"audio", "video"})
 
 
 @click.group()
 def tools() -> None:
-    """List, call, equip and serve the tools."""
+    """List, call and serve the tools; fetch weights of local models."""
 
 
 tools.add_command(serve_command)
@@ -39,15 +39,14 @@ tools.add_command(serve_command)
 @click.option(
     "--toolmeta",
     is_flag=True,
-    help="The definitions instead, as a dataset's toolmeta.json has them.",
+    help="Print the tool definitions instead, in the format of a dataset's toolmeta.json.",
 )
-@click.pass_obj
-def list_command(config_file: str | None, as_json: bool, toolmeta: bool) -> None:
-    """Every tool: whether it works here, with which backend, or why not."""
+def list_command(as_json: bool, toolmeta: bool) -> None:
+    """List every tool: whether it works here, with which backend, or why not."""
     if toolmeta:
         write_json({name: load_tool(name).spec().model_dump(mode="json") for name in tool_names()})
         return
-    rows = asyncio.run(_states(read_settings(config_path(config_file)).settings))
+    rows = [_as_json(name, state) for name, state in check_tools(command_settings()).items()]
     if as_json:
         write_json([*rows])
         return
@@ -57,7 +56,7 @@ def list_command(config_file: str | None, as_json: bool, toolmeta: bool) -> None
                 "yes" if row["available"] else "no",
                 str(row["name"]),
                 str(row["category"]),
-                str(row["backend"] if row["available"] else row["reason"]),
+                str(row["backend"] or row["reason"]),
             )
             for row in rows
         ]
@@ -66,45 +65,43 @@ def list_command(config_file: str | None, as_json: bool, toolmeta: bool) -> None
     say(f"{working} of {counted(len(rows), 'tool')} work here.")
 
 
-async def _states(settings: Settings) -> list[dict[str, JsonValue]]:
-    async with equipped(settings) as equipment:
-        toolbox = Toolbox(equipment)
-        rows: list[dict[str, JsonValue]] = []
-        for name in tool_names():
-            state, tool = toolbox.availability(name), load_tool(name)
-            works = isinstance(state, Available)
-            rows.append(
-                {
-                    "name": name,
-                    "category": tool.category,
-                    "available": works,
-                    "backend": state.backend if isinstance(state, Available) else None,
-                    "version": tool.version,
-                    "reason": None
-                    if isinstance(state, Available)
-                    else f"{state.reason} {state.mend}",
-                }
-            )
-    return rows
+def check_tools(settings: Settings) -> dict[str, Availability]:
+    """Return for every tool whether it works on this machine."""
+
+    async def check() -> dict[str, Availability]:
+        async with equipped(settings) as equipment:
+            toolbox = Toolbox(equipment)
+            return {name: toolbox.availability(name) for name in tool_names()}
+
+    return asyncio.run(check())
+
+
+def _as_json(name: str, state: Availability) -> dict[str, JsonValue]:
+    tool = load_tool(name)
+    return {
+        "name": name,
+        "category": tool.category,
+        "available": isinstance(state, Available),
+        "backend": state.backend if isinstance(state, Available) else None,
+        "version": tool.version,
+        "reason": None if isinstance(state, Available) else f"{state.reason} {state.mend}",
+    }
 
 
 @tools.command("call")
 @click.argument("name")
-@click.option("--arg", "arguments", multiple=True, help="An argument as NAME=VALUE.")
-@click.option(
-    "--out", type=click.Path(file_okay=False), default=".", help="Where produced files are put."
-)
+@click.option("--arg", "arguments", multiple=True, help="An argument, NAME=VALUE; repeatable.")
+@click.option("--out", type=NEW_FOLDER, default=".", help="Folder for the files that it produces.")
 @json_option
-@click.pass_obj
-def call_command(
-    config_file: str | None, name: str, arguments: tuple[str, ...], out: str, as_json: bool
-) -> None:
-    """Call a tool once. A file argument may name any file of this machine."""
-    settings = read_settings(config_path(config_file)).settings
+def call_command(name: str, arguments: tuple[str, ...], out: Path, as_json: bool) -> None:
+    """Call the tool NAME once and print its result.
+
+    The value of a file argument can be the path of any local file.
+    """
     spec = load_tool(name).spec()
-    given = dict(_argument(text) for text in arguments)
+    given = dict(_parse_argument(text) for text in arguments)
     with tempfile.TemporaryDirectory(prefix="gta-call-") as folder:
-        result = asyncio.run(_call(settings, spec, given, Path(folder), Path(out)))
+        result = asyncio.run(_call(command_settings(), spec, given, Path(folder), out))
     if as_json:
         write_json(result.model_dump(mode="json"))
     else:
@@ -115,7 +112,7 @@ def call_command(
 async def _call(
     settings: Settings, spec: ToolSpec, given: dict[str, str], folder: Path, out: Path
 ) -> ToolResult:
-    attached = _attached(spec, given)
+    attached = _find_files(spec, given)
     sources = {path: source for path, source in attached.values()}
     workspace = Workspace.create(folder, sources, follow_links=True)
     arguments = {**given, **{name: path for name, (path, _) in attached.items()}}
@@ -129,8 +126,8 @@ async def _call(
     return result
 
 
-def _attached(spec: ToolSpec, given: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
-    """File arguments that name a file of this machine: its place for the tool, and its source."""
+def _find_files(spec: ToolSpec, given: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
+    """Return the arguments that name a local file: its path in the workspace, and its source."""
     kinds = {parameter.name: parameter.type for parameter in spec.inputs}
     attached = {}
     for number, (name, value) in enumerate(given.items()):
@@ -140,33 +137,31 @@ def _attached(spec: ToolSpec, given: Mapping[str, str]) -> dict[str, tuple[str, 
     return attached
 
 
-def _argument(text: str) -> tuple[str, str]:
+def _parse_argument(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(f"--arg {text!r}: write it as NAME=VALUE.")
+        raise UsageError(f"--arg {text!r} has no `=`: write it as NAME=VALUE.")
     return name, value
 
 
 @tools.command("fetch")
 @click.argument("names", nargs=-1)
-@click.pass_obj
-def fetch_command(config_file: str | None, names: tuple[str, ...]) -> None:
-    """Bring offline weights, each by its pinned sha256; those of all tools unless named.
+def fetch_command(names: tuple[str, ...]) -> None:
+    """Download the weights in NAMES, or those of all tools, and check their sha256.
 
-    Two are brought only if they are named: smollm2-135m, the demo's small language model, and
-    all-mpnet-base-v2, the model behind published scores of free text (438 MB), which is then the
-    default of --similarity.
+    Two are downloaded only by name: smollm2-135m, the small language model of `gta demo`, and
+    all-mpnet-base-v2 (438 MB), the model behind published scores of free text, which then becomes
+    the default of --similarity.
     """
     from gta_bench.demo.local_model import SMOLLM2
     from gta_bench.tools.contract import Equipment
     from gta_bench.weights import KNOWN, MPNET, fetch, present
 
-    settings = read_settings(config_path(config_file)).settings
-    folder = Equipment(settings).weights
+    folder = Equipment(command_settings()).weights
     known = {**KNOWN, SMOLLM2.name: SMOLLM2, MPNET.name: MPNET}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"Unknown weights {unknown[0]!r}. Known: {', '.join(known)}.")
+        raise UsageError(f"Unknown weights {unknown[0]!r}. Known weights: {', '.join(known)}.")
     for name in names or KNOWN:
         weights = known[name]
         if present(weights, folder) is not None:

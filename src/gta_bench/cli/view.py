@@ -1,81 +1,79 @@
-"""`gta view`: a run's page in a browser, or a sample in the evaluation engine's own viewer."""
+"""`gta view`: a run in the browser; the trees of Workflow tasks for `gta report --task`."""
 
 import socket
 import threading
 import time
 import webbrowser
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import click
 
+from gta_bench.cli.options import FOLDER
 from gta_bench.cli.output import say
-from gta_bench.cli.trees import check_tasks
-from gta_bench.errors import RunError
+from gta_bench.errors import RunError, UsageError, few
 from gta_bench.harnesses.choice import free_port
+from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import log_of
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import can_open_pages
-from gta_bench.web.material import anchor
-from gta_bench.web.reading import write_page
+from gta_bench.web.material import JudgedRun, anchor
+from gta_bench.web.reading import read_material, write_page
+from gta_bench.web.task_view import tree_text, view_task
 
 PAGE = "report.html"
 HOST = "127.0.0.1"
-PATIENCE = 30.0
+START_SECONDS = 30.0
 
 
 @click.command()
-@click.argument("run", type=click.Path(exists=True, file_okay=False))
-@click.option("--task", help="Go to this task.")
-@click.option("--epoch", type=click.IntRange(1), default=1, help="Of the task; the first one.")
-@click.option("--trace", is_flag=True, help="Inspect's viewer, with every message and call.")
-def view(run: str, task: str | None, epoch: int, trace: bool) -> None:
-    """Open a run to read: its page, or with --trace its logs.
+@click.argument("run", type=FOLDER)
+@click.option("--task", help="Open the page at this task.")
+@click.option("--epoch", type=click.IntRange(1), default=1, help="Epoch of --task.")
+@click.option("--trace", is_flag=True, help="Open Inspect's viewer, with every message and call.")
+def view(run: Path, task: str | None, epoch: int, trace: bool) -> None:
+    """Open RUN in the browser: its report page, or its logs with --trace.
 
-    The address is printed; where there is no display, nothing else happens.
+    Prints the address. Without a display, no browser is opened.
     """
-    folder = Path(run)
-    manifest = read_manifest(folder)
-    check_tasks(folder, manifest, [] if task is None else [task])
+    _check_tasks(run, read_manifest(run), [] if task is None else [task])
     if trace:
-        _serve(log_folder(folder), task, epoch)
+        _serve_logs(log_folder(run), task, epoch)
         return
-    file = folder / PAGE
-    write_page([folder], file, wanted=[] if task is None else [task])
-    place = "" if task is None else f"#{anchor(1, task, epoch)}"
-    address = f"{file.resolve().as_uri()}{place}"
+    file = run / PAGE
+    write_page([run], file, wanted=[] if task is None else [task])
+    fragment = "" if task is None else f"#{anchor(1, task, epoch)}"
+    address = f"{file.resolve().as_uri()}{fragment}"
     click.echo(address)
     if can_open_pages():
         webbrowser.open(address)
 
 
-def _serve(logs: StorePath, task: str | None, epoch: int) -> None:
+def _serve_logs(logs: StorePath, task: str | None, epoch: int) -> None:
     """Serve the logs on this machine until interrupted."""
     from inspect_ai import view as serve_logs
 
-    place = _place(logs, task, epoch)
+    fragment = ""
+    if task is not None:
+        found = log_of(logs, task, epoch)
+        if found is None:
+            raise RunError(
+                f"{logs} has no sample of task {task!r}, epoch {epoch}: it has not been run yet."
+            )
+        fragment = f"#/logs/{quote(found)}/samples/sample/{quote(task, safe='')}/{epoch}/transcript"
     port = free_port()
-    address = f"http://{HOST}:{port}/{place}"
+    address = f"http://{HOST}:{port}/{fragment}"
     click.echo(address)
-    say("Inspect's viewer; end it with Ctrl-C.")
+    say("Inspect's viewer is running; press Ctrl-C to stop it.")
     if can_open_pages():
         threading.Thread(target=_open_when_up, args=(address, port), daemon=True).start()
     serve_logs(log_dir=str(logs), host=HOST, port=port)
 
 
-def _place(logs: StorePath, task: str | None, epoch: int) -> str:
-    """The viewer's own address of a sample."""
-    if task is None:
-        return ""
-    found = log_of(logs, task, epoch)
-    if found is None:
-        raise RunError(f"{logs} has no sample of task {task!r}, epoch {epoch}: it was not run yet.")
-    return f"#/logs/{quote(found)}/samples/sample/{quote(task, safe='')}/{epoch}/transcript"
-
-
 def _open_when_up(address: str, port: int) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         with socket.socket() as probe:
             probe.settimeout(1)
@@ -83,3 +81,37 @@ def _open_when_up(address: str, port: int) -> None:
                 webbrowser.open(address)
                 return
         time.sleep(0.1)
+
+
+def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
+    """Print the checkpoint trees of these tasks (or of `all`), as each judge scored them."""
+    for run in runs:
+        material = read_material(run)
+        if not isinstance(material, JudgedRun):
+            raise UsageError(
+                f"{run} is not a Workflow run, and only those have trees: leave --task out."
+            )
+        scores = material.summary.scores
+        _check_tasks(run, material.manifest, [task for task in tasks if task != "all"])
+        if not scores.judges:
+            raise UsageError(f"No judge has scored {run}: run `gta score {run} --judge MODEL`.")
+        for unit in material.units:
+            if "all" not in tasks and unit.task.id not in tasks:
+                continue
+            for judge in scores.judges:
+                view = view_task(
+                    unit,
+                    judge,
+                    material.verdicts,
+                    leaf_threshold=scores.leaf_threshold,
+                    root_threshold=scores.root_threshold,
+                )
+                click.echo(f"{tree_text(unit, view)}\n")
+
+
+def _check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -> None:
+    unknown = sorted({*tasks} - {*manifest.spec.tasks})
+    if unknown:
+        raise UsageError(
+            f"{run} has no task {unknown[0]!r}. Its tasks: {few(manifest.spec.tasks)}."
+        )

@@ -1,4 +1,4 @@
-"""The demo: seven small tasks of our own, real offline tools, scripts and a small real model."""
+"""The demo: seven small bundled tasks, a scripted system and judge, and a small real model."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A small real language model on this machine: SmolLM2 on llama.cpp's server, a process."""
+"""A small real language model on this machine: SmolLM2, served by llama.cpp in a process."""
 
 import subprocess
 import sys
@@ -34,15 +34,15 @@ SMOLLM2: Final = Weights(
 )
 PROGRAM: Final = """
 import os, sys, time
-# Threads wait for each other at every step. Awake, they would take the cores from whoever they wait
-# for: where others work too, a reply then takes minutes.
+# Threads wait for each other at every step. If they waited actively on a busy machine, they would
+# take the cores from those that they wait for, and a reply would take minutes.
 os.environ["OMP_WAIT_POLICY"] = "passive"
 import xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.model_alias = sys.argv[1], {sys.argv[2]}
 params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[4])
-# The smallest of models repeats itself until its reply is cut off, unless it is made not to.
+# Without a penalty, such a small model repeats itself until its reply is cut off.
 params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.2, 256
 exec(sys.argv[5])
 params.hostnames, params.port = ["127.0.0.1"], int(sys.argv[3])
@@ -55,7 +55,7 @@ PACKAGE: Final = "xllamacpp"
 
 
 def local_weights(folder: Path) -> Path | None:
-    """The model's file, where it was fetched and there is a program that runs it."""
+    """Return the file of the model, or None if it or the program that runs it is missing."""
     kept = present(SMOLLM2, folder)
     if kept is None or missing_packages(PACKAGE):
         return None
@@ -63,9 +63,9 @@ def local_weights(folder: Path) -> Path | None:
 
 
 def open_local(url: str) -> Model:
-    """The model behind that address, ready to be asked; short replies, always the same ones."""
+    """Open the model at that address, with short and deterministic replies."""
     config = GenerateConfig(max_tokens=48, temperature=0.0, seed=1, max_connections=1)
-    # The server wants no key, but the client wants one.
+    # The server needs no key, but the client does.
     return get_model(
         f"openai-api/local/{MODEL}", base_url=url, api_key="none", config=config, memoize=False
     )
@@ -73,9 +73,9 @@ def open_local(url: str) -> Model:
 
 @contextmanager
 def serving_model(weights: Path, *, threads: int = 2, settings: str = "") -> Iterator[str]:
-    """The address of an OpenAI-compatible server with that model, for as long as the block.
+    """Serve the model with an OpenAI-compatible API inside the block; yields the address.
 
-    `settings` are statements that set further `params` of the server.
+    `settings` are Python statements that set further `params` of the server.
     """
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -101,6 +101,6 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes]) -> None:
             pass
         time.sleep(0.1)
     raise EnvironmentProblem(
-        f"The local model did not start within {START_SECONDS} s. Leave it out: "
-        "pip uninstall xllamacpp"
+        f"The local model did not start within {START_SECONDS} s. To run the demo without it: "
+        f"pip uninstall {PACKAGE}"
     )

@@ -1,14 +1,15 @@
-"""The demo's scripted system: it calls tools and uses what they really answer.
+"""The demo's scripted system, which calls real tools, and its scripted judge.
 
-It is no language model. It knows the seven tasks and reads the tools' replies. One thing it forgets
-on purpose, so that the report has a failure to show: what each pays for the picnic.
+Neither is a language model. The system knows the seven tasks and reads the tools' replies. It
+leaves one thing out on purpose, what each person pays for the picnic, so that the report has a
+failure to show. The judge looks for fixed words in the evidence, and cannot be used on other tasks.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessage, ContentText, Model, ModelOutput, ModelUsage, get_model
 
 NAME = "mockllm/scripted"
 PRICE = re.compile(r"\d+\.\d\d\b")
@@ -63,21 +64,37 @@ h1 {{ color: #c8463c; }} li {{ list-style: none; font-size: 1.3rem; line-height:
 </style></head><body><h1>Come to our picnic!</h1><p>There will be</p><ul>{items}</ul>
 <p>Bring a blanket and good weather.</p></body></html>
 """
+JUDGE_NAME = "mockllm/scripted-judge"
+LEAF = re.compile(r"^leaf: (\S+)$", re.MULTILINE)
+SHOWN = re.compile(r"^BEGIN (\w+) deliverable (\"[^\n]*\")\n(.*?)^END \1", re.DOTALL | re.MULTILINE)
+# What the deliverables must contain for each leaf; the evidence shows a picture by its label.
+WANTED: Mapping[str, tuple[str, ...]] = {
+    "umbrellas": ("486",),
+    "hats": ("623",),
+    "overtaking": ("April",),
+    "document": ("report.pdf", "January to June"),
+    "chart": ("page 1",),
+    "order": ("July", "risen every month"),
+    "lines": ("Bread,3,2.40,7.20", "Cheese,2,5.50,11.00", "Grapes,4,1.80,7.20", "Lemonade,6"),
+    "total": ("32.90",),
+    "menu": ("Bread", "Cheese", "Grapes", "Lemonade"),
+    "share": ("5.48",),
+}
 
 Results = Sequence[str]
 
 
 def scripted_model() -> Model:
-    """The script as a model that Inspect can ask."""
+    """Return the scripted system as an Inspect model."""
     return get_model(NAME, custom_outputs=_reply, memoize=False)
 
 
 def _reply(messages: list[ChatMessage], *_: object) -> ModelOutput:
     request = " ".join(message.text for message in messages if message.role == "user")
     results = [message.text for message in messages if message.role == "tool"]
-    play = next(play for word, play in PLAYS.items() if word in request)
-    output = play(results)
-    # No tokens were used, and without a count the engine would load a tokenizer.
+    answer = next(answer for word, answer in ANSWERS.items() if word in request)
+    output = answer(results)
+    # Without a count of tokens, the engine would load a tokenizer.
     output.usage = ModelUsage()
     return output
 
@@ -165,8 +182,8 @@ def _picnic(results: Results) -> ModelOutput:
     return _say("The table is in shopping.csv, the invitation in invitation.html.")
 
 
-# A word of each task's request, and what is played for it.
-PLAYS: Mapping[str, Callable[[Results], ModelOutput]] = {
+# A word from the request of each task, and the function that answers it.
+ANSWERS: Mapping[str, Callable[[Results], ModelOutput]] = {
     "receipt": _receipt,
     "equation": _equation,
     "bar chart": _chart,
@@ -183,3 +200,31 @@ def _call(tool: str, **arguments: str) -> ModelOutput:
 
 def _say(text: str) -> ModelOutput:
     return ModelOutput.from_content(NAME, text)
+
+
+def scripted_judge() -> Model:
+    """Return the scripted judge as an Inspect model."""
+    return get_model(JUDGE_NAME, custom_outputs=_judge, memoize=False)
+
+
+def _judge(messages: list[ChatMessage], *_: object) -> ModelOutput:
+    content = messages[-1].content
+    parts = [part.text for part in content if isinstance(part, ContentText)]
+    assert not isinstance(content, str)
+    leaf = LEAF.findall(parts[-1])[-1]
+    shown = {json.loads(name): text for _, name, text in SHOWN.findall("\n".join(parts[:-1]))}
+    output = ModelOutput.from_content(JUDGE_NAME, json.dumps(_verdict(leaf, shown)))
+    output.usage = ModelUsage()
+    return output
+
+
+def _verdict(leaf: str, shown: Mapping[str, str]) -> dict[str, object]:
+    everything = "\n".join(f"{name}\n{text}" for name, text in shown.items())
+    wanted = WANTED[leaf.rpartition("~")[0]]  # names of leaves end in a mark of the unit
+    missing = [words for words in wanted if words not in everything]
+    used = [name for name, text in shown.items() if any(words in text for words in wanted)]
+    reason = (
+        f"Missing in the evidence: {', '.join(missing)}." if missing else "Everything is there."
+    )
+    score = round(10 * (len(wanted) - len(missing)) / len(wanted))
+    return {"leaf": leaf, "used": used, "reason": f"Scripted check. {reason}", "score": score}

@@ -1,1 +1,1 @@
-"""Tasks and traces in the formats of other frameworks."""
+"""Exports of tasks and traces in the formats of other frameworks."""

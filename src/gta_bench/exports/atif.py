@@ -1,6 +1,6 @@
-"""A run's traces as ATIF trajectories, a file for each task and epoch."""
+"""Export the traces of a run as ATIF trajectories, one file per task and epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,21 +14,28 @@ from gta_bench.runs.store import StorePath
 
 
 def export_atif(run: StorePath, out: Path) -> int:
-    """Write the trajectories into a new folder; returns how many there are."""
+    """Write the trajectories to a new or empty folder and return their number."""
     if out.exists() and any(out.iterdir()):
-        raise RunError(f"{out} is not empty; name another --out.")
+        raise RunError(f"{out} is not empty; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
-    manifest, count = read_manifest(run), 0
-    for unit in _units(run, manifest):
-        found = trajectory(unit, manifest)
+    manifest = read_manifest(run)
+    spec, folder = manifest.spec, log_folder(run)
+    units: Sequence[AtomicUnit | WorkflowUnit]
+    if spec.mode == "workflow":
+        units = read_units(folder, spec.tasks, spec.epochs, WorkflowUnit).units
+    else:
+        units = read_units(folder, spec.tasks, spec.epochs, AtomicUnit).units
+    # Units that failed through no fault of the system have no trajectory.
+    exported = [unit for unit in units if unit.failure is None]
+    for unit in exported:
+        found = _make_trajectory(unit, manifest)
         file = out / f"{found.trajectory_id}.json"
         file.write_text(found.model_dump_json(exclude_none=True, indent=1), encoding="utf-8")
-        count += 1
-    return count
+    return len(exported)
 
 
-def trajectory(unit: AtomicUnit | WorkflowUnit, manifest: RunManifest) -> Trajectory:
-    """One unit; a task that the system left without a trace has the user's request alone."""
+def _make_trajectory(unit: AtomicUnit | WorkflowUnit, manifest: RunManifest) -> Trajectory:
+    """Convert one unit; without a trace, the trajectory has only the user's request."""
     system, usage = manifest.spec.system, unit.usage
     steps = write_steps(unit.task.request, unit.trace or ())
     return Trajectory(
@@ -48,14 +55,3 @@ def trajectory(unit: AtomicUnit | WorkflowUnit, manifest: RunManifest) -> Trajec
         ),
         extra={"dataset": manifest.spec.dataset, "task": unit.task.id, "epoch": unit.epoch},
     )
-
-
-def _units(run: StorePath, manifest: RunManifest) -> Iterator[AtomicUnit | WorkflowUnit]:
-    """What was run and did not fail through our own fault."""
-    folder = log_folder(run)
-    if manifest.spec.mode == "workflow":
-        found = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units
-        yield from (unit for unit in found if unit.failure is None)
-    else:
-        units = read_units(folder, manifest.spec.tasks, manifest.spec.epochs, AtomicUnit).units
-        yield from (unit for unit in units if unit.failure is None)

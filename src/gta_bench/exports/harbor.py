@@ -1,7 +1,7 @@
-"""Tasks as Harbor's task folders: our tools as an MCP server, our scoring as the verifier.
+"""Export tasks as Harbor task folders, with our tools over MCP and our scoring as the verifier.
 
-The verifier's folder holds a dataset of the one task, so that what scores the work is what
-`gta import` and `gta score` do with any finished result. Harbor shows it to no agent.
+The verifier's folder contains a dataset of one task, so that the work is scored by `gta import` and
+`gta score` like any other finished result. Harbor hides that folder from agents.
 """
 
 import json
@@ -13,11 +13,9 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.files import read_entries
 from gta_bench.datasets.model import AtomicDataset, Dataset
-from gta_bench.datasets.released import TOOLMETA
-from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import RunError
 from gta_bench.exports.templates import TEMPLATES
 from gta_bench.records.atomic import AtomicTask
@@ -27,13 +25,13 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.catalog import own_packages, tool_names
 
 SCHEMA: Final = "1.4"
-# What stands in the folder for wheels of the task's own tools.
-WHEELS: Final = "Put the wheels of packages here that no package index has."
+# The README of the folder for wheels of packages that bring tools.
+WHEELS: Final = "Put wheels here for packages that are not on a package index."
 Task = AtomicTask | WorkflowTask
 
 
 class _Scoring(NamedTuple):
-    """How the reward is read from what `gta score --json` says of one task."""
+    """How to read the reward from the output of `gta score --json` for one task."""
 
     dataset: str
     judging: str
@@ -48,7 +46,7 @@ WORKFLOW: Final = _Scoring(
     'scores["judges"][0]["strict"]["root_score"] if scores["judges"] else None',
     "10",
 )
-# What the verifier of a Workflow task is told of the judge; Harbor fills it in when it runs.
+# Environment of the verifier of a Workflow task; Harbor fills it in when it runs.
 JUDGE_ENV: Final = {
     "GTA_JUDGE": "${GTA_JUDGE}",
     **{
@@ -59,9 +57,9 @@ JUDGE_ENV: Final = {
 
 
 class Exported(NamedTuple):
-    """The folders that were written, and the tasks that the format has no place for.
+    """The folders that were written, and the tasks that the format cannot represent.
 
-    `missing` are files that tasks name and the dataset does not have.
+    `missing` has the files that tasks name but the dataset does not have.
     """
 
     folders: tuple[Path, ...]
@@ -70,17 +68,23 @@ class Exported(NamedTuple):
 
 
 def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported:
-    """Write a folder for each task; those whose product is an image are left out.
+    """Write a folder for each task, except for tasks that produce an image.
 
-    Such a task is scored by its calls, and a verifier sees files and texts only. What cannot be
-    exported is refused before anything is written.
+    Those are scored by their calls, but a verifier sees only files and texts. Raises RunError
+    before anything is written if a task cannot be exported.
     """
     entries = read_entries(dataset.root / dataset.file)
-    able = {name: task for name in tasks if _has_result(task := dataset.tasks[name])}
-    folders = {name: out / f"{_kind(dataset).dataset}-{name}" for name in able}
-    _check(dataset, able.values(), folders.values())
+    # The result of an Atomic task without a reference answer is an image.
+    able = {
+        name: task
+        for name in tasks
+        if not isinstance(task := dataset.tasks[name], AtomicTask) or task.answer is not None
+    }
+    scoring = ATOMIC if isinstance(dataset, AtomicDataset) else WORKFLOW
+    folders = {name: out / f"{scoring.dataset}-{name}" for name in able}
+    _check_tasks(dataset, able.values(), folders.values())
     for name, task in able.items():
-        _write_task(dataset, task, entries[name], folders[name])
+        _write_task(dataset, scoring, task, entries[name], folders[name])
     return Exported(
         tuple(folders.values()),
         tuple(name for name in tasks if name not in able),
@@ -93,17 +97,12 @@ def export_harbor(dataset: Dataset, tasks: Sequence[str], out: Path) -> Exported
     )
 
 
-def _has_result(task: Task) -> bool:
-    """Whether the work can be told by a text or a file."""
-    return not isinstance(task, AtomicTask) or task.answer is not None
-
-
-def _check(dataset: Dataset, tasks: Iterable[Task], folders: Iterable[Path]) -> None:
+def _check_tasks(dataset: Dataset, tasks: Iterable[Task], folders: Iterable[Path]) -> None:
     file = dataset.root / TOOLMETA
     if not file.is_file():
         raise RunError(
-            f"{file} is missing, which an exported task needs: "
-            f"`gta tools list --toolmeta > {file}` writes it."
+            f"{file} is missing, but an exported task needs it: run "
+            f"`gta tools list --toolmeta > {file}`."
         )
     known = tool_names()
     for task in tasks:
@@ -111,47 +110,41 @@ def _check(dataset: Dataset, tasks: Iterable[Task], folders: Iterable[Path]) -> 
         if unknown:
             raise RunError(
                 f"Task {task.id} offers {unknown[0]!r}, which is not installed here: install the "
-                "package that brings it, or leave the task out by --tasks."
+                "package that provides it, or leave the task out with --tasks."
             )
     there = [folder for folder in folders if folder.exists()]
     if there:
-        raise RunError(f"{there[0]} is there already; name another --out.")
+        raise RunError(f"{there[0]} already exists; choose another --out.")
 
 
 def _tools(task: Task) -> list[str]:
     return list(task.offered) if isinstance(task, AtomicTask) else list(task.tools)
 
 
-def read_harbor(folder: Path) -> Dataset:
-    """The dataset of the one task that a folder was made from."""
-    data = folder / "tests" / "data"
-    return load_workflow(data) if (data / "end.json").is_file() else load_atomic(data)
-
-
 def _has(dataset: Dataset, item: Attachment) -> bool:
     return (dataset.root / item.source).is_file()
 
 
-def _kind(dataset: Dataset) -> _Scoring:
-    return ATOMIC if isinstance(dataset, AtomicDataset) else WORKFLOW
-
-
-def _write_task(dataset: Dataset, task: Task, entry: JsonValue, folder: Path) -> None:
-    scoring = _kind(dataset)
+def _write_task(
+    dataset: Dataset, scoring: _Scoring, task: Task, entry: JsonValue, folder: Path
+) -> None:
     inputs = folder / "environment" / "inputs"
     inputs.mkdir(parents=True)
     files = [item for item in task.attachments if _has(dataset, item)]
     for item in files:
         shutil.copyfile(dataset.root / item.source, inputs / Path(item.path).name)
-    _write(folder / "instruction.md", _instruction(task))
+    names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
+    about = f" The files of the task: {names}." if names else ""
+    text = TEMPLATES.render("instruction.md", request=task.request, inputs=about)
+    _write(folder / "instruction.md", text)
     _write(folder / "task.toml", _config(task, scoring))
     _write_image(own_packages(_tools(task)), folder / "environment")
     test = TEMPLATES.render("test.sh", task=task.id, **scoring._asdict())
     _write(folder / "tests" / "test.sh", test, mode=0o755)
     _write_data(dataset, task, entry, files, folder / "tests" / "data")
-    answer = _reference_answer(task)
-    if answer is not None:
-        _write(folder / "solution" / "final.txt", answer)
+    last = task.steps[-1] if isinstance(task, AtomicTask) else None
+    if isinstance(last, AnswerTurn):
+        _write(folder / "solution" / "final.txt", last.content)
         script = (
             '#!/bin/sh\ncp "$(dirname "$0")/final.txt" "${GTA_WORKSPACE:-/workspace}/final.txt"'
         )
@@ -159,7 +152,7 @@ def _write_task(dataset: Dataset, task: Task, entry: JsonValue, folder: Path) ->
 
 
 def _write_image(packages: Mapping[str, str], folder: Path) -> None:
-    """The Dockerfile; packages that bring tools of their own are installed too."""
+    """Write a Dockerfile that also installs packages that bring tools."""
     install = ""
     if packages:
         named = " ".join(f'"{name}=={number}"' for name, number in sorted(packages.items()))
@@ -169,12 +162,6 @@ def _write_image(packages: Mapping[str, str], folder: Path) -> None:
         _write(folder / "wheels" / "README", WHEELS)
     text = TEMPLATES.render("Dockerfile", version=version("gta-bench"), packages=install)
     _write(folder / "Dockerfile", text)
-
-
-def _instruction(task: Task) -> str:
-    names = ", ".join(f"`/workspace/{item.path}`" for item in task.attachments)
-    inputs = f" The files of the task: {names}." if names else ""
-    return TEMPLATES.render("instruction.md", request=task.request, inputs=inputs)
 
 
 def _config(task: Task, scoring: _Scoring) -> str:
@@ -198,7 +185,7 @@ def _config(task: Task, scoring: _Scoring) -> str:
         tables.insert(4, ("[verifier.env]", dict(JUDGE_ENV)))
     lines = [f"schema_version = {json.dumps(SCHEMA)}"]
     for heading, values in tables:
-        # A JSON value of these kinds is a TOML value too.
+        # JSON values of these kinds are valid TOML.
         lines += ["", heading, *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
     return "\n".join(lines)
 
@@ -206,18 +193,12 @@ def _config(task: Task, scoring: _Scoring) -> str:
 def _write_data(
     dataset: Dataset, task: Task, entry: JsonValue, files: Sequence[Attachment], data: Path
 ) -> None:
-    """A dataset of the released layout with this task alone."""
+    """Write a dataset in the released layout that contains only this task."""
     _write(data / dataset.file, json.dumps({task.id: entry}, ensure_ascii=False, indent=1))
     shutil.copyfile(dataset.root / TOOLMETA, data / TOOLMETA)
     for item in files:
         (data / item.source).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(dataset.root / item.source, data / item.source)
-
-
-def _reference_answer(task: Task) -> str | None:
-    """The reference's last words, where the task has a reference that ends with an answer."""
-    last = task.steps[-1] if isinstance(task, AtomicTask) else None
-    return last.content if isinstance(last, AnswerTurn) else None
 
 
 def _write(file: Path, text: str, *, mode: int = 0o644) -> None:

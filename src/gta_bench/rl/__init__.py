@@ -1,1 +1,1 @@
-"""Episodes for reinforcement learning: reset, step, reward, on any ToolSource."""
+"""Environments for reinforcement learning: `reset`, `step` and a reward, on any ToolSource."""

@@ -1,12 +1,13 @@
-"""An episode at a time: a task, its tools and its files, one action after the other.
+"""Episodes on the tasks of a dataset, with `reset`, `step` and a reward for each action.
 
-No model and no evaluation engine is needed: whoever trains brings the policy. Every agent of ours
-is one, too: `decision = await decide(*observation)`, then `await environment.step(decision.step)`.
+The caller brings the policy; no model and no evaluation engine is needed. Every built-in agent is a
+policy, too: `decision = await decide(*observation)`, then `await environment.step(decision.step)`.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -15,7 +16,9 @@ from gta_bench.agents.contract import DecidedStep, History, RefusedTurn
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import ToolError, ToolUnavailable, UsageError
+from gta_bench.errors import ToolError, ToolUnavailable, UsageError, few
+from gta_bench.metrics.similarity import SimilarityFunction
+from gta_bench.metrics.strict.reward import step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
 from gta_bench.records.run import DEFAULT_TURNS, DatasetName
@@ -33,16 +36,16 @@ Sources = Callable[[str], ToolSource]
 
 
 class Observation(NamedTuple):
-    """What a policy sees: the task's files and the turns so far, and the tools it may call."""
+    """What a policy sees: the task's files, the turns so far, and the tools that it may call."""
 
     history: History
     tools: tuple[ToolSpec, ...]
 
 
 class Moment(NamedTuple):
-    """What a reward is computed from: the action that was taken, and all that was done so far.
+    """What a reward is computed from: the action, and everything that was done so far.
 
-    `position` counts the actions before this one; `done` marks the last of the episode.
+    `position` is the number of actions before this one; `done` is True for the last one.
     """
 
     task: _Task
@@ -54,9 +57,9 @@ class Moment(NamedTuple):
 
 
 class Reward(NamedTuple):
-    """`value` is None where a judge gave no score: such an episode says nothing and is dropped.
+    """The reward of an action; `parts` has the score of each leaf, 0 to 1.
 
-    `parts` are the leaves that it was made of, 0 to 1 each.
+    `value` is None if a judge gave no score; drop such an episode.
     """
 
     value: float | None
@@ -64,13 +67,13 @@ class Reward(NamedTuple):
 
 
 class Rewards(Protocol):
-    """What an action is worth. All actions of an episode together are worth 0 to 1."""
+    """Computes the reward of an action; the rewards of an episode add up to 0 to 1."""
 
     async def __call__(self, moment: Moment) -> Reward: ...
 
 
 class Transition(NamedTuple):
-    """What an action led to; `terminated`: the policy answered; `truncated`: its turns are up."""
+    """The result of an action; `terminated`: the policy answered; `truncated`: no turn is left."""
 
     observation: Observation
     reward: Reward
@@ -79,9 +82,30 @@ class Transition(NamedTuple):
 
 
 class Environment:
-    """Episodes on the tasks of a dataset. Make as many environments as episodes run at once.
+    """Runs one episode at a time; make one environment for each concurrent episode.
 
-    `sources` gives the tools of an episode by its task. `folder` is where workspaces are made.
+    `sources` returns the tools for a task. Workspaces are created below `folder`.
+
+    >>> import asyncio, tempfile
+    >>> from pathlib import Path
+    >>> from gta_bench.datasets.atomic import load_atomic
+    >>> from gta_bench.demo import ATOMIC
+    >>> from gta_bench.metrics.similarity import exact_or_half
+    >>> from gta_bench.records.steps import AnswerStep
+    >>> from gta_bench.tape.reference import reference_tape
+    >>> async def play(folder):
+    ...     dataset = load_atomic(ATOMIC)
+    ...     reference_tape(dataset, folder / "tape")
+    ...     tools = replay_tape(Tape.open(folder / "tape"), "atomic")
+    ...     rewards = step_rewards(exact_or_half)
+    ...     environment = Environment(dataset, tools, rewards, folder=folder)
+    ...     await environment.reset(seed=1)
+    ...     transition = await environment.step(AnswerStep(content="I do not know."))
+    ...     await environment.close()
+    ...     return transition.terminated
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(play(Path(folder)))
+    True
     """
 
     def __init__(
@@ -98,26 +122,27 @@ class Environment:
         self._rewards = rewards
         self._folder = folder
         self._max_steps = max_steps
-        self._dice = random.Random()
+        self._random = random.Random()
         self._episode: _Episode | None = None
 
     async def reset(self, *, seed: int | None = None, task: str | None = None) -> Observation:
-        """Begin an episode: on that task, else on one that the seed chooses.
+        """Start an episode on `task`, or on a random task.
 
-        Without a seed the choice goes on from the last seed that was given.
+        Without a seed, the random sequence of the last seed continues.
         """
         await self.close()
         if seed is not None:
-            self._dice.seed(seed)
-        name = self._dice.choice(list(self._dataset.tasks)) if task is None else task
-        if name not in self._dataset.tasks:
-            raise UsageError(f"The dataset has no task {name!r}.")
-        entry = self._dataset.tasks[name]
+            self._random.seed(seed)
+        tasks = self._dataset.tasks
+        name = self._random.choice(list(tasks)) if task is None else task
+        if name not in tasks:
+            raise UsageError(f"The dataset has no task {name!r}. Its tasks: {few([*tasks])}.")
+        entry = tasks[name]
         files = {item.path: self._dataset.root / item.source for item in entry.attachments}
-        place = self._folder / name
-        if place.is_dir():  # of an episode that was killed
-            remove_tree(place)
-        workspace = Workspace.create(place, files, follow_links=True)
+        root = self._folder / name
+        if root.is_dir():  # left over from an episode that was killed
+            remove_tree(root)
+        workspace = Workspace.create(root, files, follow_links=True)
         source = self._sources(name)
         tools = tuple(offered_tools(own_tools(self._dataset, entry), source.specs()))
         work = TaskWork([UserTurn(content=entry.request)])
@@ -125,10 +150,10 @@ class Environment:
         return self._episode.observation(last=self._max_steps == 1)
 
     async def step(self, action: DecidedStep) -> Transition:
-        """Take an action; what a policy does wrong is told to it and costs it the turn."""
+        """Take an action; a mistake of the policy is shown to it and uses up the turn."""
         episode = self._episode
         if episode is None or episode.done:
-            raise UsageError("No episode is under way: call reset() first.")
+            raise UsageError("No episode is running: call reset() first.")
         position, taken = episode.position, await episode.take(action)
         terminated = isinstance(action, AnswerStep)
         truncated = not terminated and episode.position >= self._max_steps
@@ -141,33 +166,26 @@ class Environment:
         return Transition(observation, reward, terminated, truncated)
 
     async def close(self) -> None:
-        """Remove the workspace of the episode."""
+        """End the episode and remove its workspace."""
         if self._episode is not None:
             remove_tree(self._episode.workspace.root)
             self._episode = None
 
 
+@dataclass
 class _Episode:
-    """One task under way."""
+    """One running task."""
 
-    def __init__(
-        self,
-        task: _Task,
-        source: ToolSource,
-        tools: Sequence[ToolSpec],
-        workspace: Workspace,
-        work: TaskWork,
-    ) -> None:
-        self.task = task
-        self.source = source
-        self.tools = tuple(tools)
-        self.workspace = workspace
-        self.work = work
-        self.position = 0
-        self.done = False
+    task: _Task
+    source: ToolSource
+    tools: tuple[ToolSpec, ...]
+    workspace: Workspace
+    work: TaskWork
+    position: int = 0
+    done: bool = False
 
     def observation(self, *, last: bool) -> Observation:
-        # Every turn is a record already, so nothing is validated a second time.
+        # Every turn is already a record, so nothing needs to be validated again.
         history = History.model_construct(
             task=self.task.id,
             attachments=self.task.attachments,
@@ -178,25 +196,23 @@ class _Episode:
         return Observation(history, self.tools)
 
     async def take(self, action: DecidedStep) -> DecidedStep:
-        """Do it, and say what it came to: a call that a tool refused has that as its error.
+        """Take the action and return it, with the error if a tool rejected the call.
 
-        What is missing here, a reply on the tape above all, is no fault of the action.
+        Something that is missing here, such as a reply on the tape, is no error of the action.
         """
         self.position += 1
         match action:
             case AnswerStep():
                 self.work.steps.append(action)
                 self.work.turns.append(AnswerTurn(content=action.content))
-            case MalformedStep(content=content, reason=told):
-                self._refuse(action, content, told)
-            case CallStep(error=StepError(message=told)):
-                self._refuse(action, "", told)
+            case MalformedStep(content=content, reason=reason):
+                self._reject(action, content, reason)
+            case CallStep(error=StepError(message=message)):
+                self._reject(action, "", message)
             case CallStep(arguments=arguments) if not isinstance(arguments, dict):
-                told = "The arguments are not an object."
-                action = action.model_copy(
-                    update={"error": StepError(type=TOOL_ERROR, message=told)}
-                )
-                self._refuse(action, "", told)
+                error = StepError(type=TOOL_ERROR, message="The arguments are not an object.")
+                action = action.model_copy(update={"error": error})
+                self._reject(action, "", error.message)
             case CallStep():
                 with suppress(ToolUnavailable):
                     try:
@@ -206,12 +222,26 @@ class _Episode:
                         return action.model_copy(update={"error": error})
         return action
 
-    def _refuse(self, step: MalformedStep | CallStep, reply: str, told: str) -> None:
+    def _reject(self, step: MalformedStep | CallStep, reply: str, message: str) -> None:
         self.work.steps.append(step)
-        self.work.turns.append(RefusedTurn(reply=reply, told=told))
+        self.work.turns.append(RefusedTurn(reply=reply, told=message))
 
 
-def taped(tape: Tape, dataset: DatasetName) -> Sources:
-    """The tools of every episode from a tape: no tool, key, GPU or network is needed."""
+def replay_tape(tape: Tape, dataset: DatasetName) -> Sources:
+    """Return sources that replay a tape, so that no tool, key, GPU or network is needed."""
     redactor = Redactor({})
     return lambda task: TapedTools(tape, TapeUnit(dataset, task, 1), "replay", redactor)
+
+
+def step_rewards(similarity: SimilarityFunction) -> Rewards:
+    """Return GTA-Atomic's dense reward: every action against the reference's step.
+
+    The reference's own actions add up to 1; an empty reply is worth nothing.
+    """
+
+    async def reward(moment: Moment) -> Reward:
+        assert isinstance(moment.task, AtomicTask), "GTA-Workflow has no reference steps"
+        value = step_reward(moment.task, moment.position, moment.action, similarity=similarity)
+        return Reward(value)
+
+    return reward

@@ -1,4 +1,4 @@
-"""GTA-Workflow's reward: the checkpoint leaves, scored by the judge when the episode ends."""
+"""GTA-Workflow's reward: a judge scores the checkpoint leaves at the end of an episode."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,10 +26,10 @@ NOTHING_YET = Reward(0.0)
 def leaf_rewards(
     model: Model, settings: Settings, *, folder: Path, options: JudgeOptions | None = None
 ) -> Rewards:
-    """The root score of what was delivered, 0 to 1, with its leaves; before the end nothing.
+    """Return a reward that is 0 until the end, then the root score of the deliverables, 0 to 1.
 
-    `folder` keeps files and evidence by content, so that what was rendered once is not again.
-    A leaf without a score leaves the episode without a reward, never with 0.
+    `folder` stores files and evidence by content, so that nothing is rendered twice. If a leaf has
+    no score, the reward of the episode is None, not 0.
     """
     judge = open_judge(model, options or JudgeOptions())
     store = ArtefactStore(folder / ARTEFACTS)
@@ -38,8 +38,10 @@ def leaf_rewards(
     async def reward(moment: Moment) -> Reward:
         if not moment.done:
             return NOTHING_YET
-        unit = _unit(moment, store)
-        leaves = _leaves(await _judged(unit, judge, source))
+        unit = _make_unit(moment, store)
+        rows = await _judge(unit, judge, source)
+        scored = ((row.key.leaf, row.verdict) for row in rows)
+        leaves = {leaf: one.value for leaf, one in scored if isinstance(one, Scored)}
         root = root_score(unit.task.checkpoints, leaves)
         parts = {leaf: value / MOST for leaf, value in leaves.items()}
         return Reward(None if root is None else root / MOST, parts)
@@ -47,7 +49,7 @@ def leaf_rewards(
     return reward
 
 
-def _unit(moment: Moment, store: ArtefactStore) -> WorkflowUnit:
+def _make_unit(moment: Moment, store: ArtefactStore) -> WorkflowUnit:
     assert isinstance(moment.task, WorkflowTask), "GTA-Atomic has no checkpoints"
     written = [file.path for file in moment.workspace.outputs().files]
     given = [item.path for item in moment.task.attachments]
@@ -59,16 +61,12 @@ def _unit(moment: Moment, store: ArtefactStore) -> WorkflowUnit:
     )
 
 
-async def _judged(unit: WorkflowUnit, judge: Judge, source: RunEvidence) -> Sequence[VerdictRow]:
+async def _judge(unit: WorkflowUnit, judge: Judge, source: RunEvidence) -> Sequence[VerdictRow]:
     async def keep(rows: Sequence[VerdictRow]) -> None:
-        """The reward is all that is wanted of them."""
+        """Only the reward is needed, so verdicts are not stored."""
 
     try:
         evidence = await source.evidence(unit)
     except GtaError:
         return ()
     return await judge_unit(unit.task, evidence, judge, pictures=source.picture, keep=keep)
-
-
-def _leaves(rows: Sequence[VerdictRow]) -> dict[str, float]:
-    return {row.key.leaf: row.verdict.value for row in rows if isinstance(row.verdict, Scored)}

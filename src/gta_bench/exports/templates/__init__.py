@@ -1,4 +1,4 @@
-"""Files of an exported task that are the same for all tasks, or nearly so."""
+"""Templates of the files in an exported task."""
 
 from typing import Final
 

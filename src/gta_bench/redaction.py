@@ -1,7 +1,8 @@
-"""Secrets taken out of whatever is kept.
+"""Secrets: what counts as one, and how it is removed from everything that is written.
 
-Everything that is written goes through `current_redactor()`, which knows what `protect` was given
-in this process. Nothing is forgotten there: a key that was known once must not be written later.
+Everything that is written goes through `current_redactor()`, which knows all secrets that were
+passed to `protect` in this process. Secrets are never dropped: a key that was known once must not
+be written later.
 """
 
 import base64
@@ -11,6 +12,7 @@ import io
 import json
 import lzma
 import re
+import shlex
 import struct
 import time
 import zipfile
@@ -19,21 +21,44 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, AnyStr, Final
-from urllib.parse import quote
-
-from gta_bench.redaction.recognition import MARK, is_secret
+from urllib.parse import quote, unquote, urlsplit
 
 if TYPE_CHECKING:
-    # Importing pydantic takes longer than all else that `gta --help` does.
+    # Importing pydantic takes longer than everything else that `gta --help` does.
     from pydantic import JsonValue
 
+MARK: Final = "[redacted:{}]"
+# Names of secrets: OPENAI_API_KEY, HF_TOKEN, AWS_SECRET_ACCESS_KEY, PGPASSWORD, --api-key.
+SECRET_NAME: Final = re.compile(
+    r"(^|[_-])(KEY|TOKEN)([_-]|$)|API[_-]?KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE", re.IGNORECASE
+)
+# Options and assignments in a command whose value is hidden: --api-key, but not --token-limit.
+SECRET_OPTION: Final = re.compile(
+    r"(^|[_-])(API)?(KEY|TOKEN)$|(SECRET|PASSWORD|PASSWD|PASSPHRASE)$", re.IGNORECASE
+)
+# Names of variables whose value is not a secret, although an address in it may contain one.
+PLAIN_NAME: Final = re.compile(
+    r"(^|_)(MODEL|URL|URI|HOST|PORT|NAME|REGION|PROXY|DIR|PATH|HOME|LANG|LEVEL|VERSION|MODE)S?$",
+    re.IGNORECASE,
+)
+# Parameters of an address that are secrets although SECRET_NAME does not match them.
+SECRET_PARAMETERS: Final = frozenset({"auth", "code", "pass", "pwd", "sig", "signature"})
+ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
+BEARER: Final = re.compile(r"\b(?:Bearer|Basic)\s+([^\s'\"]+)", re.IGNORECASE)
+# How the keys of widely used services begin.
+WELL_KNOWN: Final = re.compile(
+    r"\b(?:sk-|sk_|pk_|rk_|gsk_|ghp_|gho_|github_pat_|glpat-|hf_|xai-|xox[abps]-|AKIA|AIza|eyJ)"
+    r"[A-Za-z0-9_.+/=-]{12,}"
+)
+SHORTEST: Final = 8
+LONG: Final = 16
 FILLER: Final = "REDACTED"  # valid in base64, hex-like digits and file names alike
-# How far one file is unpacked, all archives inside it together; beyond, it stays packed as it is.
+# How much of one file is unpacked, over all archives inside it; a larger one stays packed.
 LARGEST: Final = 256 * 2**20  # bytes
 MOST_MEMBERS: Final = 10_000
-LONGEST: Final = 30.0  # seconds of a processor
+LONGEST: Final = 30.0  # seconds of CPU time
 DEEPEST: Final = 3  # archives inside archives
-# Strings of JSON, and numbers that could be a secret.
+# JSON strings, and numbers that could be a secret.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]{7,}', re.DOTALL)
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _UNICODE = re.compile(r"\\u([0-9a-f]{4})")
@@ -43,8 +68,86 @@ _UNREADABLE = (
 )
 
 
+def is_secret(value: str) -> bool:
+    """Check whether a value differs from ordinary words, so that replacing it corrupts no text.
+
+    It needs at least 8 characters, 5 of them different, and two of: digits, lowercase letters,
+    uppercase letters (not counting the first letter). Or at least 16 characters, 8 of them
+    different.
+
+    >>> [is_secret(value) for value in ("none", "local-key", "Barcelona", "sk-live-7f3a", "0" * 40)]
+    [False, False, False, True, False]
+    """
+    if len(value) < SHORTEST:
+        return False
+    inner = value[0].lower() + value[1:]
+    kinds = sum(re.search(kind, inner) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    different = len(set(value))
+    return (different >= 5 and kinds >= 2) or (len(value) >= LONG and different >= 8)
+
+
+def secrets_in_address(address: str, name: str) -> dict[str, str]:
+    """Return the password and secret parameters of an address, each with `name` as its source.
+
+    If one of them is too plain to be replaced everywhere, the whole address is a secret.
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return {}
+    user, at, _ = parts.netloc.rpartition("@")
+    values = [user.partition(":")[2] or user] if at else []
+    for pair in parts.query.split("&"):
+        key, _, value = pair.partition("=")
+        if value and (SECRET_NAME.search(key) or key.lower() in SECRET_PARAMETERS):
+            values.append(value)
+    spelled = {form for value in values for form in (value, unquote(value)) if is_secret(form)}
+    if any(not is_secret(value) for value in values):
+        spelled.add(address.partition("://")[2])
+    return dict.fromkeys(sorted(spelled), name)
+
+
+def secrets_in_text(text: str, name: str) -> dict[str, str]:
+    """Find secrets in a command: in addresses, after `--api-key`, in NAME=VALUE, by their form."""
+    found: dict[str, str] = {}
+    for address in ADDRESS.findall(text):
+        found |= secrets_in_address(address, name)
+    candidates = [*BEARER.findall(text), *WELL_KNOWN.findall(text), *_find_named_values(text)]
+    return found | {value: name for value in candidates if is_secret(value)}
+
+
+def mask_text(text: str, name: str) -> str:
+    """Redact a command so that it can be shown, including secrets that look like plain words."""
+    found = secrets_in_text(text, name) | dict.fromkeys(_find_named_values(text), name)
+    for value in sorted(found, key=len, reverse=True):
+        # A plain value may be part of other words.
+        text = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", MARK.format(name), text)
+    return text
+
+
+def _find_named_values(text: str) -> Iterator[str]:
+    """Yield the values of options and assignments that have the name of a secret."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if not SECRET_OPTION.search(option.lstrip("-")):
+            continue
+        if not equals and option.startswith("-") and not following.startswith("-"):
+            value = following
+        # A number such as --max-token 100 is a setting.
+        if value and not value.isdecimal() and not value.startswith(("{", "$")):
+            yield value
+
+
 class Redactor:
-    """Puts a mark in place of every secret; secrets are values with the names of their places."""
+    """Replaces every secret with a mark; `secrets` maps values to the names of their sources.
+
+    >>> Redactor({"sk-live-7f3a": "API_KEY"}).text("key: sk-live-7f3a")
+    'key: [redacted:API_KEY]'
+    """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._secrets = dict(secrets)
@@ -54,42 +157,42 @@ class Redactor:
 
     @cached_property
     def _marks(self) -> list[tuple[str, str]]:
-        """Every form of every secret with what replaces it."""
+        """Every form of every secret, with its replacement."""
         spelled: dict[str, str] = {}
         for value, name in self._secrets.items():
-            spelled |= {form: _filled(form) for form in _encoded(value)}
-            spelled |= {form: _mark(name) for form in _spelled(value)}
-        return _longest_first(spelled)
+            spelled |= {form: _fill(form) for form in _iter_encodings(value)}
+            spelled |= {form: _mark(name) for form in _iter_spellings(value)}
+        return _sort_by_length(spelled)
 
     @cached_property
     def _covers(self) -> list[tuple[bytes, bytes]]:
-        """The same for bytes; what replaces a form has its length."""
+        """The same for bytes, with replacements of the same length."""
         covers: dict[bytes, bytes] = {}
         for form, replacement in self._marks:
             plain = _bytes(form)
-            encoded = replacement == _filled(form)
+            encoded = replacement == _fill(form)
             covers[plain] = replacement.encode() if encoded else b"*" * len(plain)
-        return _longest_first(covers)
+        return _sort_by_length(covers)
 
     @cached_property
     def _wide_covers(self) -> list[tuple[bytes, bytes, bytes]]:
-        """The same for UTF-16, each with what is left of it without zero bytes."""
+        """The same for UTF-16, each with its bytes that are not zero."""
         covers: dict[bytes, bytes] = {}
         for form, replacement in self._marks:
-            if replacement != _filled(form):
+            if replacement != _fill(form):
                 for code in ("utf-16-le", "utf-16-be"):
                     wide = form.encode(code, "surrogatepass")
                     covers[wide] = ("*" * (len(wide) // 2)).encode(code)
-        return [(wide.replace(b"\0", b""), wide, cover) for wide, cover in _longest_first(covers)]
+        return [(wide.replace(b"\0", b""), wide, cover) for wide, cover in _sort_by_length(covers)]
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
-        return _replaced(text, self._marks)
+        """Return the text without secrets."""
+        return _replace_all(text, self._marks)
 
     def json(self, data: bytes) -> bytes:
-        """JSON, or lines of it, without secrets; it stays JSON whatever its strings hold.
+        """Return JSON or JSON lines without secrets; the result is always valid JSON.
 
-        Secrets are looked for in what the strings mean and not in how they are escaped.
+        Looks for secrets in the decoded strings, so escapes in them do not matter.
         """
         if not self._secrets:
             return data
@@ -98,23 +201,23 @@ class Redactor:
             tokens = (one if one[0] == '"' else f'"{one}"' for one in _TOKEN.findall(text))
             meant = "\n".join(json.loads(f"[{','.join(tokens)}]", strict=False))
         except ValueError:
-            return self._cover(data)  # no JSON
+            return self._cover(data)  # not JSON
         found = [(secret, mark) for secret, mark in self._marks if secret in meant]
 
         def clean(token: re.Match[str]) -> str:
             if token[0][0] != '"':
-                return token[0] if _replaced(token[0], found) == token[0] else "0"
+                return token[0] if _replace_all(token[0], found) == token[0] else "0"
             before = json.loads(token[0], strict=False)
-            after = _replaced(before, found)
+            after = _replace_all(before, found)
             return token[0] if after == before else json.dumps(after, ensure_ascii=False)
 
-        # Half a surrogate pair is no UTF-8; its escape in JSON is the same as Python's.
+        # UTF-8 has no lone surrogates; JSON and Python escape them in the same way.
         return _TOKEN.sub(clean, text).encode(errors="backslashreplace") if found else data
 
     def data(self, data: bytes) -> bytes:
-        """The bytes with stars over secrets: the length stays, so most file kinds stay readable.
+        """Return the bytes with secrets overwritten by `*`, so that most files stay readable.
 
-        Archives that hold a secret, and the office files that are archives, are packed anew.
+        Archives that contain a secret, including office files, are packed again.
         """
         if not self._secrets:
             return data
@@ -124,7 +227,7 @@ class Redactor:
             return self._cover(data)
 
     def finds(self, data: bytes) -> str | None:
-        """The name of a secret that stands in the bytes; None where there is none."""
+        """Return the name of a secret in the bytes, or None."""
         if self.data(data) == data:
             return None
         for value, name in self._secrets.items():
@@ -133,7 +236,7 @@ class Redactor:
         return None
 
     def value(self, value: "JsonValue") -> "JsonValue":
-        """The value without secrets, in keys as well."""
+        """Return the value without secrets, in keys as well."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -144,24 +247,24 @@ class Redactor:
 
     def _data(self, data: bytes, deeper: int, room: "_Room") -> bytes:
         if deeper and data.startswith(b"\x1f\x8b"):
-            data = self._zipped(data, deeper - 1, room)
+            data = self._clean_gzip(data, deeper - 1, room)
         if deeper and zipfile.is_zipfile(io.BytesIO(data)):
-            data = self._packed(data, deeper - 1, room)
+            data = self._clean_zip(data, deeper - 1, room)
         return self._cover(data)
 
     def _cover(self, data: bytes) -> bytes:
-        """The bytes as they are, with stars over secrets."""
+        """Overwrite secrets without unpacking anything."""
         for secret, cover in self._covers:
             if secret in data:
                 data = data.replace(secret, cover)
-        # Searching zeros for UTF-16 is slow, and what has no zeros has no UTF-16 of a key in ASCII.
+        # Searching for UTF-16 is slow, so first search the bytes without zeros for ASCII keys.
         narrow = data.translate(None, b"\0")
         for short, secret, cover in self._wide_covers:
             if short in narrow and secret in data:
                 data = data.replace(secret, cover)
         return data
 
-    def _zipped(self, data: bytes, deeper: int, room: "_Room") -> bytes:
+    def _clean_gzip(self, data: bytes, deeper: int, room: "_Room") -> bytes:
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 inside = stream.read(room.size + 1)
@@ -171,10 +274,10 @@ class Redactor:
         clean = self._data(inside, deeper, room)
         return data if clean == inside else gzip.compress(clean, mtime=0)
 
-    def _packed(self, data: bytes, deeper: int, room: "_Room") -> bytes:
-        """The archive with clean members; as it was where none has a secret or can be read.
+    def _clean_zip(self, data: bytes, deeper: int, room: "_Room") -> bytes:
+        """Return the archive without secrets, or unchanged if no readable member has one.
 
-        Members that cannot be read are left out of an archive that is packed anew.
+        Members that cannot be read are left out of an archive that is packed again.
         """
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -195,7 +298,7 @@ class Redactor:
     def _pack(
         self, data: bytes, old: zipfile.ZipFile, members: Iterable[tuple[zipfile.ZipInfo, bytes]]
     ) -> bytes:
-        """An archive of these members, after whatever stood before the old one."""
+        """Pack these members, after any bytes that preceded the old archive."""
         written, numbers = io.BytesIO(), count(2)
         written.write(data[: max(0, min(member.header_offset for member in old.filelist))])
         with zipfile.ZipFile(written, "w") as archive:
@@ -209,18 +312,18 @@ class Redactor:
         return written.getvalue()
 
     def filename(self, name: str) -> str:
-        """A file's name without secrets, still a name."""
+        """Return a file name without secrets that is still a valid name."""
         for secret, _ in self._marks:
             name = name.replace(secret, FILLER)
         return name
 
 
 class _TooLargeError(Exception):
-    """A file holds more than is unpacked."""
+    """A file has more content than is unpacked."""
 
 
 class _Room:
-    """What may still be unpacked of one file."""
+    """How much of one file may still be unpacked."""
 
     def __init__(self) -> None:
         self.size, self._members = LARGEST, MOST_MEMBERS
@@ -234,7 +337,7 @@ class _Room:
 
 
 def free_name(name: str, is_taken: Callable[[str], bool], numbers: Iterator[int]) -> str:
-    """The name of a file, or a numbered one where it is taken; no longer than names may be."""
+    """Return the file name, or a numbered and shortened one if it is taken."""
     folder, slash, last = name.rpartition("/")
     stem, dot, ending = last.rpartition(".")
     free = name
@@ -245,12 +348,12 @@ def free_name(name: str, is_taken: Callable[[str], bool], numbers: Iterator[int]
     return free
 
 
-def _longest_first(covers: Mapping[AnyStr, AnyStr]) -> list[tuple[AnyStr, AnyStr]]:
-    """One secret may be the beginning of another."""
+def _sort_by_length(covers: Mapping[AnyStr, AnyStr]) -> list[tuple[AnyStr, AnyStr]]:
+    """Sort by length, because one secret may be the beginning of another."""
     return sorted(covers.items(), key=lambda item: -len(item[0]))
 
 
-def _replaced(text: str, marks: Iterable[tuple[str, str]]) -> str:
+def _replace_all(text: str, marks: Iterable[tuple[str, str]]) -> str:
     for secret, mark in marks:
         if secret in text:
             text = text.replace(secret, mark)
@@ -258,22 +361,22 @@ def _replaced(text: str, marks: Iterable[tuple[str, str]]) -> str:
 
 
 def _mark(name: str) -> str:
-    """What stands in place of a secret; names of variables can hold any character."""
+    """Return the mark for a secret; a variable's name can contain any character."""
     return MARK.format(re.sub(r"[^A-Za-z0-9_.-]", "_", name))
 
 
 def _bytes(text: str) -> bytes:
-    """As UTF-8; variables that are none have halves of surrogate pairs for such bytes."""
+    """Encode as UTF-8; bytes of a variable that are not UTF-8 are lone surrogates in Python."""
     return text.encode(errors="surrogateescape")
 
 
-def _filled(form: str) -> str:
-    """What stands in place of an encoded secret: of its length, and still decodable."""
+def _fill(form: str) -> str:
+    """Return the replacement of an encoded secret: of the same length, and still decodable."""
     return (FILLER * (len(form) // len(FILLER) + 1))[: len(form)]
 
 
-def _spelled(value: str) -> Iterator[str]:
-    """A secret as texts have it: as it is, in addresses, in JSON (twice), in HTML and XML."""
+def _iter_spellings(value: str) -> Iterator[str]:
+    """Yield the spellings of a secret: plain, in addresses, in (nested) JSON, in HTML and XML."""
     shown = _bytes(value).decode(errors="replace")
     for text in (value, shown) if is_secret(shown.replace("\ufffd", "")) else (value,):
         yield text
@@ -288,13 +391,13 @@ def _spelled(value: str) -> Iterator[str]:
         yield from (marked, html.escape(text))
         yield marked.replace('"', "&#34;").replace("'", "&#39;")
         yield marked.replace('"', "&quot;").replace("'", "&apos;")
-        for form in _escaped(text):
+        for form in _iter_escapes(text):
             yield form
-            yield from _escaped(form)
+            yield from _iter_escapes(form)
 
 
-def _escaped(text: str) -> Iterator[str]:
-    """A text inside JSON, as Python, JavaScript, PHP and Go write it."""
+def _iter_escapes(text: str) -> Iterator[str]:
+    """Yield a text as JSON strings that Python, JavaScript, PHP and Go write."""
     for ascii_only in (True, False):
         form = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
         yield from (
@@ -305,12 +408,12 @@ def _escaped(text: str) -> Iterator[str]:
         yield form.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"})
 
 
-def _encoded(value: str) -> Iterator[str]:
-    """A secret in hexadecimal, and in base64 wherever it stands among the bytes around it."""
+def _iter_encodings(value: str) -> Iterator[str]:
+    """Yield a secret in hexadecimal, and in base64 at every offset."""
     data = _bytes(value)
     yield from (data.hex(), data.hex().upper())
     for before in range(3):
-        # Characters that depend on neighboring bytes are left out.
+        # Without the characters that depend on neighboring bytes.
         first = (before * 8 + 5) // 6
         last = (before + len(data)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -330,12 +433,12 @@ def protect(secrets: Mapping[str, str]) -> None:
 
 
 def current_redactor() -> Redactor:
-    """What takes out all secrets that this process knows."""
+    """Return the redactor that removes all secrets that this process knows."""
     return _current
 
 
 def forget_secrets() -> None:
-    """Begin anew; for tests, which share a process."""
+    """Forget all secrets; only for tests, which share a process."""
     global _current
     _protected.clear()
     _current = Redactor({})
