@@ -57,8 +57,7 @@ from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings as Settings
 from gta_bench.settings import read_settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
 from gta_bench.tape.storage import tape_use
 from gta_bench.tools.catalog import tool_names as tool_names
 from gta_bench.tools.equipment import equipped

@@ -226,7 +226,10 @@ def test_an_open_network_is_flagged() -> None:
         (("--agent-bridge", "tests.harnesses:nothing"), "cannot load"),
         (("--agent-bridge", "tests.harnesses.agents:NO_FUNCTION"), "is not a function"),
         (("--agent-bridge", "tests.harnesses.agents:bare"), "needs a model"),
-        (("--harness", "true", "--feedback-rounds", "1", "--judge", "x/y"), "works with built-in agents only"),
+        (
+            ("--harness", "true", "--feedback-rounds", "1", "--judge", "x/y"),
+            "works with built-in agents only",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -39,7 +39,7 @@ from gta_bench.leaderboard.bundle import (
     sign_bundle,
 )
 from gta_bench.leaderboard.checks import LOOPS, read_judged
-from gta_bench.leaderboard.signing import make_key, read_key
+from gta_bench.leaderboard.signing import read_key
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
     Checked,
@@ -50,12 +50,18 @@ from gta_bench.leaderboard.verification import (
 )
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.files import Deliverable
-from gta_bench.records.leaderboard import BundleCheck, BundleFinding, Entry, Tier
+from gta_bench.records.leaderboard import (
+    BundleCheck,
+    BundleFinding,
+    Entry,
+    Repetition,
+    Tier,
+    Verification,
+)
 from gta_bench.records.run import DatasetName, RunManifest, RunSpec
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
-from gta_bench.records.verification import Repetition, Verification
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import Redactor
 from gta_bench.running.judge_run import name_judge, open_judges, plan_judging

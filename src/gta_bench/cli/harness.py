@@ -9,8 +9,7 @@ import click
 from gta_bench.cli.options import Positive, combine_options, option_in
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.cell_plan import CellLimits
-from gta_bench.harnesses.choice import Harness, HarnessKind, parse_command
+from gta_bench.harnesses.choice import CellLimits, Harness, HarnessKind, parse_command
 
 DEFAULT = CellLimits()
 # The option that names a harness of each kind, by parameter name.

@@ -21,8 +21,7 @@ from gta_bench.cli.output import say
 from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
-from gta_bench.datasets.upstream_predictions import read_predictions
-from gta_bench.datasets.upstream_workflow import dummy_notes, read_workflow_predictions
+from gta_bench.datasets.upstream import dummy_notes, read_predictions, read_workflow_predictions
 from gta_bench.errors import UsageError, counted
 from gta_bench.harnesses.collecting import FoundFile, keep_files
 from gta_bench.harnesses.delivery import Finished, kept_inputs, write_finished

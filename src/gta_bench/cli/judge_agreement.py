@@ -44,7 +44,7 @@ def bridge(run: Path, out: Path, count: int | None, seed: int) -> None:
     Copy the set once for each date. Judge each copy with `gta score SET --judge MODEL`, then
     compare them with `gta judge drift`.
     """
-    from gta_bench.judge_quality.bridge import make_bridge
+    from gta_bench.judge_quality.judge_runs import make_bridge
 
     leaves = counted(make_bridge(run, out, count=count, seed=seed), "leaf", "leaves")
     say(f"Copied {leaves} to {out}. Next: gta score {out} --judge MODEL")

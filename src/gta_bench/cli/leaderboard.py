@@ -20,8 +20,7 @@ from gta_bench.cli.output import say, write_json
 from gta_bench.errors import counted
 from gta_bench.leaderboard.entries import check_entry, published, read_entries, without_doubles
 from gta_bench.packages import require_packages
-from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding
-from gta_bench.records.verification import Verification
+from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding, Verification
 
 files_argument = click.argument("files", nargs=-1, type=FILE)
 

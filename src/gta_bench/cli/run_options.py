@@ -44,8 +44,7 @@ from gta_bench.records.run import (
     RunSpec,
 )
 from gta_bench.records.tape import TapeUse
-from gta_bench.running.backends.backend import Backend
-from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.backends.backend import Backend, open_backend
 from gta_bench.running.estimate import ENOUGH_UNITS, UsageRange, estimate_run
 from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
 from gta_bench.runs.directory import MANIFEST

@@ -42,14 +42,12 @@ from gta_bench.reports.summary import (
     missing_remark,
 )
 from gta_bench.reports.tables import line
-from gta_bench.running.backends.backend import Backend
-from gta_bench.running.backends.choice import open_backend
+from gta_bench.running.backends.backend import Backend, open_backend
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity
-from gta_bench.similarity.scoring import scored
+from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
 
 if TYPE_CHECKING:
     # Reading logs and judging need the evaluation engine; scoring a prediction file does not.

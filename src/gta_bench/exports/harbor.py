@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.convert import TOOLMETA
 from gta_bench.datasets.files import read_entries
 from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import RunError
 from gta_bench.exports.templates import TEMPLATES
 from gta_bench.records.atomic import AtomicTask

@@ -18,7 +18,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError, few
 from gta_bench.metrics.similarity import SimilarityFunction
-from gta_bench.metrics.strict.reward import step_reward
+from gta_bench.metrics.strict.steps import step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
 from gta_bench.records.run import DEFAULT_TURNS, DatasetName
