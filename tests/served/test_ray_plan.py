@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,11 @@ def test_calls_go_to_another_replica_and_files_come_here(tmp_path: Path) -> None
 
 async def _twice(*calls: Coroutine[Any, Any, str]) -> list[str]:
     return list(await asyncio.gather(*calls))
+
+
+def test_ray_opens_the_port_of_a_replica_as_our_patch_expects() -> None:
+    """`bind_replica_to_loopback` replaces this function in this module; see there."""
+    source = distribution("ray").locate_file("ray/serve/_private/replica.py").read_text()
+    assert "import add_port_to_grpc_server\n" in source
+    assert source.count("add_port_to_grpc_server(") == 1
+    assert 'add_port_to_grpc_server(self._server, "[::]:0")' in source

@@ -1,16 +1,15 @@
 """Requests to a tool server: asked again while it does not answer, then given up as such."""
 
-import asyncio
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from tenacity import AsyncRetrying
 
 from gta_bench.errors import EnvironmentProblem, ToolServerFailure
 from gta_bench.serving.choice import TOKEN_VARIABLE
-from gta_bench.tools.certificates import certificates
+from gta_bench.tools.http import RetryLater, certificates, read_retry_after, retry_policy
 
 # 500 too: it is what a proxy says when the server behind it ended under the request.
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -26,10 +25,13 @@ class Patience:
     connect_seconds: float = 10
     seconds: float = 1200  # more than the slowest tool may take
 
-    def pause(self, attempt: int, asked: float | None = None) -> float:
-        """Seconds before the next attempt; never less than the server asks for."""
-        delay = min(self.longest_delay, self.first_delay * 2.0**attempt)
-        return max(delay * random.uniform(0.8, 1.2), min(asked or 0, self.longest_delay))
+    def policy(self) -> AsyncRetrying:
+        """Return the retries as a tenacity policy."""
+        return retry_policy(
+            attempts=self.attempts,
+            first_delay=self.first_delay,
+            longest_delay=self.longest_delay,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +68,25 @@ class Exchange:
 
         Every request that is sent here may be sent twice. `final` are statuses that are answers.
         """
-        said = ""
-        for attempt in range(self.patience.attempts):
-            asked = None
+
+        async def attempt() -> httpx.Response:
             try:
                 response = await self.client.request(method, path, headers=headers, **body)
             except httpx.HTTPError as exc:
-                said = str(exc) or type(exc).__name__
-            else:
-                if response.status_code in final:
-                    return response
-                if response.status_code not in AGAIN:
-                    return self._checked(response)
-                said = f"status {response.status_code}"
-                asked = _seconds(response)
-            if attempt + 1 < self.patience.attempts:
-                await asyncio.sleep(self.patience.pause(attempt, asked))
-        raise ToolServerFailure(
-            f"The tool server at {self.url} does not answer ({said}); "
-            "start it, or see its log, and run the same command again."
+                raise RetryLater(self._silent(str(exc) or type(exc).__name__)) from exc
+            if response.status_code in final:
+                return response
+            if response.status_code in AGAIN:
+                silent = self._silent(f"status {response.status_code}")
+                raise RetryLater(silent, read_retry_after(response.headers))
+            return self._checked(response)
+
+        return await self.patience.policy()(attempt)
+
+    def _silent(self, problem: str) -> ToolServerFailure:
+        return ToolServerFailure(
+            f"The tool server at {self.url} does not answer ({problem}). "
+            "Start it, or check its log, and run the same command again."
         )
 
     def _checked(self, response: httpx.Response) -> httpx.Response:
@@ -99,10 +101,3 @@ class Exchange:
                 "its log says why."
             )
         return response
-
-
-def _seconds(response: httpx.Response) -> float | None:
-    try:
-        return float(response.headers.get("retry-after", ""))
-    except ValueError:
-        return None

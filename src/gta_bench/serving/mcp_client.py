@@ -1,6 +1,5 @@
 """Calls over MCP to a gta-bench server; files travel as over HTTP."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -22,6 +21,7 @@ from gta_bench.serving.wire import (
     CallReply,
     OpenedWorkspace,
 )
+from gta_bench.tools.http import RetryLater
 
 
 class McpTools(RemoteTools):
@@ -30,20 +30,23 @@ class McpTools(RemoteTools):
     async def _invoke(
         self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
     ) -> CallReply | CallFailure:
-        patience, said = self._exchange.patience, ""
-        for attempt in range(patience.attempts):
+        async def attempt() -> CallReply | CallFailure:
+            problem = ""
             try:
                 return self._read(await self._ask(twin, name, arguments, key))
             except* (MCPError, httpx2.HTTPError) as group:
-                said = "; ".join(str(exc) for exc in _leaves(group))
+                problem = "; ".join(str(exc) for exc in _leaves(group))
             # Is it the server, or only this workspace? Waits until the server answers.
             there = await self._exchange.send("GET", f"/v1/w/{twin.workspace}")
             if there.status_code == 404:
                 raise Forgotten
-            await asyncio.sleep(patience.pause(attempt))
-        raise ToolServerFailure(
-            f"The tool server at {self._exchange.url} does not answer over MCP ({said})."
-        )
+            raise RetryLater(
+                ToolServerFailure(
+                    f"The tool server at {self._exchange.url} does not answer over MCP ({problem})."
+                )
+            )
+
+        return await self._exchange.patience.policy()(attempt)
 
     async def _ask(
         self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str

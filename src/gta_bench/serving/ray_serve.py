@@ -14,11 +14,11 @@ from weakref import WeakValueDictionary
 import ray
 from pydantic import JsonValue
 from ray import serve
-from ray._private.services import get_node_ip_address
 from ray.exceptions import AuthenticationError, RayActorError
 from ray.serve._private import replica
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
+from ray.util import get_node_ip_address
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ConfigError, EnvironmentProblem, ToolError
@@ -99,7 +99,7 @@ class ToolServer:
         handles: dict[str, DeploymentHandle[Any]],
         tokens: tuple[str, ...],
     ) -> None:
-        stay_on_loopback()
+        bind_replica_to_loopback()
         self._source = RayTools(specs, handles)
         self._tokens = RunTokens(tokens)
         self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
@@ -115,15 +115,16 @@ class ToolGroup(ToolReplica):
     """The deployment of a group."""
 
     def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
-        stay_on_loopback()
+        bind_replica_to_loopback()
         super().__init__(names, settings)
 
 
-def stay_on_loopback() -> None:
-    """On a cluster of this machine alone, this replica listens on loopback only.
+def bind_replica_to_loopback() -> None:
+    """Make this replica listen on loopback only, if the cluster is this machine alone.
 
-    Serve gives every replica a port on all addresses, for other deployments, and has no option
-    for it (Ray 2.60). Called in a replica's constructor, which comes before that.
+    Serve opens a port on all addresses for every replica and has no option for it (Ray 2.60), so
+    this patches Ray's own module; a test fails when Ray changes there. Call it in a replica's
+    constructor, which runs before the port is opened.
     """
     names = vars(replica)
     listen = names["add_port_to_grpc_server"]

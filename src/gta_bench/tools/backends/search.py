@@ -1,28 +1,17 @@
 """Web search services: Serper, SearXNG and Tavily, asked over HTTP and read into one form."""
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import httpx
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tools.certificates import certificates
+from gta_bench.tools.http import EXCERPT, FIRST_DELAY, RemoteServer, fetch_body
 
-ATTEMPTS = 3
-TIMEOUT = 10.0  # seconds
-FIRST_PAUSE = 0.5  # seconds; doubled for every further attempt
-LONGEST_PAUSE = 8.0
-MOST_BYTES = 4 << 20
-SHOWN_REPLY = 200
-
-BUSY = frozenset({408, 425, 429, *range(500, 600)})
-NOT_ALLOWED = frozenset({401, 402, 403})
-UNFIT = frozenset({400, 413, 414, 422})
+TIMEOUT = 10.0  # seconds for each attempt
+FIX = "Check the key, the account's credit and the backend's address in gta.toml."
 LATER = "Try again later, or choose another backend in `[tools.GoogleSearch]` of gta.toml."
 
 
@@ -95,11 +84,11 @@ class TavilyReply(SearchReply):
 
 @dataclass(frozen=True)
 class SearchService(ABC):
-    """A service at an address; `first_pause` is the wait before a second attempt."""
+    """A service at an address; `first_delay` is the delay before the second attempt, in seconds."""
 
     url: str
     key: str | None = None
-    first_pause: float = FIRST_PAUSE
+    first_delay: float = FIRST_DELAY
     timeout: float = TIMEOUT
 
     @property
@@ -117,55 +106,19 @@ class SearchService(ABC):
 
     async def search(self, query: str, count: int) -> tuple[Hit, ...]:
         """Ask, a few times if the service is busy, and read what it replies."""
-        body = await self._ask(self.request(query, count))
+        secrets = (self.key,) if self.key else ()
+        server = RemoteServer(self.name, FIX, secrets, alternative=LATER)
+        body = await fetch_body(
+            server,
+            seconds=self.timeout,
+            first_delay=self.first_delay,
+            **self.request(query, count),
+        )
         try:
             return self.read(body, count)
         except ValidationError as exc:
-            shown = body[:SHOWN_REPLY].decode("utf-8", "replace")
-            raise ToolUnavailable(
-                f"{self.name} gave a reply that cannot be read: {shown!r}.",
-                mend="Check the backend's address in gta.toml.",
-            ) from exc
-
-    async def _ask(self, request: dict[str, Any]) -> bytes:
-        verify = await asyncio.to_thread(certificates)
-        trouble, pause = "", self.first_pause
-        async with httpx.AsyncClient(timeout=self.timeout, verify=verify) as client:
-            for attempt in range(ATTEMPTS):
-                if attempt:
-                    await asyncio.sleep(min(pause, LONGEST_PAUSE))
-                    pause *= 2
-                try:
-                    async with client.stream(**request) as response:
-                        if response.status_code not in BUSY:
-                            return await self._body(response)
-                        trouble = f"answered {response.status_code}"
-                        pause = max(pause, _wished_pause(response))
-                except httpx.TimeoutException:
-                    trouble = "did not answer in time"
-                except httpx.TransportError as exc:
-                    trouble = f"could not be reached ({type(exc).__name__})"
-        raise ToolUnavailable(f"{self.name} {trouble}, {ATTEMPTS} times.", mend=LATER)
-
-    async def _body(self, response: httpx.Response) -> bytes:
-        status = response.status_code
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise ToolUnavailable(f"{self.name} replied more than 4 MiB.", mend=LATER)
-        if status == httpx.codes.OK:
-            return bytes(body)
-        if status in UNFIT:
-            raise ToolError(f"{self.name} refused the query ({status}).")
-        if status in NOT_ALLOWED:
-            raise ToolUnavailable(
-                f"{self.name} does not accept the key ({status}).",
-                mend="Check the key and the account's credit.",
-            )
-        raise ToolUnavailable(
-            f"{self.name} answered {status}.", mend="Check the backend's address in gta.toml."
-        )
+            shown = server.redact(body.decode("utf-8", "replace"))[:EXCERPT]
+            raise server.explain_settings(f"sent a reply that cannot be read: {shown!r}.") from exc
 
 
 class Serper(SearchService):
@@ -263,11 +216,3 @@ def _plain(results: tuple[PlainHit, ...], count: int) -> tuple[Hit, ...]:
 
 def _bearer(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-
-def _wished_pause(response: httpx.Response) -> float:
-    """Seconds of a Retry-After header; dates and nonsense count as none."""
-    try:
-        return max(0.0, float(response.headers.get("retry-after", "0")))
-    except ValueError:
-        return 0.0

@@ -9,7 +9,6 @@ from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.local import lacking
 from gta_bench.tools.backends.pictures import open_picture, to_send
-from gta_bench.tools.backends.transport import HttpRequest, RetryPolicy, Server, exchange
 from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import (
     Availability,
@@ -20,10 +19,12 @@ from gta_bench.tools.contract import (
     Unavailable,
     text,
 )
+from gta_bench.tools.http import EXCERPT, RemoteServer, fetch_body
 from gta_bench.tools.prompts import render
 
 MATHPIX = "https://api.mathpix.com/v3"
 KEYS = ("MATHPIX_APP_ID", "MATHPIX_APP_KEY")
+CHECK_KEYS = f"Check {' and '.join(KEYS)}."
 FENCE = re.compile(r"^```\w*\s*|\s*```$")
 NOTHING = "No mathematics was recognized on the image."
 
@@ -74,13 +75,19 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
         keys = self._keys()
         picture = await open_picture(self.equipment, workspace, given.image)
         sent = (await self.equipment.in_thread(to_send, picture)).picture
-        server = Server("Mathpix", f"Check {' and '.join(KEYS)}.", keys)
-        headers = {"app_id": keys[0], "app_key": keys[1]}
-        files = {"file": ("image.png", sent.data, sent.media_type)}
-        request = HttpRequest("POST", f"{self._address()}/text", headers, form={}, files=files)
-        reply = _parse(await exchange(server, request, RetryPolicy(seconds=60)))
+        server = RemoteServer("Mathpix", CHECK_KEYS, keys)
+        body = await fetch_body(
+            server,
+            seconds=60,
+            method="POST",
+            url=f"{self._address()}/text",
+            headers={"app_id": keys[0], "app_key": keys[1]},
+            files={"file": ("image.png", sent.data, sent.media_type)},
+        )
+        reply = _parse(body)
         if reply.error:
-            raise ToolError(f"Mathpix did not read the image: {server.safe(reply.error)[:200]}.")
+            reason = server.redact(reply.error)[:EXCERPT]
+            raise ToolError(f"Mathpix did not read the image: {reason}.")
         latex = (reply.latex_styled or reply.text or "").strip()
         if not latex:
             raise ToolError(NOTHING)
@@ -90,8 +97,8 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
     def _keys(self) -> tuple[str, str]:
         app_id, app_key = ((self.equipment.key(name) or "").strip() for name in KEYS)
         if not ((app_id + app_key).isascii() and (app_id + app_key).isprintable()):
-            mend = f"Check {' and '.join(KEYS)}."
-            raise ToolUnavailable("A key of Mathpix has characters that no key has.", mend=mend)
+            reason = "A key of Mathpix has characters that no key has."
+            raise ToolUnavailable(reason, mend=CHECK_KEYS)
         return app_id, app_key
 
     def _address(self) -> str:
