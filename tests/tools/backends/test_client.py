@@ -263,7 +263,7 @@ def test_a_strange_retry_after_does_no_harm(server: OpenAiServer, wait: str) -> 
 def test_all_tries_together_end_in_time(server: OpenAiServer) -> None:
     server.turns = [Turn(500, headers={"retry-after": "1"})] * 10
     limits = EndpointLimits(retries=9, seconds=1, total_seconds=2.5)
-    with pytest.raises(ToolError, match="did not answer within 2.5 seconds"):
+    with pytest.raises(ToolError, match=r"did not answer within 2\.5 seconds"):
         ask(client(server, limits=limits))
     assert 2 <= len(server.seen) <= 3
 

@@ -183,7 +183,7 @@ class TestTrouble:
 
     def test_silence_is_not_waited_for(self, server: SearchServer) -> None:
         server.delay = 0.6
-        with pytest.raises(ToolUnavailable, match="did not answer within 0.1 seconds"):
+        with pytest.raises(ToolUnavailable, match=r"did not answer within 0\.1 seconds"):
             search(serper(server, timeout=0.1))
         assert len(server.asked) == 3
 
