@@ -92,7 +92,7 @@ MISTAKES = [
     ("tools call Calculator --arg exp", 2, "--arg 'exp'", "NAME=VALUE"),
     ("tools call GoogleSearch --arg query=x", 3, "key of serper", "export SERPER_API_KEY=…"),
     ("tools fetch gpt", 2, "Unknown weights 'gpt'", "Known: ssd-mobilenet-v3"),
-    ("tools serve --port TAKEN", 3, "Address already in use", "choose another with --port"),
+    ("tools serve --port TAKEN", 3, "Address already in use", "choose another port with --port"),
     ("tools serve --host 0.0.0.0", 2, "can be reached from elsewhere", "--token-env"),
     (f"{LOOP} --tools http://127.0.0.1:9", 3, "GTA_TOOLS_TOKEN is not set", "`gta tools serve`"),
     (f"{LOOP} --tape gone.tape", 2, "gone.tape is not a tape", "`gta tape from-reference`"),

@@ -13,8 +13,8 @@ from gta_bench.harnesses.choice import PLACES, Harness, parse_command, shown_fil
 from gta_bench.harnesses.contract import Assignment, HarnessOutcome
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES
-from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.tokens import new_token
+from gta_bench.serving.wire import input_schema
 
 MCP = "mcp"
 MCP_PATH = "/mcp"
@@ -42,7 +42,7 @@ def plan(harness: Harness, given: Assignment) -> Plan:
 async def play(harness: Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
     """Run the command to its end."""
     require_packages("--harness", *SERVER_PACKAGES, extra="serve")
-    from gta_bench.serving.unit import serve_unit
+    from gta_bench.serving.mcp_face import serve_unit
 
     token = new_token()
     url = f"http://127.0.0.1:{cell.port(MCP)}{MCP_PATH}"

@@ -50,7 +50,7 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.upstream import read_step, read_trace
-from gta_bench.serving.schemas import input_schema
+from gta_bench.serving.wire import input_schema
 
 logger = logging.getLogger(__name__)
 
