@@ -171,7 +171,7 @@ def test_calls_go_to_another_replica_and_files_come_here(tmp_path: Path) -> None
         assert asyncio.run(call("Calculator", sums, *died[1:])) == "2"
         with pytest.raises(Busy, match="ended during the call"):
             asyncio.run(call("Calculator", sums, *died))
-        with pytest.raises(Busy, match="replicas of .* are busy"):
+        with pytest.raises(Busy, match=r"replicas of .* are busy"):
             asyncio.run(call("Calculator", sums, BackPressureError(1, 1)))
         with pytest.raises(ToolError, match="Calculator"):
             asyncio.run(call("Calculator", {"expression": "1/"}))

@@ -173,9 +173,9 @@ def _data_settings(config_file: str | None, dataset: str, folder: str | None) ->
 
 def _checks_with_tools() -> dict[str, Check[AtomicDataset]]:
     """Checks that run a tool, which only this command imports."""
-    from gta_bench.tools.checks import calculator_replies
+    from gta_bench.tools.logic.expressions import check_calculator_replies
 
-    return {"reply-not-computed": Check("note", calculator_replies)}
+    return {"reply-not-computed": Check("note", check_calculator_replies)}
 
 
 def _shown(value: object) -> str:

@@ -285,9 +285,9 @@ class ScriptedJudge(ModelAPI):
 def seen(picture: bytes) -> str:
     """The words in a picture; nothing where no OCR is installed."""
     try:
-        from gta_bench.tools.backends.local_ocr import job
+        from gta_bench.tools.backends.local_models import read_lines
 
-        lines = job(picture, {"path": "picture"}).value
+        lines = read_lines(picture, {"path": "picture"}).value
     except ImportError:
         return ""
     return "\n".join(str(line[-1]) for line in lines if isinstance(line, list))  # type: ignore[union-attr]

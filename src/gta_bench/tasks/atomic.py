@@ -34,7 +34,7 @@ from gta_bench.tasks.run_tools import RunTools, UnitTools
 from gta_bench.tasks.scorers import atomic_answers
 from gta_bench.tasks.sealed import sealed
 from gta_bench.tasks.show import step_text
-from gta_bench.tools.placeholders import PlaceholderImages
+from gta_bench.tools.source import PlaceholderImages
 
 
 @task

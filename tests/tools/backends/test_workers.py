@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.worker import serve
-from gta_bench.tools.backends.workers import Worker, Workers, shared_workers
+from gta_bench.tools.backends.workers import Worker, Workers, serve, shared_workers
 
 # A worker program of its own: the protocol without the models.
 PROGRAM = """
 import os, sys, time
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends import worker
+from gta_bench.tools.backends import workers
 
 def job(data, options):
     what = options.get("what")
@@ -33,11 +32,11 @@ def job(data, options):
     if what == "print":
         print("noise on stdout")
         os.write(1, b"more noise")
-    return worker.JobOutcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
+    return workers.JobOutcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
 
 sys.modules["odd_jobs"] = sys.modules["__main__"]
-worker.JOBS = {"odd": "odd_jobs:job"}
-worker.main()
+workers.JOBS = {"odd": "odd_jobs:job"}
+workers.main()
 """
 
 

@@ -11,9 +11,8 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolError
-from gta_bench.tools.media.frames import Frame, Sample, choose, sample
+from gta_bench.tools.media.frames import MOST_TEXT, Frame, Sample, choose, report, sample
 from gta_bench.tools.media.probing import Media, ProbedFile, open_media
-from gta_bench.tools.media.times import MOST_TEXT, report
 from tests.needs import needs
 from tests.tools.media_files import ffmpeg, make_video, pictures, workspace_of
 

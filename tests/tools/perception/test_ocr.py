@@ -9,7 +9,7 @@ from PIL import Image
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.settings import Settings, ToolSettings
 from gta_bench.tools.backends.boxes import Box
-from gta_bench.tools.backends.local_ocr import fit
+from gta_bench.tools.backends.local_models import fit
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox
 from tests.tools.conftest import Caller, encoded, written

@@ -12,7 +12,7 @@ from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, file_part
-from gta_bench.tools.logic.snippets import LIMITS, driver, jailed, python_code
+from gta_bench.tools.logic.snippets import LIMITS, check_jailed, python_code, read_driver
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "matplotlib"
@@ -79,7 +79,7 @@ class Plot(Tool[PlotInput]):
 
     def check(self) -> Availability:
         """matplotlib and a jail."""
-        return jailed(self.equipment, PACKAGE, "matplotlib")
+        return check_jailed(self.equipment, PACKAGE, "matplotlib")
 
     async def apply(self, workspace: Workspace, given: PlotInput) -> Made:
         """Run the code and keep the picture."""
@@ -87,7 +87,7 @@ class Plot(Tool[PlotInput]):
         fonts = await self._list_fonts(jail)
         result = await jail.run_snippet(
             python_code(given.command),
-            driver=driver("plot"),
+            driver=read_driver("plot"),
             files=fonts.files,
             limits=LIMITS,
             label="Plot: the code",
@@ -107,7 +107,7 @@ class Plot(Tool[PlotInput]):
 async def list_fonts(jail: Jail) -> Fonts:
     """The fonts that matplotlib finds in the jail."""
     patience = JailLimits(wall_seconds=60.0, cpu_seconds=60)
-    result = await jail.run_snippet("", driver=driver("plot_fonts"), limits=patience)
+    result = await jail.run_snippet("", driver=read_driver("plot_fonts"), limits=patience)
     made = FontList.model_validate_json(result.value)
     files = {f".cache/matplotlib/{made.name}": made.content.encode()}
     if made.cjk:

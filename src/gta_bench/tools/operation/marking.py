@@ -2,7 +2,7 @@
 
 from gta_bench.tools.contract import Availability, Available
 from gta_bench.tools.fonts import text_face
-from gta_bench.tools.packages import missing, name_and_version
+from gta_bench.tools.packages import find_missing, name_and_version
 
 PACKAGE = "pillow"
 OUTPUT_DIR = "Accepted and not used: the image is always saved among the task's outputs."
@@ -11,7 +11,7 @@ FILENAME = "Optional filename of the edited image."
 
 def check() -> Availability:
     """Pillow is all they need; without a CJK font they say so."""
-    return missing(PACKAGE, "PIL") or Available(backend())
+    return find_missing("PIL") or Available(backend())
 
 
 def backend() -> str:

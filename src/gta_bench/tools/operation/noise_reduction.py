@@ -5,9 +5,10 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part
-from gta_bench.tools.media import ffmpeg, packages
+from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import Samples, decode, encode, kept_format
+from gta_bench.tools.packages import find_missing, name_and_version
 
 
 class NoiseReductionInput(ToolInput):
@@ -31,7 +32,9 @@ class NoiseReduction(Tool[NoiseReductionInput]):
     outputs = (Parameter(type="audio", description="The audio with reduced noise."),)
 
     def check(self) -> Availability:
-        lacking = packages.missing("noisereduce", "numpy") or ffmpeg.missing(self.equipment)
+        lacking = find_missing("noisereduce", "numpy", extra="media") or ffmpeg.missing(
+            self.equipment
+        )
         return lacking or Available(_backend())
 
     async def apply(self, workspace: Workspace, given: NoiseReductionInput) -> Made:
@@ -52,4 +55,4 @@ def _cleaned(samples: Samples) -> Samples:
 
 
 def _backend() -> str:
-    return f"{packages.named('noisereduce')}, {ffmpeg.program().backend}"
+    return f"{name_and_version('noisereduce')}, {ffmpeg.program().backend}"

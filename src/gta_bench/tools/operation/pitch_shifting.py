@@ -5,9 +5,10 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part, text
-from gta_bench.tools.media import ffmpeg, packages
+from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import Samples, decode, encode, kept_format
+from gta_bench.tools.packages import find_missing, name_and_version
 
 UNCHANGED = "n_steps is 0, so the pitch is unchanged."
 
@@ -40,7 +41,7 @@ class PitchShifting(Tool[PitchShiftingInput]):
     outputs = (Parameter(type="audio", description="The audio, shifted by n_steps semitones."),)
 
     def check(self) -> Availability:
-        lacking = packages.missing("librosa", "numpy") or ffmpeg.missing(self.equipment)
+        lacking = find_missing("librosa", "numpy", extra="media") or ffmpeg.missing(self.equipment)
         return lacking or Available(_backend())
 
     async def apply(self, workspace: Workspace, given: PitchShiftingInput) -> Made:
@@ -62,4 +63,4 @@ def _shifted(samples: Samples, semitones: float) -> Samples:
 
 
 def _backend() -> str:
-    return f"{packages.named('librosa')}, {ffmpeg.program().backend}"
+    return f"{name_and_version('librosa')}, {ffmpeg.program().backend}"
