@@ -101,7 +101,7 @@ class BackedTool(Tool[Input]):
         if wanted is not None:
             known = ", ".join(self._options)
             fix = f"Set `backend` of [tools.{self.name}] in gta.toml to one of these: {known}."
-            return Unavailable(f"It has no backend {wanted!r}.", fix)
+            return Unavailable(f"it has no backend {wanted!r}.", fix)
         missing: list[Unavailable] = []
         for option in self._options.values():
             state = option.check()
