@@ -97,7 +97,7 @@ class TestCalls:
         self, server: SearchServer, workspace: Workspace
     ) -> None:
         server.statuses = [403]
-        with pytest.raises(ToolUnavailable, match="does not accept the key"):
+        with pytest.raises(ToolUnavailable, match="rejected the key"):
             call("GoogleSearch", workspace, equipment(url=server.url), query="x")
         server.statuses = [400]
         said = error("GoogleSearch", workspace, equipment(url=server.url), query="x")
