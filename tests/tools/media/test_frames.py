@@ -146,7 +146,7 @@ def test_the_chosen_frames_are_in_order_and_each_chosen_once(gaps: list[float], 
 
 def test_a_sound_has_no_frames(jail: Jail) -> None:
     source = ProbedFile("inputs/a.mp3", b"x", Media("mp3", 1.0, 0.0, None, None))
-    with pytest.raises(ToolError, match="has no moving pictures"):
+    with pytest.raises(ToolError, match="has no video track"):
         asyncio.run(sample(jail, source))
 
 

@@ -47,7 +47,7 @@ class EndpointLimits:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server of `[endpoints]` with its key, which never shows."""
+    """A server of `[endpoints]` with its key, which is never printed."""
 
     name: str
     url: str
@@ -61,7 +61,7 @@ class Endpoint:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def label(self, model: str | None = None) -> str:
-        """What results record: the model, as the server names it if it does, and the place."""
+        """Return what results record: the model, as the server names it, and the host."""
         return f"{model or self.model} at {self.host} (endpoint {self.name})"
 
 
@@ -73,12 +73,12 @@ class EncodedImage(NamedTuple):
 
     @property
     def data_uri(self) -> str:
-        """The image inside an address."""
+        """Return the image as a data URI."""
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode('ascii')}"
 
 
 class ModelAnswer(NamedTuple):
-    """Text from a model, and the name by which it answered."""
+    """The text of a model, and the model's name in the reply."""
 
     text: str
     model: str | None
@@ -125,7 +125,7 @@ ReplyModel = TypeVar("ReplyModel", bound=BaseModel)
 
 
 def find_endpoint(equipment: Equipment, tool: str) -> Endpoint | Unavailable:
-    """The endpoint that gta.toml gives to a tool, with its key."""
+    """Return the endpoint that gta.toml sets for a tool, with its key."""
     chosen = equipment.settings.tools.get(tool)
     if chosen is None or chosen.endpoint is None:
         return Unavailable(f"no endpoint is set for {tool}.", endpoint_lines(tool))
@@ -146,7 +146,7 @@ def find_endpoint(equipment: Equipment, tool: str) -> Endpoint | Unavailable:
 
 
 def endpoint_lines(tool: str) -> str:
-    """The lines of gta.toml that give a tool an endpoint."""
+    """Return the lines of gta.toml that set an endpoint for a tool."""
     return (
         f'In gta.toml: [tools.{tool}] endpoint = "mine" and '
         '[endpoints.mine] url = "https://…/v1", model = "…", key_env = "…".'

@@ -1,4 +1,4 @@
-"""Web search services: Serper, SearXNG and Tavily, asked over HTTP and read into one form."""
+"""Web search services: Serper, SearXNG and Tavily."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,14 +16,14 @@ LATER = "Try again later, or choose another backend in `[tools.GoogleSearch]` of
 
 
 class Hit(NamedTuple):
-    """One result: a title and what is said of it."""
+    """One result: a title and a text."""
 
     title: str
     text: str
 
 
 class SearchReply(BaseModel):
-    """A part of a service's reply; services add fields as they like."""
+    """A part of a service's reply; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -37,7 +37,7 @@ class SerperAnswer(SearchReply):
 
 
 class SerperGraph(SearchReply):
-    """What is known of a person, place or thing."""
+    """Facts about a person, place or thing."""
 
     title: str | None = None
     type: str | None = None
@@ -54,7 +54,7 @@ class SerperHit(SearchReply):
 
 
 class SerperReply(SearchReply):
-    """What Serper replies."""
+    """A reply of Serper."""
 
     answerBox: SerperAnswer | None = None
     knowledgeGraph: SerperGraph | None = None
@@ -69,14 +69,14 @@ class PlainHit(SearchReply):
 
 
 class SearxngReply(SearchReply):
-    """What SearXNG replies; `answers` are texts, or objects in newer versions."""
+    """A reply of SearXNG; `answers` are texts, or objects in newer versions."""
 
     answers: tuple[str | Mapping[str, JsonValue], ...] = ()
     results: tuple[PlainHit, ...]
 
 
 class TavilyReply(SearchReply):
-    """What Tavily replies."""
+    """A reply of Tavily."""
 
     answer: str | None = None
     results: tuple[PlainHit, ...]
@@ -93,19 +93,19 @@ class SearchService(ABC):
 
     @property
     def name(self) -> str:
-        """The name for results and messages."""
+        """Return the name for results and messages."""
         return type(self).__name__.lower()
 
     @abstractmethod
     def request(self, query: str, count: int) -> dict[str, Any]:
-        """Keyword arguments of httpx for that search."""
+        """Return httpx's keyword arguments of a search."""
 
     @abstractmethod
     def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
-        """Boxes first, then at most `count` results."""
+        """Return answer boxes first, then at most `count` results."""
 
     async def search(self, query: str, count: int) -> tuple[Hit, ...]:
-        """Ask, a few times if the service is busy, and read what it replies."""
+        """Return the results of a query; retries if the service is busy."""
         secrets = (self.key,) if self.key else ()
         server = RemoteServer(self.name, FIX, secrets, alternative=LATER)
         body = await fetch_body(
@@ -134,7 +134,7 @@ class Serper(SearchService):
         }
 
     def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
-        """Answer box, knowledge graph, results: in upstream's order and words."""
+        """Return answer box, knowledge graph and results as upstream does."""
         reply = SerperReply.model_validate_json(body)
         hits = [_answer(reply.answerBox), _graph(reply.knowledgeGraph)]
         for hit in reply.organic[:count]:
@@ -147,7 +147,7 @@ class Searxng(SearchService):
     """A SearXNG instance whose settings allow the format `json`."""
 
     def request(self, query: str, count: int) -> dict[str, Any]:
-        """A GET; the number of results cannot be asked for."""
+        """A GET; SearXNG has no parameter for the number of results."""
         return {
             "method": "GET",
             "url": f"{self.url}/search",

@@ -26,7 +26,7 @@ class ProverInput(ToolInput):
 
 
 class ProofResult(Record):
-    """What the driver found; `detail` is z3's words or a model."""
+    """What the driver found; `detail` is z3's message or a model."""
 
     outcome: Literal["proved", "refuted", "contradictory", "unknown", "invalid", "empty"]
     detail: str
@@ -61,11 +61,11 @@ class Prover(Tool[ProverInput]):
             limits=LIMITS,
             label="Prover: the solver",
         )
-        words = bounded(_words(ProofResult.model_validate_json(result.value)))
-        return Made((text(words),), backend=name_and_version(PACKAGE), jail=result.report.jail)
+        answer = bounded(_describe(ProofResult.model_validate_json(result.value)))
+        return Made((text(answer),), backend=name_and_version(PACKAGE), jail=result.report.jail)
 
 
-def _words(decision: ProofResult) -> str:
+def _describe(decision: ProofResult) -> str:
     detail = decision.detail or "any values"
     match decision.outcome:
         case "proved":

@@ -1,4 +1,4 @@
-"""ImageDescription: what an image shows, in words."""
+"""ImageDescription: a description of an image."""
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.backends import composed

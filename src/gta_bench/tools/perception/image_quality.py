@@ -56,8 +56,8 @@ class ImageQualityTest(Tool[ImageQualityTestInput]):
             variance = await self.equipment.in_thread(_measure, workspace, given.image)
         except ToolError as exc:
             raise ToolError(f"ImageQualityTest: {exc}") from exc
-        words = f"Laplacian variance: {variance:.2f}, Blurry: {variance < BLURRY_BELOW}"
-        return Made((text(words),), backend=name_and_version("numpy"))
+        result = f"Laplacian variance: {variance:.2f}, Blurry: {variance < BLURRY_BELOW}"
+        return Made((text(result),), backend=name_and_version("numpy"))
 
 
 def _measure(workspace: Workspace, image: str) -> float:

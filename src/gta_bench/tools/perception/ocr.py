@@ -1,4 +1,4 @@
-"""OCR: every text on an image, line by line, each with its box."""
+"""OCR: the lines of text on an image, each with its box."""
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter

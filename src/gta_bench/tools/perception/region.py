@@ -1,4 +1,4 @@
-"""RegionAttributeDescription: an attribute of one region of an image, in words."""
+"""RegionAttributeDescription: an attribute of one region of an image."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""SpeechToText: the words of a recording of any length."""
+"""SpeechToText: a transcript of a recording of any length."""
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ class SpeechToTextInput(ToolInput):
 
 
 class SpeechToText(Tool[SpeechToTextInput]):
-    """A speech endpoint where one is configured, else Moonshine tiny (English) on this machine."""
+    """Uses a speech endpoint if one is configured, else Moonshine tiny (English)."""
 
     name = "SpeechToText"
     category = "perception"
