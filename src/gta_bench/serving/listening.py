@@ -16,7 +16,7 @@ from gta_bench.serving.gate import App
 from gta_bench.serving.limits import ServerLimits
 
 
-def guarded_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
+def make_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
     """Return uvicorn's HTTP/1.1 protocol with a time limit for headers.
 
     If there are too many connections, the one that has been silent longest is closed, so that
@@ -94,7 +94,7 @@ def make_server(
     """Return a server; start it with `await server.serve(sockets=[…])`. A guest ignores signals."""
     config = uvicorn.Config(
         app,
-        http=guarded_protocol(limits),
+        http=make_protocol(limits),
         ws="none",
         loop="asyncio",
         log_config=None,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.workers import Worker, Workers, serve, shared_workers
+from gta_bench.tools.backends.workers import Worker, Workers, get_workers, serve
 
 # A worker program of its own: the protocol without the models.
 PROGRAM = """
@@ -128,7 +128,7 @@ def test_a_pool_serves_one_event_loop_after_the_other(program: str) -> None:
 
 
 def test_the_pool_is_shared_within_a_process() -> None:
-    assert shared_workers() is shared_workers()
+    assert get_workers() is get_workers()
 
 
 def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:

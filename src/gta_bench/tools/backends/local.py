@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, TypeAdapter
 
 from gta_bench.tools.backends.boxes import Box
-from gta_bench.tools.backends.workers import shared_workers
+from gta_bench.tools.backends.workers import get_workers
 from gta_bench.tools.contract import Availability, Available, Equipment, Unavailable, require
 from gta_bench.tools.packages import find_missing, name_and_version
 from gta_bench.weights import KNOWN, Weights, present
@@ -36,7 +36,7 @@ OBJECTS = TypeAdapter(list[tuple[int, int, int, int, str, float]])
 
 async def read_text(data: bytes, path: str) -> list[_Line]:
     """Return the lines of text on an image, by RapidOCR."""
-    outcome = await shared_workers().run("ocr", data, {"path": path})
+    outcome = await get_workers().run("ocr", data, {"path": path})
     return [_Line(Box(*line[:4]), line[4]) for line in LINES.validate_python(outcome.value)]
 
 
@@ -46,7 +46,7 @@ async def find_objects(
     """Return the objects with at least that score, highest score first."""
     weights = str(require(_find_weights(equipment, DETECTOR)))
     options: dict[str, JsonValue] = {"path": path, "floor": floor, "weights": weights}
-    outcome = await shared_workers().run("detect", data, options)
+    outcome = await get_workers().run("detect", data, options)
     found = OBJECTS.validate_python(outcome.value)
     return [KnownObject(Box(*one[:4]), one[4], one[5]) for one in found]
 
@@ -55,7 +55,7 @@ async def stylize(equipment: Equipment, data: bytes, path: str, *, style: int) -
     """Return the image in one of the 26 styles, as PNG."""
     weights = str(require(_find_weights(equipment, PAINTER)))
     options: dict[str, JsonValue] = {"path": path, "style": style, "weights": weights}
-    return (await shared_workers().run("stylize", data, options)).data
+    return (await get_workers().run("stylize", data, options)).data
 
 
 def check_text() -> Availability:

@@ -160,7 +160,7 @@ class Workers:
             worker.close()
 
 
-def shared_workers() -> Workers:
+def get_workers() -> Workers:
     """Return the pool of this process, which all toolboxes share."""
     return _pool(os.getpid())  # a forked child must not write into its parent's pipes
 
