@@ -17,8 +17,8 @@ from gta_bench.content import libreoffice
 from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS
 from gta_bench.errors import EvidenceFailed
 from gta_bench.judging.known_good import check_kinds, failures_here, sample
+from gta_bench.tools import packages
 from gta_bench.tools.contract import Equipment
-from gta_bench.tools.media import packages
 from tests.content import samples
 from tests.judging.layered import layered_python
 from tests.judging.shown import Desk

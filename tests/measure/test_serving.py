@@ -27,7 +27,7 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.serving.choice import ServerAddress
-from gta_bench.serving.connecting import connect
+from gta_bench.serving.client import connect
 from tests.search_server import serving as search_service
 from tests.served.examples import JAILED, LIGHT, MODELS, Call, light_files, media_files
 from tests.served.support import workspace_of

@@ -20,8 +20,7 @@ from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import Parameter, ToolSpec
 from gta_bench.serving.app import make_app
 from gta_bench.serving.choice import ServerAddress
-from gta_bench.serving.connecting import RemoteSource, connect
-from gta_bench.serving.exchange import Patience
+from gta_bench.serving.client import Patience, RemoteSource, connect
 from gta_bench.serving.limits import ServerLimits
 from gta_bench.serving.listening import bound_socket, make_server
 from gta_bench.serving.tokens import RunTokens

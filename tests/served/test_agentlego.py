@@ -9,7 +9,7 @@ from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.choice import ServerAddress
-from gta_bench.serving.connecting import connect
+from gta_bench.serving.client import connect
 from tests.chat_server import chat_server
 from tests.served.agentlego_server import PICTURE, AgentLegoServer, agentlego_server
 from tests.served.support import HASTY, PNG, contents, workspace_of

@@ -7,7 +7,7 @@ import pytest
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure, ToolUnavailable
 from gta_bench.records.calls import ToolResult
-from gta_bench.serving.exchange import Exchange
+from gta_bench.serving.client import Exchange
 from tests.file_server import serving
 from tests.served.support import (
     HASTY,
@@ -158,7 +158,7 @@ def test_a_call_that_is_asked_for_twice_happens_once(small: Served) -> None:
 
 
 def test_a_wrong_or_missing_token_is_said_at_once(small: Served) -> None:
-    with pytest.raises(EnvironmentProblem, match="refuses the token; set GTA_TOOLS_TOKEN"):
+    with pytest.raises(EnvironmentProblem, match=r"rejected the token\. Set GTA_TOOLS_TOKEN"):
         asyncio.run(connected(small, token="wrong-token-wrong-token"))
     with pytest.raises(EnvironmentProblem, match="GTA_TOOLS_TOKEN is not set"):
         asyncio.run(connected(small, token=None))

@@ -115,8 +115,8 @@ def test_a_run_can_use_a_server_in_agentlegos_format(data: Path, tmp_path: Path)
     ("tools", "said"),
     [
         ("ftp://x", "is neither `local` nor an address"),
-        ("http://user:secret@127.0.0.1:9", "the token goes into GTA_TOOLS_TOKEN"),
-        ("http://127.0.0.1:9/?token=x", "the token goes into GTA_TOOLS_TOKEN"),
+        ("http://user:secret@127.0.0.1:9", "set the token in GTA_TOOLS_TOKEN"),
+        ("http://127.0.0.1:9/?token=x", "set the token in GTA_TOOLS_TOKEN"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_met_by_one_line(

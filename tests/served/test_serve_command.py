@@ -23,7 +23,7 @@ def serve(*arguments: str) -> str:
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = serve("--port", str(taken.getsockname()[1]))
-    assert "Address already in use; choose another with --port." in said
+    assert "Address already in use; choose another port with --port." in said
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])

@@ -17,8 +17,8 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec
 from gta_bench.redaction import Redactor
+from gta_bench.serving.mcp_face import CONNECTIONS, serve_unit
 from gta_bench.serving.tokens import new_token
-from gta_bench.serving.unit import CONNECTIONS, serve_unit
 from gta_bench.tape.controls import CorruptReplies, Dice, Faults, OtherReplies
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape

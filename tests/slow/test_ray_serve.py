@@ -19,7 +19,7 @@ import pytest
 
 from gta_bench.harnesses.choice import free_port
 from gta_bench.serving.choice import ServerAddress
-from gta_bench.serving.connecting import RemoteSource, connect
+from gta_bench.serving.client import RemoteSource, connect
 from gta_bench.settings import Settings
 from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.source import ToolSource

@@ -19,9 +19,6 @@ REMOVED_TOOLS = tuple(
     )
 )
 
-# One HTTP exchange, which others use too; no backend.
-LEFT = {"gta_bench.tools.backends", "gta_bench.tools.backends.transport"}
-
 
 class Removed(MetaPathFinder):
     """Says that there is no such module."""
@@ -29,8 +26,7 @@ class Removed(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        ours = name.startswith(REMOVED_TOOLS) and name not in LEFT
-        if ours or name.partition(".")[0] in REMOVED:
+        if name.startswith(REMOVED_TOOLS) or name.partition(".")[0] in REMOVED:
             raise ModuleNotFoundError(f"{name} is removed", name=name)
         return None
 

@@ -15,14 +15,12 @@ from typing import Any
 from PIL import Image
 
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
-from gta_bench.tools.backends.transport import RetryPolicy
+from gta_bench.tools.backends.client import EndpointLimits
 from gta_bench.tools.contract import Equipment
 from tests.serving import running
 
 KEY = "sk-planted-key-5f2a9c"
-HASTY = RetryPolicy(
-    attempts=3, seconds=1, total_seconds=5, connect_seconds=1, first_delay=0.01, longest_delay=2
-)
+HASTY = EndpointLimits(retries=2, seconds=1, total_seconds=8, connect_seconds=1)
 
 
 def png(color: str = "blue", size: tuple[int, int] = (48, 32)) -> bytes:

@@ -10,7 +10,7 @@ from gta_bench.settings import Settings
 from gta_bench.tools.contract import Unavailable
 from gta_bench.tools.equipment import close_equipment, equipped, open_equipment
 from gta_bench.tools.fonts import FontFace, faces
-from gta_bench.tools.packages import installed, missing, name_and_version
+from gta_bench.tools.packages import find_missing, name_and_version
 
 
 @pytest.fixture
@@ -57,15 +57,19 @@ def test_closed_equipment_runs_nothing_more() -> None:
 
 class TestPackages:
     def test_one_that_is_here_is_named_with_its_version(self) -> None:
-        assert missing("pydantic", "pydantic") is None
+        assert find_missing("pydantic") is None
         assert name_and_version("pydantic").startswith("pydantic 2.")
 
-    def test_one_that_is_not_here_says_how_to_get_it(self) -> None:
-        assert missing("no-such-package", "no_such_package") == Unavailable(
-            "The package no-such-package is not installed.", "pip install 'gta-bench[tools]'"
+    def test_those_that_are_missing_are_named_with_the_extra(self) -> None:
+        assert find_missing("no_such_one") == Unavailable(
+            "no_such_one is not installed.", "pip install 'gta-bench[tools]'"
         )
-        assert installed("no-such-package") is None
-        assert name_and_version("no-such-package") == "no-such-package"
+        assert find_missing("json", "no_such_one", "nor_this", extra="media") == Unavailable(
+            "no_such_one and nor_this are not installed.", "pip install 'gta-bench[media]'"
+        )
+
+    def test_one_without_metadata_has_no_version(self) -> None:
+        assert name_and_version("no-such-package", "pydantic").startswith("no-such-package, pydan")
 
 
 class TestFonts:

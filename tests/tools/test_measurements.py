@@ -13,7 +13,7 @@ from gta_bench.errors import ToolError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.settings import Settings
 from gta_bench.tools.backends.boxes import Box
-from gta_bench.tools.backends.labels import match
+from gta_bench.tools.backends.detection import match
 from gta_bench.tools.backends.local import find_objects
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox

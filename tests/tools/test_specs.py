@@ -1,5 +1,7 @@
 """Our definitions of the computing and drawing tools against both datasets' toolmeta.json."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,14 @@ def test_every_input_is_described(name: str) -> None:
 
 def test_scores_know_every_tool_by_the_category_of_its_definition() -> None:
     assert {name: load_tool(name).category for name in CATALOG} == WORKFLOW_CATEGORY
+
+
+def test_openai_is_not_imported_before_an_endpoint_is_called() -> None:
+    """It takes a second, and most commands call no endpoint."""
+    code = (
+        "import sys\n"
+        "from gta_bench.tools.catalog import CATALOG, load_tool\n"
+        "for name in CATALOG: load_tool(name)\n"
+        "sys.exit('openai' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

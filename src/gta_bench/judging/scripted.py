@@ -272,9 +272,9 @@ class ScriptedJudge(ModelAPI):
 def read_picture_text(picture: bytes) -> str:
     """Return the words in a picture; empty if no OCR is installed."""
     try:
-        from gta_bench.tools.backends.local_ocr import job
+        from gta_bench.tools.backends.local_models import read_lines
 
-        lines = job(picture, {"path": "picture"}).value
+        lines = read_lines(picture, {"path": "picture"}).value
     except ImportError:
         return ""
     return "\n".join(str(line[-1]) for line in lines if isinstance(line, list))  # type: ignore[union-attr]

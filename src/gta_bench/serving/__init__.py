@@ -1,1 +1,1 @@
-"""The toolbox for others: HTTP and MCP, and the client of both."""
+"""The tools as a server over HTTP and MCP, and its client."""

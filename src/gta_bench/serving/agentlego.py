@@ -1,7 +1,7 @@
 """Tools of a server in AgentLego's format, so that existing deployments can be compared.
 
-The format has no token, no health and no version, and its results carry no file names, so outputs
-are named after the tool. A text that is a path means a file of the server's own machine.
+The format has no token, no health check and no version. Its results carry no file names, so outputs
+are named after the tool. A text that is a path refers to a file on the server's own machine.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure
+from gta_bench.errors import EnvironmentProblem, ToolError
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
-from gta_bench.serving.exchange import Exchange
+from gta_bench.serving.client import Exchange, RemoteSource
 
 PLAIN: Mapping[str | None, ParameterType] = {
     "integer": "int",
@@ -27,12 +27,12 @@ PLAIN: Mapping[str | None, ParameterType] = {
     "boolean": "bool",
 }
 SUFFIXES: Mapping[ParameterType, str] = {"image": ".png", "audio": ".wav", "video": ".mp4"}
-SAID_BY_TOOLS = frozenset({408, 500})  # a tool that took too long, as it is meant and as it comes
+TOOL_FAILED = frozenset({408, 500})  # a tool that took too long: 408 as specified, 500 in practice
 JSON = TypeAdapter[JsonValue](JsonValue)
 
 
 class _Part(BaseModel):
-    """A piece of an OpenAPI page; what we do not need is passed over."""
+    """A part of an OpenAPI page; fields that we do not need are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -74,96 +74,96 @@ class _Page(_Part):
     components: _Components = _Components()
 
     def resolve(self, schema: _Schema) -> _Schema:
-        """The schema itself, or the one it refers to."""
+        """Return the schema itself, or the one that it refers to."""
         if schema.ref is None:
             return schema
         return self.components.schemas.get(schema.ref.rpartition("/")[2], _Schema())
 
     def form(self, body: _Body | None) -> _Schema:
-        """What a request takes, or an answer gives, whatever its media type."""
+        """Return the schema of a request or response body, of whatever media type."""
         media = next(iter(body.content.values()), None) if body is not None else None
         return _Schema() if media is None else self.resolve(media.form)
 
 
-class AgentLegoTools:
+class AgentLegoTools(RemoteSource):
     """The tools that a server's OpenAPI page lists."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._host = urlsplit(exchange.url).netloc
-        self._specs: dict[str, ToolSpec] = {}
+        super().__init__(exchange)
         self._paths: dict[str, str] = {}
 
     async def connect(self) -> None:
-        """Learn which tools there are; the first thing to do."""
+        """Read which tools the server has; call this first."""
         response = await self._exchange.send("GET", "/openapi.json")
         try:
             page = _Page.model_validate_json(response.content)
         except ValidationError as exc:
             raise EnvironmentProblem(
-                f"{self._exchange.url} is no AgentLego server: its /openapi.json cannot be read."
+                f"{self._exchange.url} is not an AgentLego server: /openapi.json cannot be read."
             ) from exc
         for path, methods in page.paths.items():
             if "post" in methods:
-                spec = _spec(page, methods["post"])
+                spec = _read_spec(page, methods["post"])
                 self._specs[spec.name] = spec
                 self._paths[spec.name] = path
-
-    def specs(self) -> dict[str, ToolSpec]:
-        """The tools of the server."""
-        return self._specs
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Send texts and files, and keep what comes back."""
-        spec = self._specs.get(name)
-        if spec is None:
-            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
-        texts, files = await asyncio.to_thread(_sent, workspace, spec, arguments)
+        """Send texts and files, and write the files of the reply to the workspace."""
+        spec = self._find_spec(name)
+        texts, files = await asyncio.to_thread(_make_form, workspace, spec, arguments)
         response = await self._exchange.send(
-            "POST", self._paths[name], final=SAID_BY_TOOLS, data=texts, files=files or None
+            "POST", self._paths[name], final=TOOL_FAILED, data=texts, files=files or None
         )
         if response.status_code != 200:
             raise ToolError(f"{name}: {_detail(response)}")
-        parts = await asyncio.to_thread(self._kept, workspace, spec, response.content)
+        parts = await asyncio.to_thread(self._read_reply, workspace, spec, response.content)
         return ToolResult(
             parts=parts,
             tool=name,
             tool_version="unknown",
-            backend=f"AgentLego at {self._host}",
+            backend=f"AgentLego at {urlsplit(self._exchange.url).netloc}",
             seconds=response.elapsed.total_seconds(),
         )
 
     async def release(self, workspace: Workspace) -> None:
-        """The server keeps nothing of a task."""
+        """Do nothing: the server keeps no workspace."""
 
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._exchange.client.aclose()
-
-    def _kept(self, workspace: Workspace, spec: ToolSpec, content: bytes) -> tuple[ReplyPart, ...]:
+    def _read_reply(
+        self, workspace: Workspace, spec: ToolSpec, content: bytes
+    ) -> tuple[ReplyPart, ...]:
         try:
             value = JSON.validate_json(content)
         except ValidationError as exc:
-            raise ToolServerFailure(
-                f"The AgentLego server at {self._exchange.url} gave no JSON for {spec.name}."
-            ) from exc
+            raise self._exchange.explain(f"sent a reply of {spec.name} that is not JSON.") from exc
         several = len(spec.outputs) > 1 and isinstance(value, list)
         values = value if several and isinstance(value, list) else [value]
-        kinds = spec.outputs if several else spec.outputs[:1]
         return tuple(
-            _part(workspace, spec.name, kind.type, entry)
-            for kind, entry in zip(kinds, values, strict=False)
+            self._read_part(workspace, spec.name, output.type, entry)
+            for output, entry in zip(spec.outputs, values, strict=False)
         )
 
+    def _read_part(
+        self, workspace: Workspace, tool: str, kind: ParameterType, value: JsonValue
+    ) -> ReplyPart:
+        text = _to_text(value)
+        if kind not in FILE_TYPES:
+            return ReplyPart(type="text", content=text)
+        try:
+            data = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as exc:
+            raise self._exchange.explain(f"sent a file of {tool} that is not base64.") from exc
+        written = workspace.write(tool.lower(), data, suffix=SUFFIXES.get(kind, ".bin"))
+        return ReplyPart(type=kind, content=written.path)
 
-def _spec(page: _Page, operation: _Operation) -> ToolSpec:
+
+def _read_spec(page: _Page, operation: _Operation) -> ToolSpec:
     form = page.form(operation.body)
     inputs = [
         Parameter(
             name=name,
-            type=_type(page.resolve(schema)),
+            type=_read_type(page.resolve(schema)),
             description=schema.description,
             optional=name not in form.required,
             default=schema.default,
@@ -176,12 +176,12 @@ def _spec(page: _Page, operation: _Operation) -> ToolSpec:
         name=operation.name,
         description=operation.description or operation.summary,
         inputs=tuple(inputs),
-        outputs=tuple(Parameter(type=_type(page.resolve(schema))) for schema in each),
+        outputs=tuple(Parameter(type=_read_type(page.resolve(schema))) for schema in each),
     )
 
 
-def _type(schema: _Schema) -> ParameterType:
-    """By the word before the semicolon of a format such as `image/png;base64`."""
+def _read_type(schema: _Schema) -> ParameterType:
+    """Return the type that a format such as `image/png;base64` names."""
     kind, semicolon, _ = schema.format.partition(";")
     if not semicolon:
         return PLAIN.get(schema.type, "text")
@@ -191,10 +191,10 @@ def _type(schema: _Schema) -> ParameterType:
     return "file"
 
 
-def _sent(
+def _make_form(
     workspace: Workspace, spec: ToolSpec, arguments: Mapping[str, JsonValue]
 ) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
-    """The fields of a form: files by their content, all else as text; blocks."""
+    """Return the fields of a form: the content of files, everything else as text; blocks."""
     texts: dict[str, str] = {}
     files: dict[str, tuple[str, bytes]] = {}
     for name, value in arguments.items():
@@ -203,30 +203,19 @@ def _sent(
             path = workspace.resolve(value)
             files[name] = (path.rpartition("/")[2], workspace.read(path))
         elif value is not None:
-            texts[name] = value if isinstance(value, str) else JSON.dump_json(value).decode()
+            texts[name] = _to_text(value)
     return texts, files
 
 
-def _part(workspace: Workspace, tool: str, kind: ParameterType, value: JsonValue) -> ReplyPart:
-    text = value if isinstance(value, str) else JSON.dump_json(value).decode()
-    if kind not in FILE_TYPES:
-        return ReplyPart(type="text", content=text)
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as exc:
-        raise ToolServerFailure(
-            f"The AgentLego tool {tool} gave a file that is not base64."
-        ) from exc
-    kept = workspace.write(tool.lower(), data, suffix=SUFFIXES.get(kind, ".bin"))
-    return ReplyPart(type=kind, content=kept.path)
+def _to_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else JSON.dump_json(value).decode()
 
 
 def _detail(response: httpx.Response) -> str:
-    """What the server says about a refusal."""
+    """Return the server's own explanation of a failure."""
     try:
         body = JSON.validate_json(response.content)
     except ValidationError:
         body = response.text
-    said = body.get("detail", body) if isinstance(body, dict) else body
-    text = said if isinstance(said, str) else JSON.dump_json(said).decode()
-    return f"{text[:1000]} (status {response.status_code})"
+    detail = body.get("detail", body) if isinstance(body, dict) else body
+    return f"{_to_text(detail)[:1000]} (status {response.status_code})"

@@ -1,8 +1,8 @@
-"""The tool server as one ASGI application over any ToolSource."""
+"""The tool server: one ASGI application over any ToolSource."""
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -14,12 +14,10 @@ from pydantic_core import from_json
 from starlette.routing import Route
 
 from gta_bench.records.tools import ToolSpec
-from gta_bench.serving.calling import Caller
 from gta_bench.serving.gate import RUN, SPACE, App, Gate
 from gta_bench.serving.limits import Busy, ServerLimits
 from gta_bench.serving.mcp_face import McpFace
-from gta_bench.serving.schemas import input_schema
-from gta_bench.serving.spaces import MissingContents, Space, Spaces, UnfitFiles
+from gta_bench.serving.spaces import Caller, MissingContents, Space, Spaces, UnfitFiles
 from gta_bench.serving.tokens import RunTokens, TokenHolder
 from gta_bench.serving.wire import (
     KEY_HEADER,
@@ -32,6 +30,7 @@ from gta_bench.serving.wire import (
     ToolList,
     Versions,
     WorkspaceFiles,
+    input_schema,
 )
 from gta_bench.tools.source import ToolSource
 
@@ -39,36 +38,20 @@ PACKAGES = ("gta-bench", "fastapi", "mcp", "uvicorn")
 STATUS = {"error": 422, "unavailable": 424, "busy": 429, "refused": 400}
 SWEEP_SECONDS = 60
 LONGEST_KEY = 100
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(
     source: ToolSource, *, tokens: RunTokens, folder: Path, limits: ServerLimits | None = None
 ) -> App:
-    """The server: HTTP routes and MCP over the same calls, behind one gate.
+    """Return the server: HTTP routes and MCP over the same calls, behind one gate.
 
-    `folder` holds clients' files while the server runs; whoever made it removes it.
+    Clients' files are stored in `folder` while the server runs; the caller removes it.
     """
     limits = limits or ServerLimits()
     caller = Caller(source, limits)
     spaces = Spaces(folder, limits)
     face = McpFace(caller)
-    app = FastAPI(
-        title="gta-bench tools",
-        version=version("gta-bench"),
-        docs_url=None,
-        redoc_url=None,
-        lifespan=_lifespan(spaces, face),
-    )
-    routes = _Routes(caller, spaces)
-    app.router.routes.append(Route("/w/{workspace}/mcp", face.over_http(limits.body_bytes)))
-    for spec in caller.specs.values():
-        routes.add_tool(app, spec)
-    routes.add_to(app)
-    return Gate(cast(App, app), tokens=tokens, spaces=spaces, limits=limits)
 
-
-def _lifespan(spaces: Spaces, face: McpFace) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with face.running():
@@ -80,7 +63,19 @@ def _lifespan(spaces: Spaces, face: McpFace) -> Callable[[FastAPI], Any]:
                 with suppress(asyncio.CancelledError):
                     await sweeper
 
-    return lifespan
+    app = FastAPI(
+        title="gta-bench tools",
+        version=version("gta-bench"),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    routes = _Routes(caller, spaces)
+    app.router.routes.append(Route("/w/{workspace}/mcp", face.over_http(limits.body_bytes)))
+    for spec in caller.specs.values():
+        routes.add_tool(app, spec)
+    routes.add_to(app)
+    return Gate(cast(App, app), tokens=tokens, spaces=spaces, limits=limits)
 
 
 async def _sweep(spaces: Spaces) -> None:
@@ -90,36 +85,38 @@ async def _sweep(spaces: Spaces) -> None:
 
 
 class _Routes:
-    """The handlers; each finds its run and workspace where the gate left them."""
+    """The handlers; the gate has put the run and the workspace into the request's scope."""
 
     def __init__(self, caller: Caller, spaces: Spaces) -> None:
         self._caller = caller
         self._spaces = spaces
 
     def add_to(self, app: FastAPI) -> None:
-        """Everything beside the tools that are known by name."""
-        app.get("/healthz", summary="Whether the server lives.")(self.health)
-        app.get("/readyz", summary="Whether it takes calls.")(self.ready)
-        app.get("/version", summary="What is running.", response_model=Versions)(self.versions)
-        app.get("/v1/tools", summary="Every tool.", response_model=ToolList)(self.tools)
+        """Add all routes except those of the tools."""
+        app.get("/healthz", summary="Whether the server is alive.")(self.health)
+        app.get("/readyz", summary="Whether it accepts calls.")(self.ready)
+        app.get("/version", summary="Versions of the server.", response_model=Versions)(
+            self.versions
+        )
+        app.get("/v1/tools", summary="All tools.", response_model=ToolList)(self.tools)
         app.put(
             "/v1/artefacts/{sha256}",
-            summary="Send a content by its digest.",
+            summary="Upload a file by its digest.",
             status_code=204,
             openapi_extra={"requestBody": _BINARY},
         )(self.upload)
         app.post(
             "/v1/workspaces",
-            summary="Open a workspace with contents that were sent before.",
+            summary="Open a workspace with files that were uploaded before.",
             status_code=201,
             responses={201: {"model": OpenedWorkspace}, 409: {"model": MissingFiles}},
             openapi_extra={"requestBody": _json_body(_OPEN_WORKSPACE)},
         )(self.open)
         app.get(
-            "/v1/w/{workspace}", summary="What a workspace holds.", response_model=WorkspaceFiles
+            "/v1/w/{workspace}", summary="The files of a workspace.", response_model=WorkspaceFiles
         )(self.listing)
         app.delete(
-            "/v1/w/{workspace}", summary="Close a workspace and forget its files.", status_code=204
+            "/v1/w/{workspace}", summary="Close a workspace and delete its files.", status_code=204
         )(self.close)
         app.get(
             "/v1/w/{workspace}/artefacts/{sha256}",
@@ -129,7 +126,7 @@ class _Routes:
         )(self.download)
 
     def add_tool(self, app: FastAPI, spec: ToolSpec) -> None:
-        """A route for one tool."""
+        """Add the route of one tool."""
 
         async def call(request: Request) -> Response:
             return await self._call(request, spec.name)
@@ -141,9 +138,9 @@ class _Routes:
             response_class=Response,
             responses={
                 200: {"model": CallReply},
-                422: {"model": CallFailure, "description": "The tool says no."},
+                422: {"model": CallFailure, "description": "The tool failed."},
                 424: {"model": CallFailure, "description": "The tool cannot run here."},
-                429: {"model": CallFailure, "description": "Ask again later."},
+                429: {"model": CallFailure, "description": "Try again later."},
             },
             openapi_extra={
                 "parameters": [_WORKSPACE],
@@ -165,8 +162,9 @@ class _Routes:
 
     async def upload(self, request: Request, sha256: str) -> Response:
         data = await request.body()
-        if await asyncio.to_thread(_digest, data) != sha256:
-            return _failure("refused", "The content is not that of its digest.")
+        digest = await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
+        if digest != sha256:
+            return _failure("refused", "The content does not match its digest.")
         await self._spaces.contents(_run(request)).keep(data)
         return Response(status_code=204)
 
@@ -175,7 +173,7 @@ class _Routes:
             wanted = OpenWorkspace.model_validate_json(await request.body())
             space = await self._spaces.open(_run(request), wanted.files)
         except ValidationError as exc:
-            return _failure("refused", f"{exc.error_count()} fields cannot be read.")
+            return _failure("refused", f"{exc.error_count()} fields are invalid.")
         except MissingContents as exc:
             return _reply(MissingFiles(missing=exc.digests), status=409)
         except UnfitFiles as exc:
@@ -199,7 +197,7 @@ class _Routes:
         return Response(data, media_type="application/octet-stream")
 
     async def _call(self, request: Request, name: str) -> Response:
-        arguments = _arguments(await request.body())
+        arguments = _parse_arguments(await request.body())
         if arguments is None:
             return _failure("refused", "The body is not a JSON object.")
         key = request.headers.get(KEY_HEADER)
@@ -213,7 +211,7 @@ class _Routes:
         return _reply(outcome, status=status)
 
 
-# What it refers to is among the page's schemas already, because answers hold it too.
+# Without definitions: the page has them already, because responses use them too.
 _OPEN_WORKSPACE = {
     key: value
     for key, value in OpenWorkspace.model_json_schema(
@@ -229,9 +227,9 @@ def _json_body(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": dict(schema)}}, "required": True}
 
 
-def _arguments(body: bytes) -> dict[str, JsonValue] | None:
+def _parse_arguments(body: bytes) -> dict[str, JsonValue] | None:
     try:
-        # Refuses what `json` lets through: NaN, half characters, endless nesting.
+        # Rejects what `json` accepts: NaN, unpaired surrogates, endless nesting.
         value = from_json(body, allow_inf_nan=False)
     except ValueError:
         return None
@@ -244,10 +242,6 @@ def _run(request: Request) -> TokenHolder:
 
 def _space(request: Request) -> Space:
     return cast(Space, request.scope[SPACE])
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _reply(record: BaseModel, *, status: int = 200) -> Response:

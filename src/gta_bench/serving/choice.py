@@ -1,4 +1,4 @@
-"""Where a run's tools are: this machine, or a server by its address."""
+"""The `--tools` option of a run: the tools of this machine, or of a server."""
 
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -15,20 +15,20 @@ PREFIXES: dict[str, Protocol] = {"mcp+": "mcp", "agentlego+": "agentlego"}
 
 
 class ServerAddress(NamedTuple):
-    """A server's address, and how it is spoken to."""
+    """A server's address and protocol."""
 
     protocol: Protocol
     url: str
 
 
 def parse_tools(text: str) -> ServerAddress | None:
-    """The server that `--tools` names, or None for the tools of this machine.
+    """Return the server that `--tools` names, or None for the tools of this machine.
 
-    An address is written into the run's manifest, so it may hold no secret.
+    The address is written to the run's manifest, so it must not contain a secret.
     """
     if text == LOCAL:
         return None
-    protocol, url = _protocol(text)
+    protocol, url = _split_protocol(text)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
@@ -41,11 +41,11 @@ def parse_tools(text: str) -> ServerAddress | None:
         or parts.fragment
         or secrets_in_text(url, "--tools")
     ):
-        raise UsageError(f"--tools takes a plain address; the token goes into {TOKEN_VARIABLE}.")
+        raise UsageError(f"--tools takes a plain address; set the token in {TOKEN_VARIABLE}.")
     return ServerAddress(protocol, url.rstrip("/"))
 
 
-def _protocol(text: str) -> tuple[Protocol, str]:
+def _split_protocol(text: str) -> tuple[Protocol, str]:
     for prefix, protocol in PREFIXES.items():
         if text.startswith(prefix):
             return protocol, text.removeprefix(prefix)

@@ -1,19 +1,21 @@
-"""What every request passes first: its token, the rate, the size and pace of its body; then a log.
+"""Checks of every request: its token, the rate, the size and speed of its body; then a log line.
 
-Plain ASGI around the whole application, so that HTTP routes and MCP are guarded by the same code
-and none of a refused body is read.
+Plain ASGI around the whole application, so that the same code guards HTTP routes and MCP, and the
+body of a rejected request is not read.
 """
 
 import asyncio
+import hmac
 import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import nullcontext
 from typing import Any
 
 from gta_bench.serving.limits import Busy, Rate, ServerLimits
 from gta_bench.serving.spaces import Space, Spaces
-from gta_bench.serving.tokens import RunTokens, TokenHolder, same
+from gta_bench.serving.tokens import RunTokens, TokenHolder
 from gta_bench.serving.wire import CallFailure, FailureKind
 
 Scope = MutableMapping[str, Any]
@@ -23,12 +25,12 @@ Send = Callable[[_Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PUBLIC = frozenset({"/healthz", "/readyz"})
-RUN, SPACE = "gta.run", "gta.space"  # where handlers find whom they serve
+RUN, SPACE = "gta.run", "gta.space"  # keys of the scope, for the handlers
 logger = logging.getLogger("gta_bench.serving.access")
 
 
 class _Refused(Exception):
-    """A request that is not passed on."""
+    """A request that is rejected."""
 
     def __init__(
         self, status: int, message: str, *, kind: FailureKind = "refused", wait: float | None = None
@@ -53,7 +55,7 @@ class Gate:
         self._uploads = asyncio.Semaphore(limits.uploads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check one request, pass it on, note what came of it."""
+        """Check one request, pass it on, and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -66,35 +68,34 @@ class Gate:
             note.log()
 
     async def _pass(self, scope: Scope, receive: Receive, note: "_Note") -> None:
-        headers = _headers(scope)
+        headers = dict(scope["headers"])
         self._admit(scope, headers)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise _Refused(415, "Bodies are taken as they are, not compressed.")
-        if scope["method"] == "PUT":
-            async with self._uploads:
-                body = await self._body(headers, receive, self._limits.artefact_bytes)
-                await self._app(scope, _replayed(body, receive), note.send)
-        else:
-            # Also where no body is due: one that is not read would keep its connection for ever.
-            most = 0 if scope["path"] in PUBLIC else self._limits.body_bytes
-            body = await self._body(headers, receive, most)
+            raise _Refused(415, "Compressed bodies are not accepted.")
+        upload = scope["method"] == "PUT"
+        # Also where no body is expected: one that is not read would block its connection forever.
+        most = 0 if scope["path"] in PUBLIC else self._limits.body_bytes
+        async with self._uploads if upload else nullcontext():
+            body = await self._body(
+                headers, receive, self._limits.artefact_bytes if upload else most
+            )
             note.received = len(body)
-            await self._app(scope, _replayed(body, receive), note.send)
+            await self._app(scope, _replay(body, receive), note.send)
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Find whom the request is for; a workspace of another run does not exist for this one."""
+        """Find the run and workspace of a request; a run cannot see workspaces of another one."""
         path = scope["path"]
         if path in PUBLIC:
             return
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         token = given.strip() if kind.lower() == "bearer" else ""
         run = self._tokens.run(token)
-        name = _workspace(path)
+        name = _find_workspace(path)
         if name is not None:
             space = self._space(name, token, run)
             scope[SPACE], run = space, space.run
         elif run is None:
-            raise _Refused(401, "A valid token is needed: `Authorization: Bearer …`.")
+            raise _Refused(401, "Send a valid token: `Authorization: Bearer …`.")
         scope[RUN] = run
         try:
             self._rate.take(run.id)
@@ -107,15 +108,16 @@ class Gate:
             if space is None or space.run.id != run.id:
                 raise _Refused(404, "There is no such workspace; it may have been closed.")
             return space
-        if space is None or not same(token, space.token):
-            raise _Refused(401, "A valid token for this workspace is needed.")
+        if space is None or not hmac.compare_digest(token.encode(), space.token.encode()):
+            raise _Refused(401, "Send a valid token for this workspace.")
         return space
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
-        """The whole body, if it is small enough and comes fast enough."""
+        """Return the body; raises _Refused if it is too large or too slow."""
+        too_large = _Refused(413, f"The body has more than {most} bytes, which is the limit.")
         stated = headers.get(b"content-length", b"0")
         if not stated.isdigit() or int(stated) > most:
-            raise _Refused(413, f"At most {most} bytes are taken.")
+            raise too_large
         parts, size = [], 0
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -128,17 +130,19 @@ class Gate:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise _Refused(413, f"At most {most} bytes are taken.")
+                        raise _Refused(
+                            413, f"The body has more than {most} bytes, which is the limit."
+                        )
                     if not message.get("more_body", False):
                         return b"".join(parts)
                     earned = size / self._limits.slowest_bytes
                     limit.reschedule(start + self._limits.body_seconds + earned)
         except TimeoutError:
-            raise _Refused(408, "The body came too slowly.") from None
+            raise _Refused(408, "The body arrived too slowly.") from None
 
 
 class _Note:
-    """What the log says of one request: never a body, a query, a header or a token."""
+    """The log line of one request; never has a body, a query, a header or a token."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope = scope
@@ -162,7 +166,7 @@ class _Note:
         entry = {
             "time": round(time.time(), 3),
             "method": self._scope["method"],
-            # A path that was refused may be anything, even a token.
+            # The path of a rejected request may be anything, even a token.
             "path": self._scope["path"] if run is not None else None,
             "run": run.id if run is not None else None,
             "workspace": space.id if space is not None else None,
@@ -174,32 +178,22 @@ class _Note:
         logger.info(json.dumps(entry))
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    return dict(scope["headers"])
-
-
-def _workspace(path: str) -> str | None:
-    """The workspace that a path is below: `/v1/w/ID/…` or `/w/ID/…`."""
-    parts = path.split("/", 4)
-    if len(parts) > 2 and parts[1] == "w":
-        return parts[2]
-    if len(parts) > 3 and parts[1] == "v1" and parts[2] == "w":
-        return parts[3]
+def _find_workspace(path: str) -> str | None:
+    """Return the workspace ID in a path `/v1/w/ID/…` or `/w/ID/…`."""
+    match path.split("/"):
+        case ["", "w", name, *_] | ["", "v1", "w", name, *_]:
+            return name
     return None
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body that was read already, then whatever comes after it."""
-    given = False
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a channel that sends the body that was read already, then what comes after it."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> _Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def receive_again() -> _Message:
+        return messages.pop() if messages else await receive()
 
-    return again
+    return receive_again
 
 
 async def _refuse(refused: _Refused, send: Send) -> None:
@@ -210,7 +204,7 @@ async def _refuse(refused: _Refused, send: Send) -> None:
     if refused.wait is not None:
         headers.append((b"retry-after", f"{refused.wait:.3f}".encode()))
     else:
-        headers.append((b"connection", b"close"))  # what is left of its body is not read
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
     body = failure.model_dump_json().encode()
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})

@@ -1,10 +1,10 @@
-"""The app behind a port: uvicorn, with a time limit on headers, which it does not have itself."""
+"""uvicorn for the app, with a time limit for headers, which uvicorn itself does not have."""
 
 import asyncio
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import h11
@@ -16,10 +16,10 @@ from gta_bench.serving.gate import App
 from gta_bench.serving.limits import ServerLimits
 
 
-def guarded_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
-    """HTTP/1.1 for uvicorn where a connection must send its headers in time.
+def make_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
+    """Return uvicorn's HTTP/1.1 protocol with a time limit for headers.
 
-    When there are too many connections the one that has been silent longest is closed, so
+    If there are too many connections, the one that has been silent longest is closed, so that
     connections that send nothing cannot keep others out.
     """
     silent: dict[H11Protocol, asyncio.TimerHandle] = {}
@@ -54,9 +54,9 @@ def guarded_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening address, or one line that says why not."""
+    """Return a socket bound to an address; raises EnvironmentProblem if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio sends small answers at once only where it is.
+    # asyncio sends small replies without delay only if the protocol is given.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,40 +64,37 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except OSError as exc:
         taken.close()
         raise EnvironmentProblem(
-            f"Cannot listen on {host} port {port}: {exc.strerror}; choose another with --port."
+            f"Cannot listen on {host} port {port}: {exc.strerror}; choose another port with --port."
         ) from exc
     return taken
 
 
 class _Server(uvicorn.Server):
-    """Ends on a signal as uvicorn does, but lets its caller clean up: it sends no second one."""
+    """A server that lets its caller clean up after a signal: it does not raise the signal again.
+
+    A guest runs in the event loop of another program, which handles the signals itself.
+    """
+
+    guest = False
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, self.handle_exit, number, None)
-        except (RuntimeError, ValueError):  # not in the main thread: whoever started it ends it
-            pass
-        yield
-
-
-class _Guest(uvicorn.Server):
-    """A server inside another program's event loop: signals are that program's."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+        if not self.guest:
+            loop = asyncio.get_running_loop()
+            # Outside the main thread, where this raises, the caller stops the server.
+            with suppress(RuntimeError, ValueError):
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
 
 
 def make_server(
     app: App, limits: ServerLimits, *, guest: bool = False, **options: Any
 ) -> uvicorn.Server:
-    """A server that is started with `await server.serve(sockets=[…])`; a guest heeds no signal."""
+    """Return a server; start it with `await server.serve(sockets=[…])`. A guest ignores signals."""
     config = uvicorn.Config(
         app,
-        http=guarded_protocol(limits),
+        http=make_protocol(limits),
         ws="none",
         loop="asyncio",
         log_config=None,
@@ -107,4 +104,6 @@ def make_server(
         timeout_graceful_shutdown=5,
         **options,
     )
-    return (_Guest if guest else _Server)(config)
+    server = _Server(config)
+    server.guest = guest
+    return server

@@ -1,6 +1,5 @@
-"""Calls over MCP to a gta-bench server; files travel as over HTTP."""
+"""Calls over MCP to a gta-bench server; files travel over HTTP as usual."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -12,7 +11,6 @@ from mcp_types import CallToolResult, RequestParamsMeta
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue, ValidationError
 
-from gta_bench.errors import ToolServerFailure
 from gta_bench.serving.client import Forgotten, RemoteTools
 from gta_bench.serving.wire import (
     FAILURE_META,
@@ -22,34 +20,34 @@ from gta_bench.serving.wire import (
     CallReply,
     OpenedWorkspace,
 )
+from gta_bench.tools.http import RetryLater
 
 
 class McpTools(RemoteTools):
-    """As an MCP client of the server, with the token of one workspace only."""
+    """An MCP client of the server; each call uses the token of one workspace only."""
 
     async def _invoke(
-        self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
+        self, copy: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
     ) -> CallReply | CallFailure:
-        patience, said = self._exchange.patience, ""
-        for attempt in range(patience.attempts):
+        async def attempt() -> CallReply | CallFailure:
+            problem = ""
             try:
-                return self._read(await self._ask(twin, name, arguments, key))
+                return self._read(await self._ask(copy, name, arguments, key))
             except* (MCPError, httpx2.HTTPError) as group:
-                said = "; ".join(str(exc) for exc in _leaves(group))
+                problem = "; ".join(str(exc) for exc in _leaves(group))
             # Is it the server, or only this workspace? Waits until the server answers.
-            there = await self._exchange.send("GET", f"/v1/w/{twin.workspace}")
+            there = await self._exchange.send("GET", f"/v1/w/{copy.workspace}")
             if there.status_code == 404:
                 raise Forgotten
-            await asyncio.sleep(patience.pause(attempt))
-        raise ToolServerFailure(
-            f"The tool server at {self._exchange.url} does not answer over MCP ({said})."
-        )
+            raise RetryLater(self._exchange.explain(f"does not answer over MCP ({problem})."))
+
+        return await self._exchange.patience.policy()(attempt)
 
     async def _ask(
-        self, twin: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
+        self, copy: OpenedWorkspace, name: str, arguments: Mapping[str, JsonValue], key: str
     ) -> CallToolResult:
-        url = f"{self._exchange.url}{twin.mcp}"
-        headers = {"authorization": f"Bearer {twin.token}"}
+        url = f"{self._exchange.url}{copy.mcp}"
+        headers = {"authorization": f"Bearer {copy.token}"}
         timeout = httpx2.Timeout(
             self._exchange.patience.seconds, connect=self._exchange.patience.connect_seconds
         )
@@ -70,9 +68,8 @@ class McpTools(RemoteTools):
                 return CallFailure.model_validate(meta[FAILURE_META])
             return CallReply.model_validate(meta.get(REPLY_META))
         except ValidationError as exc:
-            raise ToolServerFailure(
-                f"The MCP server at {self._exchange.url} is not one of gta-bench, or of another "
-                "version."
+            raise self._exchange.explain(
+                "is not a gta-bench server, or has another version: its MCP reply cannot be read."
             ) from exc
 
 

@@ -1,16 +1,18 @@
-"""The same tools by MCP: stateless HTTP with JSON replies, and stdio.
+"""The tools over MCP: stateless HTTP with JSON replies, a Unix socket for a harness, and stdio.
 
-What an agent sees is the text of a result and small pictures. Files are resource links; their
-bytes are fetched by digest, over HTTP or as resources. Our own client finds the whole reply in
-`_meta`. A system that is measured gets none: the reply names backends, tapes and controls.
+An agent sees the text of a result and small pictures. Files are resource links; their content is
+downloaded by digest, over HTTP or as resources. Our own client finds the whole reply in `_meta`.
+A system that is measured gets no `_meta`, because the reply names backends, tapes and controls.
 """
 
 import asyncio
 import base64
 import mimetypes
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
 import mcp_types as types
@@ -18,17 +20,17 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from gta_bench.confine.workspace import IMAGE_KINDS, Workspace
 from gta_bench.datasets.files import KINDS
-from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
-from gta_bench.serving.calling import Caller
-from gta_bench.serving.gate import SPACE, App
+from gta_bench.serving.gate import SPACE, App, Gate
 from gta_bench.serving.limits import Busy, ServerLimits
-from gta_bench.serving.schemas import input_schema
-from gta_bench.serving.spaces import Space
-from gta_bench.serving.tokens import TokenHolder, new_token
+from gta_bench.serving.listening import make_server
+from gta_bench.serving.spaces import Caller, Space, Spaces
+from gta_bench.serving.tokens import RunTokens, TokenHolder, new_token
 from gta_bench.serving.wire import (
     FAILURE_META,
     KEY_META,
@@ -36,27 +38,29 @@ from gta_bench.serving.wire import (
     SPEC_META,
     CallFailure,
     CallReply,
-    FileRef,
+    input_schema,
 )
 from gta_bench.tools.source import ToolSource
 
 Context = ServerRequestContext[Any, Any]
-INLINE_BYTES = 256 * 1024  # of a picture; larger ones are fetched by whoever wants them
+INLINE_BYTES = 256 * 1024  # of a picture; larger ones are only linked
 SCHEME = "artefact://"
 BUSY_CODE = -32029
+# Of one harness at the same time. Each takes a file descriptor of the run, which all units share.
+CONNECTIONS = 64
 
 
 class McpFace:
-    """An MCP server whose workspace is the request's, or a fixed one for stdio."""
+    """An MCP server whose workspace is that of the request, or `space`.
+
+    With `blind`, `_meta` is left out, because the caller is a system that is measured.
+    """
 
     def __init__(self, caller: Caller, *, space: Space | None = None, blind: bool = False) -> None:
-        """With `blind` nothing is in `_meta`: whoever calls is measured."""
         self._caller = caller
         self._space = space
         self._blind = blind
-        self._tools = [_tool(spec) for spec in caller.specs.values()]
-        if blind:
-            self._tools = [tool.model_copy(update={"meta": None}) for tool in self._tools]
+        self._tools = [_describe_tool(spec, blind=blind) for spec in caller.specs.values()]
         schemas = {tool.name: tool.input_schema for tool in self._tools}
         self._server: Server[Any] = Server(
             "gta-bench",
@@ -74,23 +78,23 @@ class McpFace:
         self._manager: StreamableHTTPSessionManager | None = None
 
     def over_http(self, body_bytes: int) -> App:
-        """The ASGI application; `running` must surround its use."""
+        """Return the ASGI application; use it within `running`."""
         self._manager = StreamableHTTPSessionManager(
             self._server, json_response=True, stateless=True, max_request_body_size=body_bytes
         )
         return _Endpoint(self._manager)
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """What keeps the HTTP face alive."""
-        assert self._manager is not None, "over_http comes first"
+        """Return the context that the application of `over_http` needs."""
+        assert self._manager is not None, "call over_http first"
         return self._manager.run()
 
     async def over_stdio(self) -> None:
-        """Serve one client on this process's standard input and output until it leaves."""
+        """Serve one client on standard input and output until it disconnects."""
         async with stdio_server() as (read, write):
             await self._server.run(read, write, self._server.create_initialization_options())
 
-    def _of(self, context: Context) -> Space:
+    def _find_space(self, context: Context) -> Space:
         if self._space is not None:
             return self._space
         assert context.request is not None, "HTTP requests are attached"
@@ -104,9 +108,9 @@ class McpFace:
     async def _call(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        space, arguments = self._of(context), params.arguments or {}
+        space, arguments = self._find_space(context), params.arguments or {}
         if not _is_text(arguments):
-            raise MCPError(types.INVALID_PARAMS, "The arguments hold half characters.")
+            raise MCPError(types.INVALID_PARAMS, "The arguments contain unpaired surrogates.")
         key = (context.meta or {}).get(KEY_META)
         try:
             outcome = await self._caller.call(
@@ -115,23 +119,27 @@ class McpFace:
         except Busy as exc:
             raise MCPError(BUSY_CODE, str(exc)) from exc
         if isinstance(outcome, CallFailure):
-            reply = _failed(outcome)
-        elif outcome.files:
-            reply = await asyncio.to_thread(_done, outcome, space)
+            parts = (outcome.message, outcome.mend)
+            content: list[types.ContentBlock] = [
+                types.TextContent(text=" ".join(part for part in parts if part))
+            ]
         else:
-            reply = _plain(outcome)
-        return reply.model_copy(update={"meta": None}) if self._blind else reply
+            content = await asyncio.to_thread(_make_content, outcome, space)
+        failed = isinstance(outcome, CallFailure)
+        key = FAILURE_META if failed else REPLY_META
+        meta = None if self._blind else {key: outcome.model_dump(mode="json")}
+        return types.CallToolResult(content=content, is_error=failed, _meta=meta)
 
     async def _resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        space = self._of(context)
+        space = self._find_space(context)
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
                     uri=f"{SCHEME}{ref.sha256}",
                     name=ref.path,
-                    mime_type=_media_type(ref.path),
+                    mime_type=_guess_type(ref.path),
                     size=ref.bytes,
                 )
                 for ref in space.files.values()
@@ -141,101 +149,111 @@ class McpFace:
     async def _read(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        space = self._of(context)
+        space = self._find_space(context)
         digest = str(params.uri).removeprefix(SCHEME)
         data = await asyncio.to_thread(space.content, digest)
         if data is None:
             raise MCPError(types.INVALID_PARAMS, "This workspace has no such file.")
         blob = base64.b64encode(data).decode("ascii")
-        kind = _media_type(space.files[digest].path)
+        kind = _guess_type(space.files[digest].path)
         contents = types.BlobResourceContents(uri=params.uri, blob=blob, mime_type=kind)
         return types.ReadResourceResult(contents=[contents])
 
 
 class _Endpoint:
-    """The manager as an ASGI application; a plain method would be taken for a view."""
+    """The manager as an ASGI application; Starlette would take a plain method for a view."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
-        self._handle: Callable[..., Any] = manager.handle_request
+        self._manager = manager
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._handle(scope, receive, send)
+        await self._manager.handle_request(scope, receive, send)
 
 
-def _tool(spec: ToolSpec) -> types.Tool:
+def _describe_tool(spec: ToolSpec, *, blind: bool) -> types.Tool:
     return types.Tool(
         name=spec.name,
         description=spec.description,
         input_schema=input_schema(spec),
-        _meta={SPEC_META: spec.model_dump(mode="json")},
+        _meta=None if blind else {SPEC_META: spec.model_dump(mode="json")},
     )
 
 
-def _failed(failure: CallFailure) -> types.CallToolResult:
-    said = " ".join(part for part in (failure.message, failure.mend) if part)
-    return types.CallToolResult(
-        content=[types.TextContent(text=said)],
-        is_error=True,
-        _meta={FAILURE_META: failure.model_dump(mode="json")},
-    )
-
-
-def _plain(reply: CallReply) -> types.CallToolResult:
-    return types.CallToolResult(
-        content=list(_texts(reply.result)), _meta={REPLY_META: reply.model_dump(mode="json")}
-    )
-
-
-def _done(reply: CallReply, space: Space) -> types.CallToolResult:
-    """With links to what was written, and the pictures themselves where they are small."""
-    content: list[types.ContentBlock] = [*_texts(reply.result)]
+def _make_content(reply: CallReply, space: Space) -> list[types.ContentBlock]:
+    """Return the texts of a reply, links to its files, and its pictures if they are small."""
+    content: list[types.ContentBlock] = [
+        types.TextContent(
+            text=part.content if part.type == "text" else f"[{part.type}]({part.content})"
+        )
+        for part in reply.result.parts
+    ]
     for ref in reply.files:
-        content.append(_link(ref))
+        content.append(
+            types.ResourceLink(
+                uri=f"{SCHEME}{ref.sha256}",
+                name=ref.path,
+                description=f"`{ref.path}`",
+                mime_type=_guess_type(ref.path),
+                size=ref.bytes,
+            )
+        )
         data = space.content(ref.sha256) if ref.bytes <= INLINE_BYTES else None
         kind = next((kind for form, kind in KINDS if data is not None and form.match(data)), None)
         if data is not None and kind in IMAGE_KINDS:
             encoded = base64.b64encode(data).decode("ascii")
             content.append(types.ImageContent(data=encoded, mime_type=f"image/{kind}"))
-    return types.CallToolResult(content=content, _meta={REPLY_META: reply.model_dump(mode="json")})
+    return content
 
 
-def _texts(result: ToolResult) -> list[types.TextContent]:
-    """The words that an agent of ours would see, a block for each part."""
-    return [
-        types.TextContent(
-            text=part.content if part.type == "text" else f"[{part.type}]({part.content})"
-        )
-        for part in result.parts
-    ]
-
-
-def _link(ref: FileRef) -> types.ResourceLink:
-    return types.ResourceLink(
-        uri=f"{SCHEME}{ref.sha256}",
-        name=ref.path,
-        description=f"`{ref.path}`",
-        mime_type=_media_type(ref.path),
-        size=ref.bytes,
-    )
-
-
-def _media_type(path: str) -> str:
+def _guess_type(path: str) -> str:
     return mimetypes.guess_type(path)[0] or "application/octet-stream"
 
 
 def _is_text(value: Any) -> bool:
-    """Whether every text in a JSON value can be written down; JSON can name half a character."""
+    """Return whether every text in a JSON value can be encoded; JSON allows half of a pair."""
     if isinstance(value, str):
         return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
     if isinstance(value, dict):
         return all(_is_text(key) and _is_text(entry) for key, entry in value.items())
-    if isinstance(value, list):
-        return all(_is_text(entry) for entry in value)
-    return True
+    return not isinstance(value, list) or all(map(_is_text, value))
 
 
 async def serve_stdio(source: ToolSource, workspace: Workspace) -> None:
-    """Serve MCP on standard input and output until the client leaves."""
+    """Serve MCP on standard input and output until the client disconnects."""
     run = TokenHolder("stdio", new_token())
     space = Space("stdio", run, run.workspace_token("stdio"), workspace)
     await McpFace(Caller(source, ServerLimits()), space=space).over_stdio()
+
+
+@asynccontextmanager
+async def serve_unit(
+    source: ToolSource, workspace: Workspace, token: str, path: Path
+) -> AsyncIterator[None]:
+    """Serve one unit's tools over MCP on a Unix socket, for the harness that works on it.
+
+    Clients need the token; they can call the tools in that workspace only.
+    """
+    limits, tokens = ServerLimits(connections=CONNECTIONS), RunTokens([token])
+    run = tokens.run(token)
+    assert run is not None
+    space = Space("unit", run, run.workspace_token("unit"), workspace)
+    face = McpFace(Caller(source, limits), space=space, blind=True)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with face.running():
+            yield
+
+    app = Starlette(routes=[Route("/mcp", face.over_http(limits.body_bytes))], lifespan=lifespan)
+    gate = Gate(cast(App, app), tokens=tokens, spaces=Spaces(path.parent, limits), limits=limits)
+    server = make_server(gate, limits, guest=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        path.chmod(0o666)  # the harness may be another user; nobody else has access to the folder
+        listening.listen()  # now, so that a client that comes before the server starts can wait
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            await serving

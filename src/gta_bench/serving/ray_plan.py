@@ -1,4 +1,4 @@
-"""Which tools go where on a Ray cluster: a YAML file, read and checked."""
+"""The plan of a tool server on Ray: which tools run in which group, read from a YAML file."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -11,26 +11,26 @@ from pydantic import Field, ValidationError
 from gta_bench.errors import ConfigError
 from gta_bench.records.base import Record
 
-LOCAL = "local"  # a cluster that the command starts and ends
-OTHERS = "*"  # stands for the tools that no other group names
+LOCAL = "local"  # a cluster that the command starts and stops
+OTHERS = "*"  # the tools that no other group names
 
 
 class Scaling(Record):
-    """How many replicas there are: as many as calls need, between two bounds."""
+    """The number of replicas: as many as the calls need, between two bounds."""
 
     min: Annotated[int, Field(ge=0)] = 0
     max: Annotated[int, Field(ge=1)]
-    calls: Annotated[float, Field(gt=0)] = 1  # calls at work that one replica is meant for
-    idle_seconds: Annotated[float, Field(ge=0)] = 300  # before a replica is ended
+    calls: Annotated[float, Field(gt=0)] = 1  # running calls for each replica
+    idle_seconds: Annotated[float, Field(ge=0)] = 300  # before a replica is stopped
 
 
 class Group(Record):
-    """Tools that share replicas: processes with the same needs and the same packages."""
+    """Tools that share replicas: processes with the same resources and packages."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
     tools: Annotated[tuple[str, ...], Field(min_length=1)]
     replicas: Annotated[int, Field(ge=1)] | Scaling = 1
-    calls: Annotated[int, Field(ge=1)] = 8  # calls at once in a replica
+    calls: Annotated[int, Field(ge=1)] = 8  # concurrent calls in a replica
     cpus: Annotated[float, Field(ge=0)] = 1
     gpus: Annotated[float, Field(ge=0)] = 0
     pip: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Group(Record):
 
     @property
     def runtime_env(self) -> dict[str, Any]:
-        """What Ray is told of the group's packages; empty keys would be an error there."""
+        """Return Ray's runtime environment of the group; Ray rejects empty values."""
         given = {"pip": list(self.pip), "py_executable": self.python}
         return {name: value for name, value in given.items() if value}
 
@@ -52,16 +52,16 @@ class ServePlan(Record):
 
 
 def read_plan(file: Path, known: Collection[str]) -> ServePlan:
-    """The plan of a file; every tool is of the catalog and in one group."""
+    """Read a plan and check that each tool exists and is in one group."""
     try:
         plan = ServePlan.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
     except yaml.YAMLError as exc:
-        raise ConfigError(f"{file} is no YAML: {' '.join(str(exc).split())}") from exc
+        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(exc).split())}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{file}: {where or 'the file'}: {first['msg']}.") from exc
-    problem = _problem(plan, known)
+    problem = _find_problem(plan, known)
     if problem is not None:
         raise ConfigError(f"{file}: {problem}")
     named = {tool for group in plan.groups for tool in group.tools}
@@ -73,22 +73,21 @@ def read_plan(file: Path, known: Collection[str]) -> ServePlan:
     return plan.model_copy(update={"groups": tuple(group for group in groups if group.tools)})
 
 
-def _problem(plan: ServePlan, known: Collection[str]) -> str | None:
-    """What is wrong with a plan as a whole, if anything is."""
+def _find_problem(plan: ServePlan, known: Collection[str]) -> str | None:
+    """Return what is wrong with a plan as a whole, if anything is."""
     tools = Counter(tool for group in plan.groups for tool in group.tools)
     unknown = [tool for tool in tools if tool not in known and tool != OTHERS]
     if unknown:
         return f"unknown tool {unknown[0]!r}. Known tools: {', '.join(known)}."
-    twice = [name for name, count in tools.items() if count > 1]
-    if twice:
-        return f"{twice[0]!r} is in two groups; name it in one."
-    names = Counter(group.name for group in plan.groups)
-    same = [name for name, count in names.items() if count > 1]
-    if same:
-        return f"two groups are called {same[0]!r}; give each its own name."
+    tool, count = tools.most_common(1)[0]
+    if count > 1:
+        return f"{tool!r} is in two groups; name it in one."
+    name, count = Counter(group.name for group in plan.groups).most_common(1)[0]
+    if count > 1:
+        return f"two groups are called {name!r}; give each its own name."
     for group in plan.groups:
         if OTHERS in group.tools and len(group.tools) > 1:
-            return f"group {group.name!r}: {OTHERS!r} stands alone."
+            return f"group {group.name!r}: {OTHERS!r} must be its only entry."
         if group.pip and group.python:
             return f"group {group.name!r}: give `pip` or `python`, not both."
         if isinstance(group.replicas, Scaling) and group.replicas.min > group.replicas.max:

@@ -1,6 +1,6 @@
-"""A group's tools in a process of a Ray cluster: a call brings its files and takes new ones away.
+"""The tools of a group in a process of a Ray cluster; files travel with each call.
 
-Nothing is kept between calls, so a replica can end at any time and another do its calls again.
+Nothing is kept between calls, so a replica may end at any time and another one repeat its calls.
 """
 
 import asyncio
@@ -14,15 +14,14 @@ from pydantic import JsonValue
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.serving.spaces import CallWorkspace
-from gta_bench.serving.wire import CallFailure
+from gta_bench.serving.spaces import CallWorkspace, make_failure
 from gta_bench.settings import Settings
 from gta_bench.tools.equipment import open_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 
 class Returned(NamedTuple):
-    """What a call came to, as JSON of a ToolResult or a CallFailure, and the files it wrote."""
+    """The outcome of a call as JSON, a ToolResult or a CallFailure, and the files it wrote."""
 
     done: bool
     outcome: str
@@ -45,15 +44,11 @@ class ToolReplica:
         toolbox = await self._open()
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="gta-call-"))
         try:
-            workspace = await asyncio.to_thread(_filled, folder / "space", files)
+            workspace = await asyncio.to_thread(_create_workspace, folder / "space", files)
             try:
                 result = await toolbox.call(workspace, name, arguments)
-            except ToolUnavailable as exc:
-                failure = CallFailure(kind="unavailable", message=exc.reason, mend=exc.mend)
-                return Returned(False, failure.model_dump_json())
-            except ToolError as exc:
-                failure = CallFailure(kind="error", message=str(exc))
-                return Returned(False, failure.model_dump_json())
+            except (ToolUnavailable, ToolError) as exc:
+                return Returned(False, make_failure(exc).model_dump_json())
             written = [(one.path, workspace.read(one.path)) for one in workspace.written]
             return Returned(True, result.model_dump_json(), tuple(written))
         finally:
@@ -66,8 +61,8 @@ class ToolReplica:
             return self._toolbox
 
 
-def _filled(folder: Path, files: Mapping[str, bytes]) -> CallWorkspace:
-    """A workspace with the caller's files, outputs in the order in which they were made."""
+def _create_workspace(folder: Path, files: Mapping[str, bytes]) -> CallWorkspace:
+    """Create a workspace with the caller's files, outputs oldest first."""
     sent = folder.with_name("sent")
     sent.mkdir()
     inputs = {}

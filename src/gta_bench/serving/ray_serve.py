@@ -1,6 +1,6 @@
-"""The tool server on a Ray cluster: the same app before it, each group of tools as a deployment.
+"""The tool server on a Ray cluster: the usual app in front, each group of tools as a deployment.
 
-The app holds the workspaces, so it is one process; what takes time runs in the replicas behind it.
+The app keeps the workspaces, so it is one process; the slow work is done by the replicas.
 """
 
 import asyncio
@@ -14,18 +14,18 @@ from weakref import WeakValueDictionary
 import ray
 from pydantic import JsonValue
 from ray import serve
-from ray._private.services import get_node_ip_address
 from ray.exceptions import AuthenticationError, RayActorError
 from ray.serve._private import replica
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
+from ray.util import get_node_ip_address
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ConfigError, EnvironmentProblem, ToolError
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.app import make_app
-from gta_bench.serving.client import told_failure, workspace_files
+from gta_bench.serving.client import list_files, make_tool_error, read_file
 from gta_bench.serving.gate import App
 from gta_bench.serving.limits import Busy, ServerLimits
 from gta_bench.serving.ray_plan import LOCAL, Group, Scaling, ServePlan
@@ -36,15 +36,15 @@ from gta_bench.settings import Settings
 
 APPLICATION = "gta-tools"
 LOOPBACK = "127.0.0.1"
-TRIES = 4  # replicas that a call is given to, one after the other, while they end under it
-WAITING = 512  # calls of a group that wait for a replica; more are asked to come again
+TRIES = 4  # replicas that a call is tried on, one after the other, if they end during the call
+WAITING = 512  # calls of a group that may wait for a replica; the client has to repeat others
 
 
 class RayTools:
     """The replicas of all groups as a ToolSource.
 
-    Calls in one workspace take turns: each sees what the one before it wrote, and names of new
-    files are never given twice.
+    Calls in one workspace run one after the other: each sees what the previous one wrote, and no
+    name of a new file is used twice.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class RayTools:
         self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def specs(self) -> dict[str, ToolSpec]:
-        """The tools of all groups."""
+        """Return the tools of all groups."""
         return self._specs
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Call in a replica; a replica that ends under a call has changed nothing here."""
+        """Call a tool in a replica; a replica that ends during a call changes nothing here."""
         if name not in self._handles:
             raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
         turn = self._turns.setdefault(workspace.root, asyncio.Lock())
         async with turn:
-            files = await asyncio.to_thread(_contents, workspace)
+            files = await asyncio.to_thread(_read_files, workspace)
             returned = await self._ask(name, dict(arguments), files)
             if not returned.done:
-                raise told_failure(CallFailure.model_validate_json(returned.outcome))
+                raise make_tool_error(CallFailure.model_validate_json(returned.outcome))
             for path, data in returned.files:
                 output = path.removeprefix("outputs/")
                 await asyncio.to_thread(workspace.write, output, data, overwrite=True)
@@ -84,14 +84,14 @@ class RayTools:
             except RayActorError:
                 continue
             except (BackPressureError, DeploymentUnavailableError) as exc:
-                raise Busy(f"{name} has more calls than its replicas take.", wait=1) from exc
+                raise Busy(f"All replicas of {name} are busy.", wait=1) from exc
             return Returned(*answer)
-        raise Busy(f"The replicas of {name} end under its calls.", wait=2)
+        raise Busy(f"{TRIES} replicas of {name} ended during the call.", wait=2)
 
 
 @serve.ingress()
 class ToolServer:
-    """The deployment before the tools: routes, MCP, tokens, limits and workspaces."""
+    """The deployment in front of the tools: routes, MCP, tokens, limits and workspaces."""
 
     def __init__(
         self,
@@ -99,31 +99,32 @@ class ToolServer:
         handles: dict[str, DeploymentHandle[Any]],
         tokens: tuple[str, ...],
     ) -> None:
-        stay_on_loopback()
+        bind_replica_to_loopback()
         self._source = RayTools(specs, handles)
         self._tokens = RunTokens(tokens)
         self._folder = tempfile.TemporaryDirectory(prefix="gta-serve-")
 
     def __serve_build_asgi_app__(self) -> App:
-        """The same application as under uvicorn."""
+        """Return the same application as under uvicorn."""
         return make_app(
             self._source, tokens=self._tokens, folder=Path(self._folder.name), limits=ServerLimits()
         )
 
 
 class ToolGroup(ToolReplica):
-    """The deployment of a group."""
+    """The deployment of one group."""
 
     def __init__(self, names: tuple[str, ...], settings: Settings) -> None:
-        stay_on_loopback()
+        bind_replica_to_loopback()
         super().__init__(names, settings)
 
 
-def stay_on_loopback() -> None:
-    """On a cluster of this machine alone, this replica listens on loopback only.
+def bind_replica_to_loopback() -> None:
+    """Make this replica listen on loopback only, if the cluster is this machine alone.
 
-    Serve gives every replica a port on all addresses, for other deployments, and has no option
-    for it (Ray 2.60). Called in a replica's constructor, which comes before that.
+    Serve opens a port on all addresses for every replica and has no option for it (Ray 2.60), so
+    this patches Ray's own module; a test fails when Ray changes there. Call it in a replica's
+    constructor, which runs before the port is opened.
     """
     names = vars(replica)
     listen = names["add_port_to_grpc_server"]
@@ -143,7 +144,9 @@ def connect(address: str) -> None:
         else:
             ray.init(address, **quiet)
     except (ConnectionError, AuthenticationError) as exc:
-        raise EnvironmentProblem(f"No Ray cluster at {address}: {_first_line(exc)}") from exc
+        raise EnvironmentProblem(
+            f"No Ray cluster answers at {address}: {_first_line(exc)}"
+        ) from exc
     except ValueError as exc:
         raise ConfigError(f"cluster: {address!r}: {exc}") from exc
 
@@ -157,7 +160,7 @@ def deploy(
     host: str,
     port: int,
 ) -> None:
-    """Start every group and the server before them; returns when they take calls."""
+    """Start every group and the server in front of them; returns when they accept calls."""
     groups = {group: _deployment(group, settings) for group in plan.groups}
     handles = {tool: bound for group, bound in groups.items() for tool in group.tools}
     offered = {name: spec for name, spec in specs.items() if name in handles}
@@ -210,15 +213,13 @@ def _deployment(group: Group, settings: Settings) -> Any:
 
 
 def shut_down() -> None:
-    """End the tools, and the cluster if it was started here."""
+    """Stop the tools, and the cluster if it was started here."""
     serve.shutdown()  # type: ignore[no-untyped-call]
     ray.shutdown()
 
 
-def _contents(workspace: Workspace) -> dict[str, bytes]:
-    """Every file of a workspace, outputs in the order they were made; blocks."""
-    most = workspace.quota.input_bytes
-    return {path: workspace.read(path, most_bytes=most) for path in workspace_files(workspace)}
+def _read_files(workspace: Workspace) -> dict[str, bytes]:
+    return {path: read_file(workspace, path) for path in list_files(workspace)}
 
 
 def _first_line(exc: Exception) -> str:

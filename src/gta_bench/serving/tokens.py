@@ -1,7 +1,7 @@
-"""Who may do what: a token for each run, and one derived from it for each workspace.
+"""Tokens of the tool server: one for each run, and one derived from it for each workspace.
 
-A workspace's token opens that workspace and nothing else, so it can be given to a harness that
-is being measured. It is computed from the run's token, so nothing has to be kept for it.
+A workspace's token gives access to that workspace only, so a harness that is measured may have it.
+It is computed from the run's token, so it does not have to be stored.
 """
 
 import hashlib
@@ -17,50 +17,45 @@ SHORTEST = 20
 
 @dataclass(frozen=True, slots=True)
 class TokenHolder:
-    """Whoever holds a run's token; `id` is fit for logs and folder names."""
+    """A run and its token; `id` is safe for logs and folder names."""
 
     id: str
     token: str = field(repr=False)
 
     def workspace_token(self, workspace: str) -> str:
-        """The token that opens one workspace of this run."""
+        """Return the token for one workspace of this run."""
         return hmac.new(
             self.token.encode(), f"workspace:{workspace}".encode(), "sha256"
         ).hexdigest()
 
 
 class RunTokens:
-    """The runs that a server serves."""
+    """The runs that may use a server."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        # Looked up by digest: how long a lookup takes says nothing about a token.
-        self._runs = {
-            _digest(token): TokenHolder(_digest(token)[:12], _checked(token)) for token in tokens
-        }
+        # Looked up by digest, so that the time of a lookup reveals nothing about a token.
+        self._runs: dict[str, TokenHolder] = {}
+        for token in tokens:
+            _check(token)
+            self._runs[_digest(token)] = TokenHolder(_digest(token)[:12], token)
 
     def run(self, token: str) -> TokenHolder | None:
-        """The run whose token that is."""
+        """Return the run that a token belongs to, if any."""
         return self._runs.get(_digest(token))
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """Return a new random token."""
     return secrets.token_urlsafe(32)
 
 
-def same(given: str, wanted: str) -> bool:
-    """Whether two tokens are equal, in a time that says nothing about them."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
-
-
-def _checked(token: str) -> str:
+def _check(token: str) -> None:
     if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
             f"A token of the tool server needs {SHORTEST} or more printable ASCII characters "
-            'without blanks; make one with `python -c "import secrets; '
+            'without blanks. Make one with `python -c "import secrets; '
             'print(secrets.token_urlsafe(32))"`.'
         )
-    return token
 
 
 def _digest(token: str) -> str:

@@ -14,8 +14,7 @@ from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import write_manifest
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, ServerAddress, parse_tools
-from gta_bench.serving.connecting import RemoteSource, connect
-from gta_bench.serving.exchange import Patience
+from gta_bench.serving.client import Patience, RemoteSource, connect
 from gta_bench.settings import read_key
 from gta_bench.tape.controls import Controls, OtherReplies, parse_controls
 from gta_bench.tape.source import TapedTools, TapeUnit

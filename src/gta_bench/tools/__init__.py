@@ -1,1 +1,1 @@
-"""The toolbox: one module a tool, one contract, real backends."""
+"""The tools: one module for each, one contract, real backends."""

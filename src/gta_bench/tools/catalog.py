@@ -1,4 +1,4 @@
-"""Every tool by name; importing this table imports no tool."""
+"""All tools by name; importing this table imports no tool."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -57,12 +57,12 @@ ENTRY_POINTS = "gta_bench.tools"
 
 
 def tool_names() -> tuple[str, ...]:
-    """Our tools in the table's order, then those that other packages bring."""
+    """Return our tools in the order of the table, then those of other packages."""
     return (*CATALOG, *(name for name in _others() if name not in CATALOG))
 
 
 def load_tool(name: str) -> type[Tool[Any]]:
-    """The class of a tool."""
+    """Return the class of a tool; raises UsageError for an unknown name."""
     target = CATALOG.get(name) or _others().get(name)
     if target is None:
         known = sorted(tool_names())
@@ -73,19 +73,19 @@ def load_tool(name: str) -> type[Tool[Any]]:
 
 @cache
 def own_category(name: str) -> str | None:
-    """The category of a tool that another package brings; None for ours and for unknown ones."""
+    """Return the category of a tool of another package; None for ours and for unknown ones."""
     if name in CATALOG or name not in _others():
         return None
     return load_tool(name).category
 
 
 def own_packages(names: Iterable[str]) -> dict[str, str]:
-    """The packages that bring those of the tools that are not ours, with their versions."""
+    """Return the packages of the tools that are not ours, with their versions."""
     wanted = {*names} - {*CATALOG}
     found = [point.dist for point in entry_points(group=ENTRY_POINTS) if point.name in wanted]
     return {dist.name: dist.version for dist in found if dist is not None}
 
 
 def _others() -> dict[str, str]:
-    """Tools of other packages, which join by the entry point group `gta_bench.tools`."""
+    """Return the tools that other packages register as entry points of `gta_bench.tools`."""
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}

@@ -1,4 +1,4 @@
-"""What a tool is: a typed input, an async `apply`, a typed result, and where it can run."""
+"""The contract of a tool: a typed input, an async `apply`, a typed result, and a check."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Annotated, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.fields import FieldInfo
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 20_000
 
 
 def bounded(text: str, *, length: int | None = None) -> str:
-    """The text, or its beginning and a line that says how much there was (`length`)."""
+    """Return the text, or its beginning and a line with its full length (`length`, if given)."""
     whole = len(text) if length is None else length
     if whole <= MOST_CHARACTERS:
         return text
@@ -35,7 +35,7 @@ CallValue = TypeVar("CallValue")
 
 
 class FileKind(NamedTuple):
-    """Marks an input that names a file of the workspace."""
+    """Marks an input that is the path of a file in the workspace."""
 
     type: ParameterType
 
@@ -49,7 +49,7 @@ PLAIN_TYPES: Mapping[type, ParameterType] = {str: "text", bool: "bool", int: "in
 
 
 class ToolInput(BaseModel):
-    """The arguments of one tool; agents are told of every field, its type and its default."""
+    """The arguments of one tool; agents see every field, its type and its default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,23 +64,30 @@ class Available(NamedTuple):
 
 
 class Unavailable(NamedTuple):
-    """The tool does not work here: why, and the line that mends it."""
+    """The tool does not work here: the reason, and the command or setting that fixes it."""
 
     reason: str
     mend: str
 
 
 Availability = Available | Unavailable
-
+Found = TypeVar("Found")
 
 NO_JAIL_SOUGHT = Unavailable("No jail was looked for.", "Run `gta doctor`.")
 
 
+def require(found: Found | Unavailable) -> Found:
+    """Return what was found; raises ToolUnavailable with the reason if it is unavailable."""
+    if isinstance(found, Unavailable):
+        raise ToolUnavailable(found.reason, mend=found.mend)
+    return found
+
+
 @dataclass(frozen=True)
 class Equipment:
-    """What tools work with: settings, keys, a jail, weights, and threads for slow work.
+    """What tools need: settings, keys, a jail, weights, and threads for slow work.
 
-    `jail` is None where no jail works here; `no_jail` then says why.
+    `jail` is None if no jail works here; `no_jail` then says why.
     """
 
     settings: Settings
@@ -91,10 +98,8 @@ class Equipment:
     key: Callable[[str], str | None] = read_key
 
     def need_jail(self) -> Jail:
-        """The jail, or a ToolUnavailable that says why there is none."""
-        if self.jail is None:
-            raise ToolUnavailable(self.no_jail.reason, mend=self.no_jail.mend)
-        return self.jail
+        """Return the jail; raises ToolUnavailable if none works here."""
+        return require(self.jail or self.no_jail)
 
     async def in_thread(
         self,
@@ -102,14 +107,14 @@ class Equipment:
         *args: Parameters.args,
         **kwargs: Parameters.kwargs,
     ) -> CallValue:
-        """Slow work off the event loop."""
+        """Run slow work in a thread, so that the event loop stays free."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.threads, lambda: work(*args, **kwargs))
 
 
 @dataclass(frozen=True)
 class Made:
-    """What `apply` came to, and what ran to make it; see `ToolResult`."""
+    """The result of `apply` and the backend that made it; see `ToolResult`."""
 
     parts: tuple[ReplyPart, ...]
     backend: str
@@ -117,11 +122,12 @@ class Made:
 
 
 class Tool(ABC, Generic[Input]):
-    """One tool. A subclass states its metadata and implements `check` and `apply`.
+    """Base class of a tool: a subclass has its metadata and implements `check` and `apply`.
 
-    Tools are made once and used for many calls at the same time, so they keep no state of a call.
-    `category` is perception, operation, logic, creativity, or one of your own; reports group by it.
-    Failures an agent can act on are `ToolError`s; what is missing here is `ToolUnavailable`.
+    An instance is created once and serves many calls at the same time, so it keeps no state of a
+    call. `category` is perception, operation, logic, creativity, or one of your own; reports group
+    by it. Raise `ToolError` for failures that an agent can act on, and `ToolUnavailable` if
+    something is missing on this machine.
     """
 
     name: ClassVar[str]
@@ -136,7 +142,7 @@ class Tool(ABC, Generic[Input]):
 
     @abstractmethod
     def check(self) -> Availability:
-        """Whether the tool works here and with what; cheap, and without a network call."""
+        """Return whether the tool works here and with which backend; fast, no network calls."""
 
     @abstractmethod
     async def apply(self, workspace: Workspace, given: Input) -> Made:
@@ -144,7 +150,7 @@ class Tool(ABC, Generic[Input]):
 
     @classmethod
     def spec(cls) -> ToolSpec:
-        """The tool as agents, upstream's toolmeta.json and other protocols describe it."""
+        """Return the definition for agents, toolmeta.json and other protocols."""
         return ToolSpec(
             name=cls.name,
             description=cls.description,
@@ -156,32 +162,25 @@ class Tool(ABC, Generic[Input]):
 
 
 def text(content: str) -> ReplyPart:
-    """A part of a result that is text."""
+    """Return a text as a part of a result."""
     return ReplyPart(type="text", content=content)
 
 
 def file_part(kind: ParameterType, output: OutputFile) -> ReplyPart:
-    """A part of a result that is a file of the workspace."""
+    """Return an output file as a part of a result."""
     return ReplyPart(type=kind, content=output.path)
 
 
 def _parameter(name: str, info: FieldInfo) -> Parameter:
     default: JsonValue = None if info.is_required() else info.get_default()
+    marked = [mark.type for mark in info.metadata if isinstance(mark, FileKind)]
+    # `str` of `str | None`
+    members = [kind for kind in get_args(info.annotation) if kind is not type(None)]
+    plain = cast(type, members[0] if members else info.annotation)
     return Parameter(
         name=name,
-        type=_type(info),
+        type=marked[0] if marked else PLAIN_TYPES[plain],
         description=info.description,
         optional=not info.is_required(),
         default=default,
     )
-
-
-def _type(info: FieldInfo) -> ParameterType:
-    kind = next((mark.type for mark in info.metadata if isinstance(mark, FileKind)), None)
-    return kind or PLAIN_TYPES[_plain(info.annotation)]
-
-
-def _plain(annotation: Any) -> type:
-    """`str` of `str | None`."""
-    members = [member for member in getattr(annotation, "__args__", ()) if member is not type(None)]
-    return cast(type, members[0] if members else annotation)

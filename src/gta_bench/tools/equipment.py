@@ -1,4 +1,4 @@
-"""Opening and closing what tools work with: the jail that works here, and threads."""
+"""Opens and closes the equipment of tools: the jail that works here, and threads."""
 
 import asyncio
 import os
@@ -13,15 +13,15 @@ from gta_bench.tools.contract import Equipment, Unavailable
 
 
 async def open_equipment(settings: Settings, *, unsafe_no_jail: bool = False) -> Equipment:
-    """Equipment for this machine; without a jail it says why, and other tools work all the same.
+    """Return equipment for this machine. Tools that need no jail work without one.
 
-    `unsafe_no_jail` is the user's explicit wish to run foreign code unconfined where no jail works.
+    `unsafe_no_jail` runs untrusted code unconfined if no jail works; only on explicit request.
     Close it with `close_equipment`, or use `equipped`.
     """
     cores = os.cpu_count() or 1
     threads = ThreadPoolExecutor(max_workers=cores + 2, thread_name_prefix="tools")
     try:
-        # Each jailed process keeps a core busy: more of them only slow each other down.
+        # Each jailed process keeps a core busy, so more of them would only slow each other down.
         jail = await find_jail(unconfined=unsafe_no_jail, slots=max(2, cores))
     except ToolUnavailable as exc:
         reason = Unavailable(exc.reason, exc.mend)
@@ -33,7 +33,7 @@ async def open_equipment(settings: Settings, *, unsafe_no_jail: bool = False) ->
 
 
 def close_equipment(equipment: Equipment) -> None:
-    """Wait for what still runs, and end the threads; blocks."""
+    """Wait for running work and stop the threads; blocks."""
     if equipment.jail is not None:
         equipment.jail.close()
     if equipment.threads is not None:
@@ -42,7 +42,7 @@ def close_equipment(equipment: Equipment) -> None:
 
 @asynccontextmanager
 async def equipped(settings: Settings, *, unsafe_no_jail: bool = False) -> AsyncIterator[Equipment]:
-    """Equipment that is closed at the end."""
+    """Open equipment for a block, and close it at the end."""
     equipment = await open_equipment(settings, unsafe_no_jail=unsafe_no_jail)
     try:
         yield equipment

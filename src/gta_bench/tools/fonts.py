@@ -1,4 +1,4 @@
-"""The font for text on pictures: Noto Sans CJK where the host has it, DejaVu Sans otherwise."""
+"""The font for text on pictures: Noto Sans CJK if it is installed, otherwise DejaVu Sans."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -15,7 +15,7 @@ FOLDERS = (
 
 
 class FontFace(NamedTuple):
-    """A face of a font file; without a file Pillow's own font is meant."""
+    """A face of a font file; without a file, Pillow's own font."""
 
     name: str
     file: Path | None
@@ -35,25 +35,25 @@ PILLOWS_OWN = FontFace("Pillow's own font", None, 0, cjk=False)
 
 @cache
 def text_face() -> FontFace:
-    """The best face of this host."""
+    """Return the best face of this machine."""
     return next(faces(FOLDERS), PILLOWS_OWN)
 
 
 def faces(folders: tuple[Path, ...]) -> Iterator[FontFace]:
-    """Usable faces, the best first."""
+    """Yield usable faces, the best first."""
     for name, index in CJK_FILES.items():
-        for file in _named(name, folders):
+        for file in _find_files(name, folders):
             yield FontFace("Noto Sans CJK SC", file, index, cjk=True)
-    for file in (*_named("DejaVuSans.ttf", folders), *_of_matplotlib()):
+    for file in (*_find_files("DejaVuSans.ttf", folders), *_find_in_matplotlib()):
         yield FontFace("DejaVu Sans", file, 0, cjk=False)
 
 
-def _named(name: str, folders: tuple[Path, ...]) -> Iterator[Path]:
+def _find_files(name: str, folders: tuple[Path, ...]) -> Iterator[Path]:
     for folder in folders:
         yield from sorted(folder.rglob(name))
 
 
-def _of_matplotlib() -> Iterator[Path]:
+def _find_in_matplotlib() -> Iterator[Path]:
     spec = find_spec("matplotlib")
     if spec is not None and spec.origin is not None:
         file = Path(spec.origin).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf"

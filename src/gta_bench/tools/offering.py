@@ -1,4 +1,4 @@
-"""Which tools a task is told of."""
+"""Which tools are offered for a task."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ from gta_bench.tools.catalog import tool_names
 
 
 def own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[str, ToolSpec | None]:
-    """The task's own tools with the dataset's definitions, where it has them.
+    """Return the tools of a task, with the dataset's definitions if it has any.
 
-    A Workflow task that lists none has all of the dataset's; else all of the catalog.
+    A Workflow task that lists none gets those of the dataset, or all of the catalog.
     """
     if isinstance(task, AtomicTask):
         return dict(task.offered)
@@ -23,6 +23,6 @@ def own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[str, To
 def offered_tools(
     own: Mapping[str, ToolSpec | None], known: Mapping[str, ToolSpec]
 ) -> list[ToolSpec]:
-    """Each tool as the source defines it, or as the dataset does where the source has none."""
+    """Return each tool as the source defines it, or else as the dataset does."""
     found = [known.get(name) or spec for name, spec in own.items()]
     return [spec for spec in found if spec is not None]

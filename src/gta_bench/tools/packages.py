@@ -1,4 +1,4 @@
-"""Optional packages that tools need: whether they are here and in which version, unimported."""
+"""Optional packages that tools need: whether they are installed, and their versions."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -7,22 +7,26 @@ from gta_bench.packages import install_command, missing_packages
 from gta_bench.tools.contract import Unavailable
 
 
+def find_missing(*modules: str, extra: str = "tools") -> Unavailable | None:
+    """Return which modules are not installed and how to install them; imports none of them."""
+    absent = missing_packages(*modules)
+    if not absent:
+        return None
+    verb = "is" if len(absent) == 1 else "are"
+    return Unavailable(f"{' and '.join(absent)} {verb} not installed.", install_command(extra))
+
+
 @cache
-def installed(distribution: str) -> str | None:
-    """`sympy 1.14.0`, or None where it is not installed."""
+def name_and_version(*distributions: str) -> str:
+    """Return packages with their versions, as results record them: `sympy 1.14.0`.
+
+    A package without metadata is named without a version.
+    """
+    return ", ".join(_name_one(distribution) for distribution in distributions)
+
+
+def _name_one(distribution: str) -> str:
     try:
         return f"{distribution} {version(distribution)}"
     except PackageNotFoundError:
-        return None
-
-
-def missing(distribution: str, module: str) -> Unavailable | None:
-    """What to tell where a package is not here; None where it is. Nothing is imported."""
-    if installed(distribution) is not None and not missing_packages(module):
-        return None
-    return Unavailable(f"The package {distribution} is not installed.", install_command("tools"))
-
-
-def name_and_version(distribution: str) -> str:
-    """The backend's name for results; without a version where the package does not tell it."""
-    return installed(distribution) or distribution
+        return distribution

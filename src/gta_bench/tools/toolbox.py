@@ -1,4 +1,4 @@
-"""The tools of this machine as a ToolSource: made when first called, checked, timed."""
+"""The tools of this machine as a ToolSource."""
 
 from collections.abc import Iterable, Mapping
 from time import perf_counter
@@ -15,7 +15,7 @@ from gta_bench.tools.contract import Availability, Equipment, Tool, ToolInput, U
 
 
 class Toolbox:
-    """Tools that run in this process, each made once."""
+    """Tools that run in this process; each is created when it is first used."""
 
     def __init__(self, equipment: Equipment, names: Iterable[str] | None = None) -> None:
         self._equipment = equipment
@@ -23,11 +23,11 @@ class Toolbox:
         self._made: dict[str, Tool[Any]] = {}
 
     def specs(self) -> dict[str, ToolSpec]:
-        """Every tool of the box."""
+        """Return the definition of every tool."""
         return {name: load_tool(name).spec() for name in self._names}
 
     def tool(self, name: str) -> Tool[Any]:
-        """The tool of that name, made at the first call."""
+        """Return the tool of that name; raises ToolError for an unknown one."""
         if name not in self._names:
             raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._names)}.")
         if name not in self._made:
@@ -35,15 +35,15 @@ class Toolbox:
         return self._made[name]
 
     def availability(self, name: str) -> Availability:
-        """Whether a tool works here, and with which backend."""
+        """Return whether a tool works here, and with which backend."""
         return self.tool(name).check()
 
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Check the arguments, do the work, record what ran."""
+        """Check the arguments, call the tool and record what ran."""
         tool = self.tool(name)
-        given = _read(tool.input_type, name, arguments)
+        given = _parse_input(tool.input_type, name, arguments)
         state = tool.check()
         if isinstance(state, Unavailable):
             raise ToolUnavailable(f"{name} is not available here: {state.reason}", mend=state.mend)
@@ -59,7 +59,7 @@ class Toolbox:
         )
 
 
-def _read(kind: type[ToolInput], name: str, arguments: Mapping[str, JsonValue]) -> ToolInput:
+def _parse_input(kind: type[ToolInput], name: str, arguments: Mapping[str, JsonValue]) -> ToolInput:
     try:
         return kind.model_validate(arguments)
     except ValidationError as exc:

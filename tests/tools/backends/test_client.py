@@ -1,5 +1,6 @@
 import asyncio
 import base64
+import gzip
 import json
 import logging
 import socket
@@ -15,10 +16,10 @@ from gta_bench.tools.backends.client import (
     Client,
     EncodedImage,
     Endpoint,
+    EndpointLimits,
     ModelAnswer,
     find_endpoint,
 )
-from gta_bench.tools.backends.transport import RetryPolicy
 from gta_bench.tools.contract import Equipment, Unavailable
 from tests.tools.openai_server import HASTY, KEY, OpenAiServer, Turn, openai_server, png
 
@@ -31,8 +32,10 @@ def server(loopback: None) -> Iterator[OpenAiServer]:
         yield running
 
 
-def client(server: OpenAiServer, *, bounds: RetryPolicy = HASTY, model: str = "tiny-vlm") -> Client:
-    return Client(Endpoint("mine", f"{server.origin}/v1", model, KEY, "TEST_KEY"), bounds)
+def client(
+    server: OpenAiServer, *, limits: EndpointLimits = HASTY, model: str = "tiny-vlm"
+) -> Client:
+    return Client(Endpoint("mine", f"{server.origin}/v1", model, KEY, "TEST_KEY"), limits)
 
 
 def ask(asked: Client) -> ModelAnswer:
@@ -91,6 +94,33 @@ def test_without_a_key_no_authorization_is_sent(server: OpenAiServer) -> None:
     assert "authorization" not in server.seen[0].headers
 
 
+@pytest.mark.parametrize("key", [None, KEY])
+def test_nothing_of_the_environment_reaches_the_endpoint(
+    server: OpenAiServer, key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """openai's client sends what these variables hold to whatever address it is given."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-elsewhere")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-planted-admin")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-planted")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Own: planted\nAuthorization: Bearer planted")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.2/planted")
+    ask(Client(Endpoint("mine", f"{server.origin}/v1", "tiny-vlm", key), HASTY))
+    sent = server.seen[0].headers
+    assert sent.get("authorization") == (f"Bearer {key}" if key else None)
+    rest = {name: value for name, value in sent.items() if name != "authorization"}
+    assert "planted" not in str(rest)
+
+
+def test_a_reply_that_is_packed_is_not_unpacked(server: OpenAiServer) -> None:
+    """1 MB of gzip can hold 1 GB; none is asked for."""
+    packed = gzip.compress(server.answer("/chat/completions"))
+    server.turns = [Turn(body=packed, headers={"content-encoding": "gzip"})]
+    with pytest.raises(ToolError, match="malformed reply"):
+        ask(client(server))
+    assert server.seen[0].headers["accept-encoding"] == "identity"
+
+
 def test_an_image_may_be_an_address_on_the_same_host(server: OpenAiServer) -> None:
     server.files["/made/1.png"] = png("red")
     server.turns = [
@@ -108,7 +138,7 @@ def test_an_image_may_be_an_address_on_the_same_host(server: OpenAiServer) -> No
 )
 def test_an_image_on_another_host_is_never_fetched(server: OpenAiServer, address: str) -> None:
     server.turns = [Turn(body=image_reply(url=address))]
-    with pytest.raises(ToolError, match="keeps its image elsewhere"):
+    with pytest.raises(ToolError, match="keeps its image on another host"):
         asyncio.run(client(server).generate_image("x"))
     assert len(server.seen) == 1
 
@@ -135,7 +165,7 @@ def test_a_malformed_chat_reply_is_a_tool_error_and_is_not_asked_for_again(
     server: OpenAiServer, name: str
 ) -> None:
     server.turns = [Turn(body=MALFORMED[name])]
-    with pytest.raises(ToolError, match=r"Endpoint 'mine' gave"):
+    with pytest.raises(ToolError, match=r"Endpoint 'mine' sent"):
         ask(client(server))
     assert len(server.seen) == 1
 
@@ -143,12 +173,12 @@ def test_a_malformed_chat_reply_is_a_tool_error_and_is_not_asked_for_again(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b'{"data": []}', "gave no image"),
-        (b'{"data": [{}]}', "gave no image"),
+        (b'{"data": []}', "sent no image"),
+        (b'{"data": [{}]}', "sent no image"),
         (image_reply(b64_json="%%%"), "not base64"),
         (image_reply(b64_json="iVBORw0KGgo"), "not base64"),
         (image_reply(b64_json="Grüße"), "not base64"),
-        (image_reply(url="http://[::bad"), "without an address"),
+        (image_reply(url="http://[::bad"), "invalid address"),
         (b'{"created": 1}', "malformed reply: data: missing"),
     ],
 )
@@ -180,9 +210,12 @@ def test_a_passing_fault_is_survived(server: OpenAiServer, turn: Turn) -> None:
 @pytest.mark.parametrize(
     ("turn", "said"),
     [
-        (Turn(429, b'{"error": {"message": "slow down"}}'), "status 429.*It says: slow down"),
+        (
+            Turn(429, b'{"error": {"message": "slow down"}}'),
+            "status 429.*The server's message: slow down",
+        ),
         (Turn(500, b""), "status 500"),
-        (Turn(body=b'{"choices', cut=True), "broke off the connection"),
+        (Turn(body=b'{"choices', cut=True), "closed the connection"),
         (Turn(sleep=1.2), "did not answer within 1 seconds"),
     ],
     ids=["429", "500", "cut", "late"],
@@ -193,7 +226,7 @@ def test_a_lasting_fault_ends_after_the_bounded_number_of_tries(
     server.turns = [turn] * 10
     with pytest.raises(ToolError, match=said):
         ask(client(server))
-    assert len(server.seen) == HASTY.attempts
+    assert len(server.seen) == HASTY.retries + 1
 
 
 def test_retry_after_is_kept(server: OpenAiServer) -> None:
@@ -211,7 +244,7 @@ def test_retry_after_may_be_a_date(server: OpenAiServer) -> None:
     assert 0.1 < second.at - first.at < 10
 
 
-@pytest.mark.parametrize("wait", ["3600", "inf", "Fri, 31 Dec 2999 23:59:59 GMT"])
+@pytest.mark.parametrize("wait", ["3600", "Fri, 31 Dec 2999 23:59:59 GMT"])
 def test_a_server_that_wants_more_patience_than_there_is_gets_one_request(
     server: OpenAiServer, wait: str
 ) -> None:
@@ -221,7 +254,7 @@ def test_a_server_that_wants_more_patience_than_there_is_gets_one_request(
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("wait", ["soon", "", "-5", "nan", "Mon, 01 Jan 2001 00:00:00"])
+@pytest.mark.parametrize("wait", ["soon", "", "-5", "nan", "inf", "Mon, 01 Jan 2001 00:00:00"])
 def test_a_strange_retry_after_does_no_harm(server: OpenAiServer, wait: str) -> None:
     server.turns = [Turn(429, headers={"retry-after": wait})]
     assert ask(client(server)).text == "A blue rectangle."
@@ -229,9 +262,9 @@ def test_a_strange_retry_after_does_no_harm(server: OpenAiServer, wait: str) -> 
 
 def test_all_tries_together_end_in_time(server: OpenAiServer) -> None:
     server.turns = [Turn(500, headers={"retry-after": "1"})] * 10
-    bounds = RetryPolicy(attempts=10, seconds=1, total_seconds=2.5, longest_delay=2)
-    with pytest.raises(ToolError, match="status 500"):
-        ask(client(server, bounds=bounds))
+    limits = EndpointLimits(retries=9, seconds=1, total_seconds=2.5)
+    with pytest.raises(ToolError, match=r"did not answer within 2\.5 seconds"):
+        ask(client(server, limits=limits))
     assert 2 <= len(server.seen) <= 3
 
 
@@ -247,23 +280,23 @@ def test_a_wrong_key_or_address_is_unavailable_with_the_lines_to_mend(
 
 def test_a_refused_request_is_told_in_the_server_s_words(server: OpenAiServer) -> None:
     server.turns = [Turn(400, b'{"error": {"message": "image  too\\nlarge"}}')]
-    with pytest.raises(ToolError, match=r"\(status 400\). It says: image too large"):
+    with pytest.raises(ToolError, match=r"\(status 400\). The server's message: image too large"):
         ask(client(server))
 
 
 def test_a_huge_reply_is_dropped_at_the_bound(server: OpenAiServer) -> None:
-    bounds = RetryPolicy(reply_bytes=100_000, image_bytes=200_000)
+    limits = EndpointLimits(reply_bytes=100_000, image_bytes=200_000)
     server.turns = [
         Turn(body=b" " * 5_000_000),
         Turn(body=b" " * 5_000_000),
         Turn(500, b"x" * 10**6),
     ]
     with pytest.raises(ToolError, match="more than 100000 bytes"):
-        ask(client(server, bounds=bounds))
+        ask(client(server, limits=limits))
     with pytest.raises(ToolError, match="more than 200000 bytes"):
-        asyncio.run(client(server, bounds=bounds).generate_image("x"))
+        asyncio.run(client(server, limits=limits).generate_image("x"))
     with pytest.raises(ToolError, match="more than 100000 bytes"):
-        ask(client(server, bounds=bounds))
+        ask(client(server, limits=limits))
 
 
 def test_a_server_that_is_not_there_is_unavailable(loopback: None) -> None:
@@ -277,7 +310,7 @@ def test_a_server_that_is_not_there_is_unavailable(loopback: None) -> None:
 
 def test_an_address_that_is_none_is_unavailable(loopback: None) -> None:
     nowhere = Client(Endpoint("mine", "http://[::bad", "m"), HASTY)
-    with pytest.raises(ToolUnavailable, match="unusable address"):
+    with pytest.raises(ToolUnavailable, match="invalid address"):
         ask(nowhere)
 
 
@@ -314,7 +347,7 @@ def test_a_key_shows_in_no_error_and_no_log_even_if_the_server_repeats_it(
 def test_a_refusal_that_repeats_the_key_is_cleaned(server: OpenAiServer) -> None:
     reply = {"choices": [{"message": {"content": None, "refusal": f"no {KEY}"}}]}
     server.turns = [Turn(body=json.dumps(reply).encode())]
-    with pytest.raises(ToolError, match=r"gave no text: no \*\*\*"):
+    with pytest.raises(ToolError, match=r"sent no text: no \*\*\*"):
         ask(client(server))
 
 

@@ -21,7 +21,7 @@ def server(loopback: None) -> Iterator[SearchServer]:
 
 
 def serper(server: SearchServer, **changes: object) -> Serper:
-    options = {"first_pause": 0.01, **changes}
+    options = {"first_delay": 0.01, **changes}
     return Serper(server.url, KEY, **options)  # type: ignore[arg-type]
 
 
@@ -122,7 +122,9 @@ class TestTrouble:
     @pytest.mark.parametrize("status", [429, 500, 503])
     def test_but_only_three_times(self, server: SearchServer, status: int) -> None:
         server.statuses = [status] * 9
-        with pytest.raises(ToolUnavailable, match=f"serper answered {status}, 3 times"):
+        with pytest.raises(
+            ToolUnavailable, match=rf"serper is busy or failing \(status {status}\)"
+        ):
             search(serper(server))
         assert len(server.asked) == 3
 
@@ -144,13 +146,13 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("status", "kind", "said"),
         [
-            (400, ToolError, "refused the query"),
-            (422, ToolError, "refused the query"),
-            (401, ToolUnavailable, "does not accept the key"),
-            (402, ToolUnavailable, "does not accept the key"),
-            (403, ToolUnavailable, "does not accept the key"),
-            (404, ToolUnavailable, "answered 404"),
-            (301, ToolUnavailable, "answered 301"),
+            (400, ToolError, "rejected the request"),
+            (422, ToolError, "rejected the request"),
+            (401, ToolUnavailable, "rejected the key"),
+            (402, ToolUnavailable, "rejected the key"),
+            (403, ToolUnavailable, "rejected the key"),
+            (404, ToolUnavailable, r"at its address \(status 404\)"),
+            (301, ToolUnavailable, r"at its address \(status 301\)"),
         ],
     )
     def test_a_refusal_is_typed_and_not_asked_again(
@@ -171,17 +173,17 @@ class TestTrouble:
         self, server: SearchServer, reply: bytes
     ) -> None:
         server.reply = reply
-        with pytest.raises(ToolUnavailable, match="gave a reply that cannot be read"):
+        with pytest.raises(ToolUnavailable, match="sent a reply that cannot be read"):
             search(serper(server))
 
     def test_a_flood_is_cut_off(self, server: SearchServer) -> None:
         server.reply = b"x" * (5 << 20)
-        with pytest.raises(ToolUnavailable, match="more than 4 MiB"):
+        with pytest.raises(ToolError, match="more than 4194304 bytes"):
             search(serper(server))
 
     def test_silence_is_not_waited_for(self, server: SearchServer) -> None:
         server.delay = 0.6
-        with pytest.raises(ToolUnavailable, match="did not answer in time, 3 times"):
+        with pytest.raises(ToolUnavailable, match=r"did not answer within 0\.1 seconds"):
             search(serper(server, timeout=0.1))
         assert len(server.asked) == 3
 
@@ -189,8 +191,8 @@ class TestTrouble:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        service = Serper(f"http://127.0.0.1:{port}", KEY, first_pause=0.01)
-        with pytest.raises(ToolUnavailable, match="could not be reached"):
+        service = Serper(f"http://127.0.0.1:{port}", KEY, first_delay=0.01)
+        with pytest.raises(ToolUnavailable, match=r"cannot be reached \(ConnectError\)"):
             search(service)
 
     def test_many_searches_run_at_once(self, server: SearchServer) -> None:

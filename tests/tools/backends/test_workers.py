@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.worker import serve
-from gta_bench.tools.backends.workers import Worker, Workers, shared_workers
+from gta_bench.tools.backends.workers import Worker, Workers, get_workers, serve
 
 # A worker program of its own: the protocol without the models.
 PROGRAM = """
 import os, sys, time
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends import worker
+from gta_bench.tools.backends import workers
 
 def job(data, options):
     what = options.get("what")
@@ -33,11 +32,11 @@ def job(data, options):
     if what == "print":
         print("noise on stdout")
         os.write(1, b"more noise")
-    return worker.JobOutcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
+    return workers.JobOutcome({"pid": os.getpid(), "nice": os.nice(0)}, data[::-1])
 
 sys.modules["odd_jobs"] = sys.modules["__main__"]
-worker.JOBS = {"odd": "odd_jobs:job"}
-worker.main()
+workers.JOBS = {"odd": "odd_jobs:job"}
+workers.main()
 """
 
 
@@ -129,7 +128,7 @@ def test_a_pool_serves_one_event_loop_after_the_other(program: str) -> None:
 
 
 def test_the_pool_is_shared_within_a_process() -> None:
-    assert shared_workers() is shared_workers()
+    assert get_workers() is get_workers()
 
 
 def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:

@@ -6,8 +6,8 @@ from PIL import Image, ImageStat
 
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.settings import Settings
-from gta_bench.tools.backends.pictures import decode
 from gta_bench.tools.contract import Equipment
+from gta_bench.tools.pictures import decode
 from tests.tools.conftest import Caller, encoded
 from tests.tools.openai_server import OpenAiServer, Turn, png
 

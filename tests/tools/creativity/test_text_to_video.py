@@ -65,7 +65,7 @@ def test_the_video_of_the_endpoint_is_kept_as_it_is(
 @needs("ffmpeg")
 def test_what_is_no_video_is_not_kept(loopback: None, jail: Jail, tmp_path: Path) -> None:
     sound = make_stereo(tmp_path / "a.mp3", seconds=0.5).read_bytes()
-    for content, told in ((b"<html>busy</html>", "cannot be read"), (sound, "no MP4 or WebM")):
+    for content, told in ((b"<html>busy</html>", "cannot be read"), (sound, "not an MP4 or WebM")):
         workspace = workspace_of(tmp_path / told.split()[0])
         with serving(script(content)) as url, pytest.raises(ToolError, match=told):
             call(video_box(jail, url), workspace, "TextToVideoTool", description="A cat")

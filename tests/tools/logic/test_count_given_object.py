@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.pictures import decode
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.logic.count_given_object import parse_count
+from gta_bench.tools.pictures import decode
 from tests.tools.conftest import Caller
 from tests.tools.openai_server import OpenAiServer, png
 

@@ -104,7 +104,7 @@ def test_what_is_not_a_figure_is_refused_by_its_type(
 @pytest.mark.parametrize(
     ("forged", "said"),
     [
-        ("b'no picture'", "did not give a picture"),
+        ("b'no picture'", "did not return a picture"),
         (r"b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR' + b'\xff' * 16", "4294967295 x 4294967295 pixels"),
     ],
 )

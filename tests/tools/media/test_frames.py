@@ -11,9 +11,8 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.errors import ToolError
-from gta_bench.tools.media.frames import Frame, Sample, choose, sample
+from gta_bench.tools.media.frames import MOST_TEXT, Frame, Sample, choose, report, sample
 from gta_bench.tools.media.probing import Media, ProbedFile, open_media
-from gta_bench.tools.media.times import MOST_TEXT, report
 from tests.needs import needs
 from tests.tools.media_files import ffmpeg, make_video, pictures, workspace_of
 
@@ -147,7 +146,7 @@ def test_the_chosen_frames_are_in_order_and_each_chosen_once(gaps: list[float], 
 
 def test_a_sound_has_no_frames(jail: Jail) -> None:
     source = ProbedFile("inputs/a.mp3", b"x", Media("mp3", 1.0, 0.0, None, None))
-    with pytest.raises(ToolError, match="has no moving pictures"):
+    with pytest.raises(ToolError, match="has no video track"):
         asyncio.run(sample(jail, source))
 
 

@@ -77,7 +77,9 @@ def test_a_playlist_beside_a_real_video_gives_nothing_of_it(
     trick.write_text(LISTS["hls"], encoding="utf-8")
     workspace = workspace_of(tmp_path, secret, trick)
     for tool, argument in (("VideoClip", "video"), ("AudioClipTool", "audio")):
-        with pytest.raises(ToolError, match="it is a playlist or another format that is not read"):
+        with pytest.raises(
+            ToolError, match="it is a playlist or another format that is not supported"
+        ):
             call(media_box, workspace, tool, **{argument: "trick.mp4"})
     assert workspace.outputs().files == ()
 
@@ -158,8 +160,8 @@ def test_a_broken_video_is_told_or_mended(
 @pytest.mark.parametrize(
     ("side", "told"),
     [
-        (16_000, "is 16000x16000 pixels large; at most 8192x4320 are read."),
-        (60_000, "has pictures of no size that can be read."),
+        (16_000, "has 16000x16000 pixels; the limit is 8192x4320."),
+        (60_000, "has a video track without a size."),
     ],
 )
 def test_a_header_with_a_huge_picture_is_refused_by_its_size(

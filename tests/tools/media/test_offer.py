@@ -9,7 +9,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.records.tools import ToolSpec
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.media import ffmpeg, lettering, packages
+from gta_bench.tools.media import ffmpeg, lettering
 from gta_bench.tools.toolbox import Toolbox
 
 MEDIA = (
@@ -75,13 +75,6 @@ def test_an_ffmpeg_without_an_encoder_is_told_by_name(media_box: Toolbox, jail: 
     lacking = ffmpeg.missing(Equipment(Settings(), jail=jail), "libx264", "libnothing")
     assert lacking is not None
     assert "was built without libnothing." in lacking.reason
-
-
-def test_a_package_that_is_not_installed_is_named_with_the_extra() -> None:
-    assert packages.missing("json") is None
-    assert packages.missing("json", "no_such_one", "nor_this") == Unavailable(
-        "no_such_one and nor_this are not installed.", "pip install 'gta-bench[media]'"
-    )
 
 
 def test_a_machine_without_the_font_is_told_the_package(

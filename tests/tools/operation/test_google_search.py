@@ -97,11 +97,11 @@ class TestCalls:
         self, server: SearchServer, workspace: Workspace
     ) -> None:
         server.statuses = [403]
-        with pytest.raises(ToolUnavailable, match="does not accept the key"):
+        with pytest.raises(ToolUnavailable, match="rejected the key"):
             call("GoogleSearch", workspace, equipment(url=server.url), query="x")
         server.statuses = [400]
         said = error("GoogleSearch", workspace, equipment(url=server.url), query="x")
-        assert said == "GoogleSearch: serper refused the query (400)."
+        assert said == "GoogleSearch: serper rejected the request (status 400)."
 
     @pytest.mark.parametrize("k", [0, -1, 101, "many"])
     def test_a_number_that_makes_no_sense_is_refused(

@@ -133,7 +133,7 @@ def test_a_sound_with_cover_art_is_no_video(media_box: Toolbox, tmp_path: Path) 
     picture = ("-map", "0", "-map", "1", "-c", "copy", "-disposition:v", "attached_pic")
     ffmpeg("-i", str(tones), "-i", str(cover), *picture, str(song))
     workspace = workspace_of(tmp_path, song)
-    with pytest.raises(ToolError, match="has no moving pictures"):
+    with pytest.raises(ToolError, match="has no video track"):
         call(media_box, workspace, "VideoClip", video="song.mp3")
     clip = call(media_box, workspace, "AudioClipTool", audio="song.mp3")
     assert set(streams(made_file(workspace, clip))) == {"audio"}

@@ -6,8 +6,8 @@ from PIL import Image
 
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.tools.backends.composed import LEAD, mean_color
-from gta_bench.tools.backends.pictures import decode
 from gta_bench.tools.contract import Equipment
+from gta_bench.tools.pictures import decode
 from tests.tools.conftest import Caller, encoded, written
 from tests.tools.openai_server import OpenAiServer, Turn, png
 

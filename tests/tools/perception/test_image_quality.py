@@ -10,8 +10,7 @@ from PIL import Image
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.contract import Available
-from gta_bench.tools.perception.image_quality import ImageQualityTest
-from gta_bench.tools.perception.sharpness import laplacian_variance
+from gta_bench.tools.perception.image_quality import ImageQualityTest, measure_sharpness
 from tests.tools.calling import PLAIN, call, error
 from tests.tools.pictures import plain, space_with
 
@@ -47,7 +46,7 @@ def _inside(place: int, count: int) -> int:
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (2, 2), (17, 13), (40, 3)])
 def test_the_variance_is_the_one_of_the_definition(size: tuple[int, int]) -> None:
     image = noise(*size)
-    assert laplacian_variance(image) == pytest.approx(by_hand(image), rel=1e-12, abs=1e-12)
+    assert measure_sharpness(image) == pytest.approx(by_hand(image), rel=1e-12, abs=1e-12)
 
 
 def test_an_image_of_several_bands_gives_the_same_as_in_one_piece() -> None:
@@ -56,7 +55,7 @@ def test_an_image_of_several_bands_gives_the_same_as_in_one_piece() -> None:
     padded = np.pad(grey.astype(float), 1, mode="reflect")
     inner = padded[1:-1, 1:-1]
     around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
-    assert laplacian_variance(image) == pytest.approx(float((around - 4 * inner).var()), rel=1e-9)
+    assert measure_sharpness(image) == pytest.approx(float((around - 4 * inner).var()), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from PIL import Image
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.settings import Settings, ToolSettings
 from gta_bench.tools.backends.boxes import Box
-from gta_bench.tools.backends.local_ocr import fit
+from gta_bench.tools.backends.local_models import fit
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.toolbox import Toolbox
 from tests.tools.conftest import Caller, encoded, written
@@ -105,7 +105,7 @@ def test_calls_at_the_same_time_do_not_mix(call: Caller) -> None:
 
 def test_a_setting_that_ocr_does_not_know_is_told(call: Caller) -> None:
     settings = Settings(tools={"OCR": ToolSettings(backend="easyocr")})
-    with pytest.raises(ToolUnavailable, match=r"no backend 'easyocr'.*gta\.toml: rapidocr"):
+    with pytest.raises(ToolUnavailable, match=r"no backend 'easyocr'.*gta\.toml .*: rapidocr"):
         call(Equipment(settings), "OCR", {"a.png": b""}, image="a.png")
 
 

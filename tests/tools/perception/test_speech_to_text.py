@@ -190,9 +190,12 @@ def test_an_endpoint_gets_the_sound_as_mono_wav_and_its_key(
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        ((400, b"no sound k-1"), "refused the request (status 400). It says: no sound ***"),
-        ((200, b"<html>"), "Endpoint 'speech' gave a malformed reply"),
-        (said({"words": []}), "gave a malformed reply: text: missing"),
+        (
+            (400, b"no sound k-1"),
+            "rejected the request (status 400). The server's message: no sound ***",
+        ),
+        ((200, b"<html>"), "Endpoint 'speech' sent a malformed reply"),
+        (said({"words": []}), "sent a malformed reply: text: missing"),
     ],
 )
 @needs("ffmpeg")

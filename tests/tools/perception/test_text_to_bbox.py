@@ -6,7 +6,7 @@ from PIL import Image
 from gta_bench.errors import ToolError
 from gta_bench.tools.backends.boxes import Box
 from gta_bench.tools.contract import Equipment
-from gta_bench.tools.perception.text_to_bbox import Located, parse_reply, told
+from gta_bench.tools.perception.text_to_bbox import Located, format_boxes, parse_reply
 from tests.tools.conftest import Caller, encoded
 from tests.tools.openai_server import OpenAiServer, png
 
@@ -73,7 +73,7 @@ def test_a_reply_that_is_no_list_of_boxes_is_a_tool_error(reply: str) -> None:
 def test_boxes_outside_the_image_are_dropped_and_percentages_are_understood() -> None:
     reply = '[{"bbox": [50, 50, 60, 60]}, {"bbox": [8, 9, 2, 3], "score": 87}]'
     assert parse_reply(reply, (10, 10), (10, 10)) == [Located(Box(2, 3, 8, 9), 0.87)]
-    assert told([], top1=True) == "No object found."
+    assert format_boxes([], top1=True) == "No object found."
 
 
 @pytest.mark.slow

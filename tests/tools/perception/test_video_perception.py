@@ -5,7 +5,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,13 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.settings import EndpointSettings, Settings, ToolSettings
+from gta_bench.tools.backends.boxes import Box
+from gta_bench.tools.backends.local import KnownObject
 from gta_bench.tools.contract import Available, Equipment, Unavailable
-from gta_bench.tools.media.frames import Sample, sample
+from gta_bench.tools.media.frames import Engine, FrameTool, Sample, sample
 from gta_bench.tools.media.probing import open_media
-from gta_bench.tools.perception.video_object_detection import Detector, Found, detect_in_frames
-from gta_bench.tools.perception.video_ocr import Reader, read_frames
+from gta_bench.tools.perception.video_object_detection import VideoObjectDetection, format_objects
+from gta_bench.tools.perception.video_ocr import VideoOCR
 from gta_bench.tools.toolbox import Toolbox
 from tests.needs import needs
 from tests.tools.media_files import call, ffmpeg, make_video, workspace_of
@@ -36,30 +38,31 @@ def sampled(jail: Jail, file: Path, folder: Path) -> Sample:
     return asyncio.run(run())
 
 
-def reading(read: Callable[[bytes], Sequence[str]]) -> Callable[[bytes], Awaitable[Sequence[str]]]:
-    async def recognize(png: bytes) -> Sequence[str]:
-        return read(png)
+def describe(tool: type[FrameTool], look: Callable[[bytes], str], found: Sample) -> str:
+    async def look_later(png: bytes) -> str:
+        return look(png)
 
-    return recognize
+    made = tool(Equipment(Settings()))
+    return asyncio.run(made.describe(Engine("table", look_later), found))
 
 
 @pytest.fixture(scope="module")
-def rapid() -> Reader:
+def rapid() -> Callable[[bytes], str]:
     """The real engine, as lines `(x1, y1, x2, y2) text`."""
     rapidocr = pytest.importorskip("rapidocr")
     engine = rapidocr.RapidOCR(params={"Global.log_level": "error"})
 
-    def read(png: bytes) -> list[str]:
+    def read(png: bytes) -> str:
         found = engine(png)
         if found.boxes is None:
-            return []
+            return ""
         corners = [[*box.min(0).astype(int), *box.max(0).astype(int)] for box in found.boxes]
-        return [
+        return " | ".join(
             f"({', '.join(map(str, corner))}) {words}"
             for corner, words in zip(corners, found.txts, strict=True)
-        ]
+        )
 
-    return Reader("RapidOCR", reading(read))
+    return read
 
 
 @pytest.fixture
@@ -76,9 +79,9 @@ def titles(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @needs("ffmpeg")
 def test_text_is_told_at_the_frame_where_it_changes(
-    jail: Jail, tmp_path: Path, titles: Path, rapid: Reader
+    jail: Jail, tmp_path: Path, titles: Path, rapid: Callable[[bytes], str]
 ) -> None:
-    lines = asyncio.run(read_frames(rapid, sampled(jail, titles, tmp_path))).splitlines()
+    lines = describe(VideoOCR, rapid, sampled(jail, titles, tmp_path)).splitlines()
     assert len(lines) == 3
     assert re.fullmatch(r"Frame 5: \(\d+, \d+, \d+, \d+\) FIRST", lines[0])
     assert re.fullmatch(r"Frame 25: \(\d+, \d+, \d+, \d+\) SECOND", lines[1])
@@ -92,10 +95,10 @@ def test_text_is_told_at_the_frame_where_it_changes(
 @needs("ffmpeg")
 @pytest.mark.parametrize("name", REAL)
 def test_text_in_the_datasets_videos_is_bounded(
-    jail: Jail, tmp_path: Path, workflow_dir: Path, rapid: Reader, name: str
+    jail: Jail, tmp_path: Path, workflow_dir: Path, rapid: Callable[[bytes], str], name: str
 ) -> None:
     found = sampled(jail, workflow_dir / "resources" / name, tmp_path)
-    words = asyncio.run(read_frames(rapid, found))
+    words = describe(VideoOCR, rapid, found)
     assert len(words) <= 20_500
     numbers = [int(number) for number in re.findall(r"^Frame (\d+): ", words, re.MULTILINE)]
     assert set(numbers) <= {frame.number for frame in found.frames}
@@ -106,28 +109,25 @@ def test_frames_without_text_are_left_out_and_no_text_at_all_is_said(jail: Jail)
     from gta_bench.tools.media.frames import Frame
 
     frames = Sample(tuple(Frame(n, n / 10, bytes([n])) for n in range(5)), 50, 5.0)
-    shown: dict[bytes, list[str]] = {b"\x01": ["a"], b"\x02": ["a"], b"\x04": ["a", "b"]}
-    reader = Reader("table", reading(lambda png: shown.get(png, [])))
-    lines = asyncio.run(read_frames(reader, frames)).splitlines()
+    shown = {b"\x01": "a", b"\x02": "a", b"\x04": "a | b"}
+    lines = describe(VideoOCR, lambda png: shown.get(png, ""), frames).splitlines()
     assert lines[:-1] == ["Frame 1: a", "Frame 4: a | b"]
-    blank = Reader("table", reading(lambda _: []))
-    assert asyncio.run(read_frames(blank, frames)).startswith(
-        "No text was found. Looked at 5 of 50"
-    )
+    blank = describe(VideoOCR, lambda _: "", frames)
+    assert blank.startswith("No text was found. Looked at 5 of 50")
 
 
-def dark_corner(png: bytes) -> list[Found]:
+def dark_corner(png: bytes) -> list[KnownObject]:
     """A real, if modest, detector: the box around everything dark."""
     dark = np.asarray(Image.open(io.BytesIO(png)).convert("L")) < 64
     if not dark.any():
         return []
     rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
-    box = (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-    return [Found(box, 0.876, "dark thing", 7)]
+    box = Box(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+    return [KnownObject(box, "truck", 0.876), KnownObject(box, "mirror", 0.8)]
 
 
-async def find_dark(png: bytes) -> Sequence[Found]:
-    return dark_corner(png)
+def find_dark(png: bytes) -> str:
+    return format_objects(dark_corner(png))
 
 
 @pytest.mark.slow
@@ -137,9 +137,9 @@ def test_things_are_told_frame_by_frame_in_pixels_of_the_video(jail: Jail, tmp_p
     box = "drawbox=x=40:y=30:w=20:h=10:color=black:t=fill:enable='lt(t,2)'"
     white = "color=white:size=160x120:rate=10:duration=4"
     ffmpeg("-f", "lavfi", "-i", white, "-vf", box, "-crf", "5", str(file))
-    detector = Detector("dark things", find_dark)
-    lines = asyncio.run(detect_in_frames(detector, sampled(jail, file, tmp_path))).splitlines()
-    thing = "(40, 30, 60, 40) conf: 0.88, class: dark thing (7)"
+    found = sampled(jail, file, tmp_path)
+    lines = describe(VideoObjectDetection, find_dark, found).splitlines()
+    thing = "(40, 30, 60, 40) conf: 0.88, class: truck (7)"
     assert lines == [
         f"Frame 5: {thing}",
         f"Frame 15: {thing}",
@@ -155,13 +155,13 @@ def test_things_are_told_frame_by_frame_in_pixels_of_the_video(jail: Jail, tmp_p
 def test_detections_in_the_datasets_videos_are_bounded_and_have_true_times(
     jail: Jail, tmp_path: Path, workflow_dir: Path, name: str
 ) -> None:
-    async def many(png: bytes) -> list[Found]:
-        return dark_corner(png) * 500
+    def many(png: bytes) -> str:
+        return format_objects(dark_corner(png) * 500)
 
     found = sampled(jail, workflow_dir / "resources" / name, tmp_path)
-    words = asyncio.run(detect_in_frames(Detector("many", many), found))
+    words = describe(VideoObjectDetection, many, found)
     assert len(words) <= 20_500
-    once = asyncio.run(detect_in_frames(Detector("one", find_dark), found)).splitlines()
+    once = describe(VideoObjectDetection, find_dark, found).splitlines()
     assert [int(line.split()[1][:-1]) for line in once[:-1]] == [
         frame.number for frame in found.frames
     ]

@@ -30,7 +30,7 @@ from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.redaction import Redactor
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools
-from gta_bench.serving.connecting import connect
+from gta_bench.serving.client import connect
 from gta_bench.settings import read_key
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape

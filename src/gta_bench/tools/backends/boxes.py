@@ -23,35 +23,26 @@ class Box(NamedTuple):
 
     @property
     def area(self) -> int:
-        """Its pixels; 0 where it is empty."""
+        """Return the number of pixels; 0 for an empty box."""
         return max(0, self.x2 - self.x1) * max(0, self.y2 - self.y1)
 
     @property
     def center(self) -> tuple[float, float]:
-        """Its middle."""
+        """Return the middle of the box."""
         return (self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2
 
     def has(self, point: tuple[float, float]) -> bool:
-        """Whether a point lies inside."""
+        """Return whether a point is inside."""
         return self.x1 <= point[0] < self.x2 and self.y1 <= point[1] < self.y2
 
-    def common(self, other: "Box") -> "Box":
-        """What both cover; may be empty."""
-        return Box(
-            max(self.x1, other.x1),
-            max(self.y1, other.y1),
-            min(self.x2, other.x2),
-            min(self.y2, other.y2),
-        )
-
     def overlap(self, other: "Box") -> float:
-        """Intersection over union, 0 to 1."""
-        shared = self.common(other).area
+        """Return the intersection over union, 0 to 1."""
+        shared = Box(*map(max, self[:2], other[:2]), *map(min, self[2:], other[2:])).area
         return shared / (self.area + other.area - shared) if shared else 0.0
 
 
 def parse_box(spelling: str, size: tuple[int, int]) -> Box:
-    """The box `(x1, y1, x2, y2)`, its corners ordered, clamped to the image; never empty."""
+    """Read a box `(x1, y1, x2, y2)`, order its corners and clamp it to the image; never empty."""
     numbers = [float(number) for number in NUMBER.findall(spelling[: 4 * EXCERPT])]
     if len(numbers) != 4:
         raise ToolError(f"{spelling[:EXCERPT]!r} is not a box. Write `(x1, y1, x2, y2)` in pixels.")
@@ -66,7 +57,7 @@ def parse_box(spelling: str, size: tuple[int, int]) -> Box:
 
 
 def clamp(corners: Sequence[float], size: tuple[int, int]) -> Box:
-    """Whole numbers inside the image, smaller corner first; may be empty."""
+    """Return a box inside the image, smaller corner first; may be empty."""
     x1, y1, x2, y2 = corners
     width, height = size
     left, right = sorted(min(max(round(x), 0), width) for x in (x1, x2))

@@ -1,16 +1,16 @@
-"""A description composed of what small models see: objects, text, mean colour. No language model.
+"""A description composed of the findings of small models: objects, text, mean color.
 
-It says so in its first line and in the result's backend, so that nobody takes it for a model that
-understands pictures.
+Its first line and the result's backend say so, so that it is not taken for a vision model.
 """
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gta_bench.tools.backends.detection import SURE, distinct
+from gta_bench.tools.backends.detection import SURE, drop_overlaps
 from gta_bench.tools.backends.local import check_objects, check_text, find_objects, read_text
-from gta_bench.tools.backends.pictures import decode
 from gta_bench.tools.contract import Availability, Available, Equipment, Unavailable
+from gta_bench.tools.pictures import decode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,29 +36,29 @@ COLORS = {
 
 
 def check(equipment: Equipment) -> Availability:
-    """Whether all parts are here."""
-    parts = (check_objects(equipment), check_text())
-    for state in parts:
-        if isinstance(state, Unavailable):
-            return state
-    labels = [state.backend for state in parts if isinstance(state, Available)]
-    return Available(f"{NAME}: {'; '.join(labels)}")
+    """Return whether the detector and OCR work here."""
+    objects, texts = check_objects(equipment), check_text()
+    if isinstance(objects, Unavailable):
+        return objects
+    if isinstance(texts, Unavailable):
+        return texts
+    return Available(f"{NAME}: {objects.backend}; {texts.backend}")
 
 
 async def compose(equipment: Equipment, data: bytes, path: str) -> str:
-    """The findings about an image, one line each."""
+    """Return the findings about an image, one line each."""
     picture = await equipment.in_thread(decode, data, path)
-    found = distinct(await find_objects(equipment, data, path, floor=SURE))
+    found = drop_overlaps(await find_objects(equipment, data, path, floor=SURE))
     lines = await read_text(data, path)
     objects = Counter(one.label for one in found)
     counted = ", ".join(f"{number} x {label}" for label, number in objects.most_common())
-    spoken = " | ".join(line.text for line in lines[:MOST_LINES])
+    texts = " | ".join(line.text for line in lines[:MOST_LINES])
     width, height = picture.size
     return "\n".join(
         [
             LEAD,
             f"Objects: {counted or 'none of the known classes'}.",
-            f"Text: {spoken or 'none'}",
+            f"Text: {texts or 'none'}",
             f"Mean color: {await equipment.in_thread(mean_color, picture)}.",
             f"Size: {width} x {height} pixels.",
         ]
@@ -66,13 +66,9 @@ async def compose(equipment: Equipment, data: bytes, path: str) -> str:
 
 
 def mean_color(picture: "Image") -> str:
-    """The mean colour of a picture: the nearest name, and its value."""
+    """Return the mean color of a picture: the nearest name, and its value."""
     from PIL import Image
 
-    red, green, blue = picture.resize((1, 1), Image.Resampling.BOX).tobytes()
-    name = min(COLORS, key=lambda name: _distance(COLORS[name], (red, green, blue)))
-    return f"{name} (#{red:02x}{green:02x}{blue:02x})"
-
-
-def _distance(first: tuple[int, int, int], second: tuple[int, int, int]) -> int:
-    return sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+    mean = tuple(picture.resize((1, 1), Image.Resampling.BOX).tobytes())
+    name = min(COLORS, key=lambda name: math.dist(COLORS[name], mean))
+    return f"{name} (#{bytes(mean).hex()})"

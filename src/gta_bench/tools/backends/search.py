@@ -1,40 +1,29 @@
-"""Web search services: Serper, SearXNG and Tavily, asked over HTTP and read into one form."""
+"""Web search services: Serper, SearXNG and Tavily."""
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import httpx
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tools.certificates import certificates
+from gta_bench.tools.http import EXCERPT, FIRST_DELAY, RemoteServer, fetch_body
 
-ATTEMPTS = 3
-TIMEOUT = 10.0  # seconds
-FIRST_PAUSE = 0.5  # seconds; doubled for every further attempt
-LONGEST_PAUSE = 8.0
-MOST_BYTES = 4 << 20
-SHOWN_REPLY = 200
-
-BUSY = frozenset({408, 425, 429, *range(500, 600)})
-NOT_ALLOWED = frozenset({401, 402, 403})
-UNFIT = frozenset({400, 413, 414, 422})
+TIMEOUT = 10.0  # seconds for each attempt
+FIX = "Check the key, the account's credit and the backend's address in gta.toml."
 LATER = "Try again later, or choose another backend in `[tools.GoogleSearch]` of gta.toml."
 
 
 class Hit(NamedTuple):
-    """One result: a title and what is said of it."""
+    """One result: a title and a text."""
 
     title: str
     text: str
 
 
 class SearchReply(BaseModel):
-    """A part of a service's reply; services add fields as they like."""
+    """A part of a service's reply; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -48,7 +37,7 @@ class SerperAnswer(SearchReply):
 
 
 class SerperGraph(SearchReply):
-    """What is known of a person, place or thing."""
+    """Facts about a person, place or thing."""
 
     title: str | None = None
     type: str | None = None
@@ -65,7 +54,7 @@ class SerperHit(SearchReply):
 
 
 class SerperReply(SearchReply):
-    """What Serper replies."""
+    """A reply of Serper."""
 
     answerBox: SerperAnswer | None = None
     knowledgeGraph: SerperGraph | None = None
@@ -80,14 +69,14 @@ class PlainHit(SearchReply):
 
 
 class SearxngReply(SearchReply):
-    """What SearXNG replies; `answers` are texts, or objects in newer versions."""
+    """A reply of SearXNG; `answers` are texts, or objects in newer versions."""
 
     answers: tuple[str | Mapping[str, JsonValue], ...] = ()
     results: tuple[PlainHit, ...]
 
 
 class TavilyReply(SearchReply):
-    """What Tavily replies."""
+    """A reply of Tavily."""
 
     answer: str | None = None
     results: tuple[PlainHit, ...]
@@ -95,77 +84,41 @@ class TavilyReply(SearchReply):
 
 @dataclass(frozen=True)
 class SearchService(ABC):
-    """A service at an address; `first_pause` is the wait before a second attempt."""
+    """A service at an address; `first_delay` is the delay before the second attempt, in seconds."""
 
     url: str
     key: str | None = None
-    first_pause: float = FIRST_PAUSE
+    first_delay: float = FIRST_DELAY
     timeout: float = TIMEOUT
 
     @property
     def name(self) -> str:
-        """The name for results and messages."""
+        """Return the name for results and messages."""
         return type(self).__name__.lower()
 
     @abstractmethod
     def request(self, query: str, count: int) -> dict[str, Any]:
-        """Keyword arguments of httpx for that search."""
+        """Return httpx's keyword arguments of a search."""
 
     @abstractmethod
     def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
-        """Boxes first, then at most `count` results."""
+        """Return answer boxes first, then at most `count` results."""
 
     async def search(self, query: str, count: int) -> tuple[Hit, ...]:
-        """Ask, a few times if the service is busy, and read what it replies."""
-        body = await self._ask(self.request(query, count))
+        """Return the results of a query; retries if the service is busy."""
+        secrets = (self.key,) if self.key else ()
+        server = RemoteServer(self.name, FIX, secrets, alternative=LATER)
+        body = await fetch_body(
+            server,
+            seconds=self.timeout,
+            first_delay=self.first_delay,
+            **self.request(query, count),
+        )
         try:
             return self.read(body, count)
         except ValidationError as exc:
-            shown = body[:SHOWN_REPLY].decode("utf-8", "replace")
-            raise ToolUnavailable(
-                f"{self.name} gave a reply that cannot be read: {shown!r}.",
-                mend="Check the backend's address in gta.toml.",
-            ) from exc
-
-    async def _ask(self, request: dict[str, Any]) -> bytes:
-        verify = await asyncio.to_thread(certificates)
-        trouble, pause = "", self.first_pause
-        async with httpx.AsyncClient(timeout=self.timeout, verify=verify) as client:
-            for attempt in range(ATTEMPTS):
-                if attempt:
-                    await asyncio.sleep(min(pause, LONGEST_PAUSE))
-                    pause *= 2
-                try:
-                    async with client.stream(**request) as response:
-                        if response.status_code not in BUSY:
-                            return await self._body(response)
-                        trouble = f"answered {response.status_code}"
-                        pause = max(pause, _wished_pause(response))
-                except httpx.TimeoutException:
-                    trouble = "did not answer in time"
-                except httpx.TransportError as exc:
-                    trouble = f"could not be reached ({type(exc).__name__})"
-        raise ToolUnavailable(f"{self.name} {trouble}, {ATTEMPTS} times.", mend=LATER)
-
-    async def _body(self, response: httpx.Response) -> bytes:
-        status = response.status_code
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise ToolUnavailable(f"{self.name} replied more than 4 MiB.", mend=LATER)
-        if status == httpx.codes.OK:
-            return bytes(body)
-        if status in UNFIT:
-            raise ToolError(f"{self.name} refused the query ({status}).")
-        if status in NOT_ALLOWED:
-            raise ToolUnavailable(
-                f"{self.name} does not accept the key ({status}).",
-                mend="Check the key and the account's credit.",
-            )
-        raise ToolUnavailable(
-            f"{self.name} answered {status}.", mend="Check the backend's address in gta.toml."
-        )
+            shown = server.redact(body.decode("utf-8", "replace"))[:EXCERPT]
+            raise server.explain_settings(f"sent a reply that cannot be read: {shown!r}.") from exc
 
 
 class Serper(SearchService):
@@ -181,7 +134,7 @@ class Serper(SearchService):
         }
 
     def read(self, body: bytes, count: int) -> tuple[Hit, ...]:
-        """Answer box, knowledge graph, results: in upstream's order and words."""
+        """Return answer box, knowledge graph and results as upstream does."""
         reply = SerperReply.model_validate_json(body)
         hits = [_answer(reply.answerBox), _graph(reply.knowledgeGraph)]
         for hit in reply.organic[:count]:
@@ -194,7 +147,7 @@ class Searxng(SearchService):
     """A SearXNG instance whose settings allow the format `json`."""
 
     def request(self, query: str, count: int) -> dict[str, Any]:
-        """A GET; the number of results cannot be asked for."""
+        """A GET; SearXNG has no parameter for the number of results."""
         return {
             "method": "GET",
             "url": f"{self.url}/search",
@@ -263,11 +216,3 @@ def _plain(results: tuple[PlainHit, ...], count: int) -> tuple[Hit, ...]:
 
 def _bearer(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-
-def _wished_pause(response: httpx.Response) -> float:
-    """Seconds of a Retry-After header; dates and nonsense count as none."""
-    try:
-        return max(0.0, float(response.headers.get("retry-after", "0")))
-    except ValueError:
-        return 0.0

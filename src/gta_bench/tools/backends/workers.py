@@ -1,8 +1,11 @@
-"""Worker processes for local models: the event loop stays free, a crash stays outside.
+"""Worker processes for local models, and the program that runs in them.
 
-Models hold Python's lock for tens of milliseconds, and native decoders can crash: both happen in
-processes of their own. A pool has few of them, each with one job at a time; waiting calls hold no
-thread of the toolbox.
+Models block Python's lock for tens of milliseconds, and native decoders can crash, so both run in
+processes of their own. A pool has few of them, each with one job at a time.
+
+A job is a line of JSON, followed by the bytes that it announces; so is the reply. Models stay
+loaded between jobs. A process ends when its input does, so none outlives the program that started
+it.
 """
 
 import asyncio
@@ -15,23 +18,36 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import IO
+from importlib import import_module
+from typing import IO, BinaryIO, NamedTuple
 
 from pydantic import JsonValue
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.worker import JobOutcome
 
-PROGRAM = "gta_bench.tools.backends.worker"
+PROGRAM = "gta_bench.tools.backends.workers"
 SECONDS = 120.0
 MOST_WORKERS = 4
+NICENESS = 5  # lower priority than the event loop and the jailed programs, which must be quick
+JOBS: Mapping[str, str] = {
+    "ocr": "gta_bench.tools.backends.local_models:read_lines",
+    "detect": "gta_bench.tools.backends.local_models:detect_objects",
+    "stylize": "gta_bench.tools.backends.local_models:paint_picture",
+}
+
+
+class JobOutcome(NamedTuple):
+    """The result of a job: a value, and the bytes of a file if it made one."""
+
+    value: JsonValue
+    data: bytes = b""
 
 
 class Worker:
-    """One process, started at its first job and again after it was lost."""
+    """One process, started with its first job and again after a crash."""
 
     def __init__(self, program: str = PROGRAM) -> None:
         self._program = program
@@ -41,8 +57,8 @@ class Worker:
     def do(
         self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float
     ) -> JobOutcome:
-        """One job; ToolError if it fails, takes too long or ends the process."""
-        process = self._running()
+        """Run one job; raises ToolError if it fails, takes too long or ends the process."""
+        process = self._start()
         late = threading.Event()
 
         def stop() -> None:
@@ -54,8 +70,9 @@ class Worker:
         try:
             reply, made = _exchange(process, job, data, options)
         except (OSError, ValueError) as exc:
-            ended = f"took more than {seconds:g} seconds" if late.is_set() else self._ending()
-            raise ToolError(f"The process for {job!r} {ended}.") from exc
+            late_by = f"took more than {seconds:g} seconds"
+            problem = late_by if late.is_set() else self._describe_end()
+            raise ToolError(f"The process for {job!r} {problem}.") from exc
         finally:
             timer.cancel()
             if late.is_set():
@@ -74,7 +91,7 @@ class Worker:
             self._errors.close()
             self._errors = None
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
             self._process = subprocess.Popen(
@@ -85,8 +102,8 @@ class Worker:
             )
         return self._process
 
-    def _ending(self) -> str:
-        """How the process ended, with the last line it wrote."""
+    def _describe_end(self) -> str:
+        """Return how the process ended, with the last line that it wrote."""
         assert self._process is not None and self._errors is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
@@ -94,8 +111,8 @@ class Worker:
         self._errors.seek(0)
         last = self._errors.read().decode("utf-8", errors="replace").strip().splitlines()[-1:]
         self.close()
-        said = f": {last[0][:200]}" if last else ""
-        return f"ended with code {code}{said}"
+        line = f": {last[0][:200]}" if last else ""
+        return f"ended with code {code}{line}"
 
 
 def _exchange(
@@ -108,12 +125,12 @@ def _exchange(
     reply = json.loads(process.stdout.readline())
     made = process.stdout.read(reply["bytes"])
     if len(made) != reply["bytes"]:
-        raise ValueError("the answer is cut")
+        raise ValueError("the reply is incomplete")
     return reply, made
 
 
 class Workers:
-    """A few workers and the calls that wait for them."""
+    """A pool of workers."""
 
     def __init__(self, number: int, program: str = PROGRAM) -> None:
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
@@ -125,18 +142,16 @@ class Workers:
     async def run(
         self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float = SECONDS
     ) -> JobOutcome:
-        """One job, as soon as a worker is free; the time counts from then on."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._do, job, data, options, seconds)
+        """Run one job as soon as a worker is free; `seconds` count from then on."""
 
-    def _do(
-        self, job: str, data: bytes, options: Mapping[str, JsonValue], seconds: float
-    ) -> JobOutcome:
-        worker = self._idle.get()
-        try:
-            return worker.do(job, data, options, seconds)
-        finally:
-            self._idle.put(worker)
+        def work() -> JobOutcome:
+            worker = self._idle.get()
+            try:
+                return worker.do(job, data, options, seconds)
+            finally:
+                self._idle.put(worker)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
         """End the processes."""
@@ -145,8 +160,8 @@ class Workers:
             worker.close()
 
 
-def shared_workers() -> Workers:
-    """The pool of this process: models are loaded once, whatever number of toolboxes there is."""
+def get_workers() -> Workers:
+    """Return the pool of this process, which all toolboxes share."""
     return _pool(os.getpid())  # a forked child must not write into its parent's pipes
 
 
@@ -156,3 +171,33 @@ def _pool(owner: int) -> Workers:
     workers = Workers(max(1, min(MOST_WORKERS, (os.cpu_count() or 1) - 1)))
     atexit.register(workers.close)
     return workers
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Run jobs until the input ends; called in the worker process."""
+    while line := requests.readline():
+        header = json.loads(line)
+        data = requests.read(header["bytes"])
+        module, _, name = JOBS[header["job"]].partition(":")
+        job: Callable[[bytes, Mapping[str, JsonValue]], JobOutcome]
+        job = getattr(import_module(module), name)
+        made = b""
+        try:
+            value, made = job(data, header["options"])
+            reply = {"value": value}
+        except ToolError as exc:
+            reply = {"error": str(exc)}
+        replies.write(json.dumps({**reply, "bytes": len(made)}).encode() + b"\n" + made)
+        replies.flush()
+
+
+def main() -> None:
+    """Serve on the pipes of this process; what libraries print goes to stderr."""
+    os.nice(NICENESS)
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,1 @@
-"""Tools that make pictures and other works."""
+"""Tools that generate images and videos."""

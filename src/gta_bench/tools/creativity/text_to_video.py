@@ -1,11 +1,11 @@
-"""TextToVideoTool: a video by a model that makes videos, or none at all."""
+"""TextToVideoTool: a video by an endpoint that generates videos, or none at all."""
 
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.backends.client import Client, Endpoint, find_endpoint
+from gta_bench.tools.backends.client import Client, find_endpoint
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -14,6 +14,7 @@ from gta_bench.tools.contract import (
     ToolInput,
     Unavailable,
     file_part,
+    require,
 )
 from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import probe
@@ -23,7 +24,7 @@ LONGEST_PROMPT = 4000
 
 
 class TextToVideoInput(ToolInput):
-    """What the video shall show."""
+    """What the video should show."""
 
     description: str = Field(
         min_length=1,
@@ -34,7 +35,7 @@ class TextToVideoInput(ToolInput):
 
 
 class TextToVideoTool(Tool[TextToVideoInput]):
-    """Asks the endpoint, and makes sure that what comes back is a video."""
+    """Asks the endpoint and checks that the reply is a video."""
 
     name = "TextToVideoTool"
     category = "creativity"
@@ -45,16 +46,14 @@ class TextToVideoTool(Tool[TextToVideoInput]):
 
     def check(self) -> Availability:
         found = ffmpeg.missing(self.equipment) or find_endpoint(self.equipment, self.name)
-        return Available(found.label()) if isinstance(found, Endpoint) else found
+        return found if isinstance(found, Unavailable) else Available(found.label())
 
     async def apply(self, workspace: Workspace, given: TextToVideoInput) -> Made:
-        endpoint = find_endpoint(self.equipment, self.name)
-        if isinstance(endpoint, Unavailable):
-            raise ToolUnavailable(endpoint.reason, mend=endpoint.mend)
+        endpoint = require(find_endpoint(self.equipment, self.name))
         jail = self.equipment.need_jail()
         made = await Client(endpoint).make_video(given.description)
         media = await probe(jail, made, path="the endpoint's file")
         if media.picture is None or media.container not in SUFFIXES:
-            raise ToolError("The endpoint sent a file that is no MP4 or WebM video.")
+            raise ToolError("The endpoint sent a file that is not an MP4 or WebM video.")
         output = workspace.write("video", made, suffix=SUFFIXES[media.container])
         return Made((file_part("video", output),), backend=endpoint.label(), jail=jail.kind)

@@ -10,13 +10,13 @@ from pydantic import Field
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, text
-from gta_bench.tools.packages import missing, name_and_version
+from gta_bench.tools.packages import find_missing, name_and_version
 
 if TYPE_CHECKING:
     from gta_bench.tools.logic.expressions import Evaluator
 
 PACKAGE = "pydantic-monty"
-# A waiting thread and its worker cost little; the slow calls of others must not hold up a sum.
+# A waiting thread and its worker cost little, and slow calls must not delay a sum.
 AT_ONCE = 8
 
 
@@ -40,7 +40,7 @@ class Calculator(Tool[CalculatorInput]):
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        # Its own, because in the shared ones a sum would wait for pictures and models.
+        # Its own threads: in the shared ones a sum would wait for pictures and models.
         return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="calculator")
 
     @cached_property
@@ -50,8 +50,8 @@ class Calculator(Tool[CalculatorInput]):
         return Evaluator(processes=AT_ONCE)
 
     def check(self) -> Availability:
-        """The package is all it needs."""
-        return missing(PACKAGE, "pydantic_monty") or Available(name_and_version(PACKAGE))
+        """It needs this package only."""
+        return find_missing("pydantic_monty") or Available(name_and_version(PACKAGE))
 
     async def apply(self, workspace: Workspace, given: CalculatorInput) -> Made:
         """Evaluate off the event loop."""

@@ -8,12 +8,11 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.boxes import parse_box
-from gta_bench.tools.backends.choice import BackedTool, ToolBackend
-from gta_bench.tools.backends.detection import SURE, cut, objects_like
+from gta_bench.tools.backends.choice import BackedTool, EndpointBackend, ToolBackend
+from gta_bench.tools.backends.detection import SURE, find_described
 from gta_bench.tools.backends.local import check_objects
-from gta_bench.tools.backends.pictures import decode, open_picture, read
-from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+from gta_bench.tools.pictures import decode, load_picture, read_input
 from gta_bench.tools.prompts import render
 
 WHOLE = re.compile(r"(?<![\d-])(?<!\d[.,])\d{1,6}(?!\d|[.,]\d)")
@@ -30,7 +29,7 @@ class CountInput(ToolInput):
 
 
 def parse_count(reply: str, what: str) -> int:
-    """The one number in a model's reply; no number, or several, is no count."""
+    """Return the number in a model's reply; raises ToolError for none or several."""
     numbers = {int(number) for number in WHOLE.findall(reply)}
     if len(numbers) != 1:
         raise ToolError(f"The model could not count {what[:80]!r}: it replied {reply[:80]!r}.")
@@ -38,13 +37,13 @@ def parse_count(reply: str, what: str) -> int:
 
 
 class _VisionBackend(EndpointBackend[CountInput]):
-    """A vision model counts."""
+    """Asks a vision model."""
 
     async def run(self, workspace: Workspace, given: CountInput) -> Made:
         """Ask the model for a number."""
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         if given.bbox is not None:
-            picture = await self.equipment.in_thread(cut, picture, given.bbox)
+            picture = picture.crop(parse_box(given.bbox, picture.size))
         made = await self.ask(render("count.md", text=given.text), picture)
         number = parse_count(made.parts[0].content, given.text)
         return Made((text(str(number)),), backend=made.backend)
@@ -56,16 +55,16 @@ class _DetectorBackend(ToolBackend[CountInput]):
     name = "detector"
 
     def check(self) -> Availability:
-        """Whether the detector is here."""
+        """Return whether the detector works here."""
         return check_objects(self.equipment)
 
     async def run(self, workspace: Workspace, given: CountInput) -> Made:
-        """Count the objects of the described class, with a box those whose middle is in it.
+        """Count the objects of the described class; with a box, those whose center is inside.
 
-        The detector looks at the whole image: it misses more in a part of it.
+        The detector always sees the whole image, because it misses more in a part of it.
         """
-        path, data = await read(self.equipment, workspace, given.image)
-        found = await objects_like(self.equipment, data, path, given.text, floor=SURE)
+        path, data = await read_input(self.equipment, workspace, given.image)
+        found = await find_described(self.equipment, data, path, given.text, floor=SURE)
         if given.bbox is not None:
             picture = await self.equipment.in_thread(decode, data, path)
             region = parse_box(given.bbox, picture.size)
@@ -74,7 +73,7 @@ class _DetectorBackend(ToolBackend[CountInput]):
 
 
 class CountGivenObject(BackedTool[CountInput]):
-    """The number of an object."""
+    """Counts an object."""
 
     name = "CountGivenObject"
     category = "logic"

@@ -1,12 +1,13 @@
-"""Python expressions of foreign origin, evaluated by pydantic-monty in worker processes.
+"""Untrusted Python expressions, evaluated by pydantic-monty in worker processes.
 
-Monty is an interpreter of its own without files, network, imports or the host's objects. A session
-lives in a worker process with limits on time, memory and depth; a new one is taken for every call.
+Monty is an interpreter without files, network, imports or the host's objects. A session runs in a
+worker process with limits on time, memory and depth; every call gets a new one.
 """
 
 import math
 import threading
 import weakref
+from collections.abc import Iterator
 
 from pydantic_monty import (
     Monty,
@@ -18,11 +19,14 @@ from pydantic_monty import (
 )
 
 from gta_bench.confine.names import shown
+from gta_bench.datasets.checks import Spot
+from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import ToolError
+from gta_bench.records.dialogue import CallTurn, ReplyTurn
 from gta_bench.tools.contract import MOST_CHARACTERS, bounded
 
 SECONDS = 1.5
-SECONDS_TO_KILL = 2.5  # for what does not look at its own clock
+SECONDS_TO_KILL = 2.5  # for code that does not check its own clock
 MEBIBYTES = 64
 LONGEST = 20_000
 LIMITS: ResourceLimits = {
@@ -43,12 +47,12 @@ def round(number, ndigits=None):
         return float(format(number, f".{{min(ndigits, 400)}}f"))
     return _round(number, ndigits)
 """
-# The text is made over there to know its length, and once more here, where it is CPython's.
+# Monty makes the text to know its length, and CPython makes it again here.
 FETCH = f"(len(_text), _value if len(_text) <= {MOST_CHARACTERS} else _text[:{MOST_CHARACTERS}])"
 
 
 class Evaluator:
-    """Worker processes for expressions, started when first needed; many threads may share it."""
+    """Worker processes for expressions, started when first needed; threads may share it."""
 
     def __init__(self, *, processes: int) -> None:
         self._processes = processes
@@ -56,17 +60,17 @@ class Evaluator:
         self._pool: Monty | None = None
 
     def evaluate(self, expression: str) -> str:
-        """`str` of the expression's value; blocks for at most a few seconds."""
+        """Return `str` of the expression's value; blocks for a few seconds at most."""
         source = expression.strip()
         if not source:
             raise ToolError("The expression is empty.")
         if len(source) > LONGEST:
-            raise ToolError(f"The expression has {len(source)} characters; at most {LONGEST}.")
+            raise ToolError(f"The expression has {len(source)} characters; the limit is {LONGEST}.")
         try:
             with self._workers().checkout(limits=LIMITS) as session:
                 return _value(session, source)
         except MontyError as exc:
-            raise ToolError(_words(exc, source)) from exc
+            raise ToolError(_explain(exc, source)) from exc
         except (TimeoutError, ValueError) as exc:
             raise ToolError(f"{shown(source)} cannot be evaluated: {exc}.") from exc
 
@@ -79,7 +83,7 @@ class Evaluator:
                     request_timeout=SECONDS_TO_KILL,
                 )
                 self._pool = pool.__enter__()
-                # They end with the last user of this object, or with this process.
+                # They end with this object, or with this process.
                 weakref.finalize(self, pool.__exit__, None, None, None)
             return self._pool
 
@@ -94,10 +98,10 @@ def _value(session: MontySession, source: str) -> str:
 
 
 def _ignore(stream: str, text: str) -> None:
-    """What an expression prints is not its value."""
+    """Ignore what an expression prints: it is not its value."""
 
 
-def _words(error: MontyError, source: str) -> str:
+def _explain(error: MontyError, source: str) -> str:
     expression = shown(source)
     if isinstance(error, MontySyntaxError):
         return f"{expression} is not a Python expression: {error}."
@@ -109,3 +113,22 @@ def _words(error: MontyError, source: str) -> str:
     if isinstance(cause, MemoryError):
         return f"{expression} needs more than {MEBIBYTES} MiB of memory."
     return f"{expression} failed: {error}."
+
+
+def check_calculator_replies(dataset: AtomicDataset) -> Iterator[Spot]:
+    """Find recorded Calculator replies that differ from what the tool computes.
+
+    Used by `gta data verify` if pydantic-monty is installed; these are notes, not errors.
+    """
+    evaluator = Evaluator(processes=1)
+    for task in dataset.tasks.values():
+        for index, (turn, reply) in enumerate(zip(task.dialogue, task.dialogue[1:], strict=False)):
+            if not (isinstance(turn, CallTurn) and turn.call.name == "Calculator"):
+                continue
+            try:
+                computed = evaluator.evaluate(str(turn.call.arguments.get("expression", "")))
+            except ToolError as exc:
+                computed = f"error: {exc}"
+            if isinstance(reply, ReplyTurn) and computed != reply.content:
+                message = f"Calculator gives {computed!r}, the recorded reply is {reply.content!r}."
+                yield Spot(message, task.id, f"dialogs.{index + 1}")

@@ -6,11 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tools.backends.choice import BackedTool, ToolBackend
-from gta_bench.tools.backends.local import lacking
-from gta_bench.tools.backends.pictures import open_picture, to_send
-from gta_bench.tools.backends.transport import HttpRequest, RetryPolicy, Server, exchange
-from gta_bench.tools.backends.vision import EndpointBackend
+from gta_bench.tools.backends.choice import BackedTool, EndpointBackend, ToolBackend
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -20,10 +16,14 @@ from gta_bench.tools.contract import (
     Unavailable,
     text,
 )
+from gta_bench.tools.http import EXCERPT, RemoteServer, fetch_body
+from gta_bench.tools.packages import find_missing
+from gta_bench.tools.pictures import load_picture, to_send
 from gta_bench.tools.prompts import render
 
 MATHPIX = "https://api.mathpix.com/v3"
 KEYS = ("MATHPIX_APP_ID", "MATHPIX_APP_KEY")
+CHECK_KEYS = f"Check {' and '.join(KEYS)}."
 FENCE = re.compile(r"^```\w*\s*|\s*```$")
 NOTHING = "No mathematics was recognized on the image."
 
@@ -39,7 +39,7 @@ class _VisionBackend(EndpointBackend[MathOCRInput]):
 
     async def run(self, workspace: Workspace, given: MathOCRInput) -> Made:
         """Ask the model for LaTeX."""
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         made = await self.ask(render("math.md"), picture)
         latex = FENCE.sub("", made.parts[0].content).strip().strip("$").strip()
         if latex.casefold().rstrip(".") in ("", "none"):
@@ -60,8 +60,8 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
     name = "mathpix"
 
     def check(self) -> Availability:
-        """Whether both keys are set."""
-        if missing := lacking("PIL"):
+        """Return whether both keys are set."""
+        if missing := find_missing("PIL"):
             return missing
         unset = [name for name in KEYS if not self.equipment.key(name)]
         if unset:
@@ -70,17 +70,26 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
         return Available("Mathpix v3/text")
 
     async def run(self, workspace: Workspace, given: MathOCRInput) -> Made:
-        """Send the image, give back the formula alone."""
+        """Send the image and return the formula."""
         keys = self._keys()
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         sent = (await self.equipment.in_thread(to_send, picture)).picture
-        server = Server("Mathpix", f"Check {' and '.join(KEYS)}.", keys)
-        headers = {"app_id": keys[0], "app_key": keys[1]}
-        files = {"file": ("image.png", sent.data, sent.media_type)}
-        request = HttpRequest("POST", f"{self._address()}/text", headers, form={}, files=files)
-        reply = _parse(await exchange(server, request, RetryPolicy(seconds=60)))
+        server = RemoteServer("Mathpix", CHECK_KEYS, keys)
+        body = await fetch_body(
+            server,
+            seconds=60,
+            method="POST",
+            url=f"{self._address()}/text",
+            headers={"app_id": keys[0], "app_key": keys[1]},
+            files={"file": ("image.png", sent.data, sent.media_type)},
+        )
+        try:
+            reply = _MathpixReply.model_validate_json(body)
+        except ValidationError:
+            raise ToolError("Mathpix sent a malformed reply.") from None
         if reply.error:
-            raise ToolError(f"Mathpix did not read the image: {server.safe(reply.error)[:200]}.")
+            reason = server.redact(reply.error)[:EXCERPT]
+            raise ToolError(f"Mathpix did not read the image: {reason}.")
         latex = (reply.latex_styled or reply.text or "").strip()
         if not latex:
             raise ToolError(NOTHING)
@@ -90,8 +99,8 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
     def _keys(self) -> tuple[str, str]:
         app_id, app_key = ((self.equipment.key(name) or "").strip() for name in KEYS)
         if not ((app_id + app_key).isascii() and (app_id + app_key).isprintable()):
-            mend = f"Check {' and '.join(KEYS)}."
-            raise ToolUnavailable("A key of Mathpix has characters that no key has.", mend=mend)
+            reason = "A key of Mathpix has characters that no key has."
+            raise ToolUnavailable(reason, mend=CHECK_KEYS)
         return app_id, app_key
 
     def _address(self) -> str:
@@ -101,15 +110,8 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
         return self.equipment.settings.endpoints[chosen.endpoint].url.rstrip("/")
 
 
-def _parse(body: bytes) -> _MathpixReply:
-    try:
-        return _MathpixReply.model_validate_json(body)
-    except ValidationError:
-        raise ToolError("Mathpix gave a malformed reply.") from None
-
-
 class MathOCR(BackedTool[MathOCRInput]):
-    """Formulas as LaTeX."""
+    """Reads formulas as LaTeX."""
 
     name = "MathOCR"
     category = "logic"

@@ -12,14 +12,14 @@ from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, file_part
-from gta_bench.tools.logic.snippets import LIMITS, driver, jailed, python_code
+from gta_bench.tools.logic.snippets import LIMITS, check_jailed, python_code, read_driver
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "matplotlib"
 PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 MOST_PIXELS = 50_000_000
 
-# As a family each font is asked glyph by glyph; as `font.sans-serif` only the first one would be.
+# As a family, fonts are tried for each glyph; as `font.sans-serif`, only the first one is.
 WITH_CJK = b"font.family: DejaVu Sans, Noto Sans CJK SC\n"
 
 DESCRIPTION = """\
@@ -59,7 +59,7 @@ class FontList(Record):
 
 
 class Fonts(NamedTuple):
-    """Files that tell matplotlib its fonts."""
+    """Configuration files of matplotlib's fonts."""
 
     files: dict[str, bytes]
     cjk: bool
@@ -79,7 +79,7 @@ class Plot(Tool[PlotInput]):
 
     def check(self) -> Availability:
         """matplotlib and a jail."""
-        return jailed(self.equipment, PACKAGE, "matplotlib")
+        return check_jailed(self.equipment, PACKAGE, "matplotlib")
 
     async def apply(self, workspace: Workspace, given: PlotInput) -> Made:
         """Run the code and keep the picture."""
@@ -87,27 +87,27 @@ class Plot(Tool[PlotInput]):
         fonts = await self._list_fonts(jail)
         result = await jail.run_snippet(
             python_code(given.command),
-            driver=driver("plot"),
+            driver=read_driver("plot"),
             files=fonts.files,
             limits=LIMITS,
             label="Plot: the code",
         )
-        picture = _checked(result.value)
+        picture = _check_picture(result.value)
         output = await self.equipment.in_thread(workspace.write, "plot.png", picture)
         backend = name_and_version(PACKAGE) + ("" if fonts.cjk else ", no CJK font here")
         return Made((file_part("image", output),), backend=backend, jail=result.report.jail)
 
     async def _list_fonts(self, jail: Jail) -> Fonts:
-        """Made by the first call; calls at the same moment may each make it, to the same end."""
+        """Make the list in the first call; concurrent calls may each make the same list."""
         if self._fonts is None:
             self._fonts = await list_fonts(jail)
         return self._fonts
 
 
 async def list_fonts(jail: Jail) -> Fonts:
-    """The fonts that matplotlib finds in the jail."""
-    patience = JailLimits(wall_seconds=60.0, cpu_seconds=60)
-    result = await jail.run_snippet("", driver=driver("plot_fonts"), limits=patience)
+    """Return the fonts that matplotlib finds in the jail."""
+    limits = JailLimits(wall_seconds=60.0, cpu_seconds=60)
+    result = await jail.run_snippet("", driver=read_driver("plot_fonts"), limits=limits)
     made = FontList.model_validate_json(result.value)
     files = {f".cache/matplotlib/{made.name}": made.content.encode()}
     if made.cjk:
@@ -115,10 +115,10 @@ async def list_fonts(jail: Jail) -> Fonts:
     return Fonts(files, made.cjk)
 
 
-def _checked(reply: str | bytes) -> bytes:
-    """The reply, if it is a picture of a sane size: foreign code can send what it likes."""
+def _check_picture(reply: str | bytes) -> bytes:
+    """Check that the reply is a picture of a reasonable size: the code can send anything."""
     if not isinstance(reply, bytes) or not reply.startswith(PNG_START) or len(reply) < 24:
-        raise ToolError("Plot: the code did not give a picture.")
+        raise ToolError("Plot: the code did not return a picture.")
     width, height = struct.unpack(">II", reply[16:24])
     if width * height > MOST_PIXELS:
         raise ToolError(f"Plot: the figure has {width} x {height} pixels; make it smaller.")

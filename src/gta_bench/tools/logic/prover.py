@@ -9,7 +9,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
-from gta_bench.tools.logic.snippets import driver, jailed
+from gta_bench.tools.logic.snippets import check_jailed, read_driver
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "z3-solver"
@@ -26,7 +26,7 @@ class ProverInput(ToolInput):
 
 
 class ProofResult(Record):
-    """What the driver found; `detail` is z3's words or a model."""
+    """What the driver found; `detail` is z3's message or a model."""
 
     outcome: Literal["proved", "refuted", "contradictory", "unknown", "invalid", "empty"]
     detail: str
@@ -48,7 +48,7 @@ class Prover(Tool[ProverInput]):
 
     def check(self) -> Availability:
         """z3 and a jail."""
-        return jailed(self.equipment, PACKAGE, "z3")
+        return check_jailed(self.equipment, PACKAGE, "z3")
 
     async def apply(self, workspace: Workspace, given: ProverInput) -> Made:
         """Let z3 decide."""
@@ -56,16 +56,16 @@ class Prover(Tool[ProverInput]):
             raise ToolError(f"Prover: the theorem has more than {LONGEST} characters.")
         result = await self.equipment.need_jail().run_snippet(
             "",
-            driver=driver("prover"),
+            driver=read_driver("prover"),
             files={"theorem.smt2": given.theorem.encode("utf-8", "replace")},
             limits=LIMITS,
             label="Prover: the solver",
         )
-        words = bounded(_words(ProofResult.model_validate_json(result.value)))
-        return Made((text(words),), backend=name_and_version(PACKAGE), jail=result.report.jail)
+        answer = bounded(_describe(ProofResult.model_validate_json(result.value)))
+        return Made((text(answer),), backend=name_and_version(PACKAGE), jail=result.report.jail)
 
 
-def _words(decision: ProofResult) -> str:
+def _describe(decision: ProofResult) -> str:
     detail = decision.detail or "any values"
     match decision.outcome:
         case "proved":

@@ -1,4 +1,4 @@
-"""What Solver, Plot and Prover share: drivers, and whether jailed code can run here."""
+"""Shared by Solver, Plot and Prover: drivers, and whether jailed code can run here."""
 
 import re
 from functools import cache
@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.tools.contract import Availability, Available, Equipment
-from gta_bench.tools.packages import missing, name_and_version
+from gta_bench.tools.packages import find_missing, name_and_version
 
 # The closing fence may be missing: replies are cut, and agents forget it.
 FENCED = re.compile(
@@ -17,7 +17,7 @@ ON_ONE_LINE = re.compile(r"```(?:python3?|py)?(.*?)```", re.DOTALL | re.IGNORECA
 
 
 def python_code(command: str) -> str:
-    """The code of a command; of several blocks the first that defines `solution`."""
+    """Return the code of a command; of several blocks, the first that defines `solution`."""
     blocks = FENCED.findall(command) or ON_ONE_LINE.findall(command)
     if not blocks:
         return dedent(command)
@@ -29,17 +29,13 @@ LIMITS = JailLimits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2048 * MIB)
 
 
 @cache
-def driver(name: str) -> str:
-    """The source of a driver."""
+def read_driver(name: str) -> str:
+    """Return the source of a driver."""
     folder = files("gta_bench.tools.logic.inside")
     return folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
-def jailed(equipment: Equipment, distribution: str, module: str) -> Availability:
-    """A package that is used in the jail: both must be here."""
-    absent = missing(distribution, module)
-    if absent is not None:
-        return absent
-    if equipment.jail is None:
-        return equipment.no_jail
-    return Available(name_and_version(distribution))
+def check_jailed(equipment: Equipment, distribution: str, module: str) -> Availability:
+    """Return whether a package is installed and there is a jail to use it in."""
+    missing = find_missing(module) or (None if equipment.jail else equipment.no_jail)
+    return missing or Available(name_and_version(distribution))

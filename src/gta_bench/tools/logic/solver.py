@@ -4,7 +4,7 @@ from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
-from gta_bench.tools.logic.snippets import LIMITS, driver, jailed, python_code
+from gta_bench.tools.logic.snippets import LIMITS, check_jailed, python_code, read_driver
 from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "sympy"
@@ -50,13 +50,13 @@ class Solver(Tool[SolverInput]):
 
     def check(self) -> Availability:
         """sympy and a jail."""
-        return jailed(self.equipment, PACKAGE, "sympy")
+        return check_jailed(self.equipment, PACKAGE, "sympy")
 
     async def apply(self, workspace: Workspace, given: SolverInput) -> Made:
         """Run the code."""
         result = await self.equipment.need_jail().run_snippet(
             python_code(given.command),
-            driver=driver("solver"),
+            driver=read_driver("solver"),
             limits=LIMITS,
             label="Solver: the code",
         )

@@ -1,1 +1,1 @@
-"""Audio and video: one way to read, cut, sample and write them, with ffmpeg in the jail."""
+"""Audio and video: read, cut, sampled and written by ffmpeg in the jail."""

@@ -1,7 +1,7 @@
 """Noise reduction and pitch shift on decoded sound, in blocks, so that memory stays bounded.
 
-Arrays have one row a channel. Upstream hands both libraries the transposed array, which takes
-each moment for a channel: 5 s of stereo then need 98 GiB.
+Arrays have one row per channel. Upstream passes the transposed array to both libraries, which then
+take each moment for a channel: 5 s of stereo need 98 GiB.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -21,7 +21,7 @@ WINDOW, HOP = 1024, 256
 
 
 def reduce_noise(rows: "Rows", rate: int) -> "Rows":
-    """Spectral gating with a noise floor that may change, as upstream chooses it."""
+    """Reduce noise by spectral gating with a changing noise floor, like upstream."""
     import noisereduce
 
     length = rows.shape[1]
@@ -29,7 +29,7 @@ def reduce_noise(rows: "Rows", rate: int) -> "Rows":
     hertz = max(500.0, 2.02 * rate / WINDOW)
     milliseconds = max(50.0, 1010 * HOP / rate)
     gated = noisereduce.reduce_noise(
-        y=_padded(rows),
+        y=_pad(rows),
         sr=rate,
         freq_mask_smooth_hz=hertz,
         time_mask_smooth_ms=milliseconds,
@@ -40,7 +40,7 @@ def reduce_noise(rows: "Rows", rate: int) -> "Rows":
 
 
 def shift_pitch(rows: "Rows", rate: int, semitones: float) -> "Rows":
-    """Another pitch at the same length and rate."""
+    """Shift the pitch; length and rate stay the same."""
     if semitones == 0:
         return rows
     length, step = rows.shape[1], BLOCK * rate
@@ -58,14 +58,14 @@ def shift_pitch(rows: "Rows", rate: int, semitones: float) -> "Rows":
 def _shift(rows: "Rows", rate: int, semitones: float) -> "Rows":
     from librosa.effects import pitch_shift
 
-    shifted = pitch_shift(_padded(rows), sr=rate, n_steps=semitones)
+    shifted = pitch_shift(_pad(rows), sr=rate, n_steps=semitones)
     return cast("Rows", shifted[:, : rows.shape[1]].astype(np.float32))
 
 
 def _join(made: "Rows", block: "Rows", *, start: int, before: int, shared: int) -> None:
-    """Fade from what is there into the block, moved to where the two waves agree best.
+    """Fade from the sound so far into the block, moved to where the two waves agree best.
 
-    Two blocks of one tone have different phases; faded as they are they would cancel out.
+    Two blocks of one tone have different phases, so that a plain fade would cancel them out.
     """
     fade = shared if start else 0
     offset = before
@@ -80,6 +80,6 @@ def _join(made: "Rows", block: "Rows", *, start: int, before: int, shared: int) 
     made[:, start + fade : start + body.shape[1]] = body[:, fade:]
 
 
-def _padded(rows: "Rows") -> "Rows":
+def _pad(rows: "Rows") -> "Rows":
     missing = SHORTEST - rows.shape[1]
     return np.pad(rows, ((0, 0), (0, missing))) if missing > 0 else rows

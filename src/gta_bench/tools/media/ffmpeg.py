@@ -1,4 +1,4 @@
-"""The ffmpeg programs, always in the jail, on one foreign file that can lead to no other file."""
+"""ffmpeg and ffprobe, always in the jail, on one untrusted file that cannot refer to others."""
 
 import re
 import shutil
@@ -17,8 +17,8 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 INPUT = "media"
 MEND = "apt install ffmpeg"
 
-# Formats that hold their own content. Playlists (hls, dash, concat), scripts (lavfi), pictures by
-# pattern (image2) and subtitles are left out: they name other files.
+# Formats with their own content. Playlists (hls, dash, concat), scripts (lavfi), pictures by
+# pattern (image2) and subtitles are left out, because they name other files.
 DEMUXERS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,flac,flv,gif,h264,hevc,ivf,m4v,matroska,webm,"
     "mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpeg,mpegts,mpegvideo,ogg,tta,w64,wav,wv"
@@ -27,7 +27,7 @@ READ_SAFELY = ("-protocol_whitelist", "file,pipe", "-format_whitelist", DEMUXERS
 OWN_INPUT = re.compile(rf"\S*inputs/{INPUT}\S*:\s*|\[[^]]*@ 0x[0-9a-f]+\]\s*")
 
 LOOK = JailLimits(wall_seconds=15.0, cpu_seconds=20, output_bytes=8 * MIB)
-# Sound as raw numbers is about ten times larger than the file that it came in.
+# Raw samples are about ten times larger than the file that they come from.
 WORK = JailLimits(
     wall_seconds=120.0,
     cpu_seconds=240,
@@ -47,13 +47,13 @@ class Ffmpeg(NamedTuple):
 
     @property
     def backend(self) -> str:
-        """How results name it."""
+        """Return its name and version, as results record it."""
         return f"ffmpeg {self.version}"
 
 
 @cache
 def installed(path: str = PATH) -> Ffmpeg | None:
-    """The ffmpeg of this machine, asked once for its version."""
+    """Return the ffmpeg of this machine with its version, if it is installed."""
     ffmpeg, ffprobe = shutil.which("ffmpeg", path=path), shutil.which("ffprobe", path=path)
     if ffmpeg is None or ffprobe is None:
         return None
@@ -67,30 +67,30 @@ def installed(path: str = PATH) -> Ffmpeg | None:
 
 
 def missing(equipment: Equipment, *features: str) -> Unavailable | None:
-    """What keeps ffmpeg from working here, if anything; `features` as in `--enable-libx264`."""
+    """Return why ffmpeg does not work here, if so; `features` as in `--enable-libx264`."""
     found = installed()
     if found is None:
         return Unavailable("ffmpeg is not installed.", MEND)
-    lacking = [feature for feature in features if feature not in found.features]
-    if lacking:
-        reason = f"ffmpeg {found.version} was built without {', '.join(lacking)}."
+    absent = [feature for feature in features if feature not in found.features]
+    if absent:
+        reason = f"ffmpeg {found.version} was built without {', '.join(absent)}."
         return Unavailable(reason, "Install a full build: apt install ffmpeg")
     return equipment.no_jail if equipment.jail is None else None
 
 
 def program() -> Ffmpeg:
-    """The ffmpeg that `missing` found."""
+    """Return the installed ffmpeg; raises ToolError if there is none."""
     found = installed()
     if found is None:
-        raise ToolError(f"ffmpeg is not installed. {MEND}")
+        raise ToolError(f"ffmpeg is not installed. Install it: {MEND}")
     return found
 
 
 async def look(jail: Jail, data: bytes, arguments: Sequence[str], *, path: str) -> bytes:
-    """What ffprobe prints about a file; `path` names it in errors."""
+    """Return what ffprobe prints about a file; `path` names it in errors."""
     argv = [program().ffprobe, "-v", "error", *READ_SAFELY, *arguments, f"file:../inputs/{INPUT}"]
     ran = await jail.run_program(argv, inputs={INPUT: data}, limits=LOOK, allow_fork=False)
-    _refuse_failure(ran, f"`{path}` cannot be read as audio or video")
+    _check_success(ran, f"`{path}` cannot be read as audio or video")
     return ran.stdout
 
 
@@ -102,29 +102,27 @@ async def convert(
     problem: str,
     limits: JailLimits = WORK,
 ) -> Mapping[str, bytes]:
-    """The files that ffmpeg makes of the inputs, or a ToolError that begins with `problem`.
+    """Return the files that ffmpeg makes; raises ToolError with `problem` if it fails.
 
     `arguments` name an input by `reading()`, or as `../inputs/NAME` inside a filter.
     """
     argv = [program().ffmpeg, "-v", "error", "-nostdin", "-y", "-hide_banner", *arguments]
     ran = await jail.run_program(argv, inputs=inputs, limits=limits, allow_fork=False)
-    _refuse_failure(ran, problem)
+    _check_success(ran, problem)
     return ran.files
 
 
 def reading(name: str = INPUT, *options: str) -> list[str]:
-    """The arguments that open an input safely; `options` go before it."""
+    """Return the arguments that open an input safely; `options` go before it."""
     return [*READ_SAFELY, *options, "-i", f"file:../inputs/{name}"]
 
 
-def _refuse_failure(ran: ProgramResult, problem: str) -> None:
-    if not ran.succeeded:
-        raise ToolError(f"{problem}: {_last_words(ran)}")
-
-
-def _last_words(ran: ProgramResult) -> str:
-    """ffmpeg's last line without addresses and our own paths."""
+def _check_success(ran: ProgramResult, problem: str) -> None:
+    """Raise ToolError with ffmpeg's last line, without addresses and our own paths."""
+    if ran.succeeded:
+        return
     lines = OWN_INPUT.sub("", ran.stderr.decode("utf-8", "replace")).strip().splitlines()
     if any("not on whitelist" in line for line in lines):
-        return "it is a playlist or another format that is not read."
-    return f"{lines[-1].strip()[:200].rstrip('.')}." if lines else "nothing came out of it."
+        raise ToolError(f"{problem}: it is a playlist or another format that is not supported.")
+    cause = lines[-1].strip()[:200].rstrip(".") if lines else "there was no output"
+    raise ToolError(f"{problem}: {cause}.")

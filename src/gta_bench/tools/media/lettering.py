@@ -1,4 +1,4 @@
-"""Text for a video: broken into lines that fit, in a font that has its characters."""
+"""Text for a video: lines that fit, in a font that has its characters."""
 
 import unicodedata
 from functools import cache
@@ -11,7 +11,7 @@ from gta_bench.tools.contract import Unavailable
 FONTS = Path("/usr/share/fonts")
 MEND = "apt install fonts-noto-cjk"
 EM_PER_SCALE = 30  # OpenCV's letters at scale 1 are as high as this font's at 30 pixels
-# Widths in em, a little more than they are.
+# Widths in em, a little larger than the real ones.
 NARROW, CAPITAL, WIDE = 0.6, 0.78, 1.0
 BROAD = frozenset("MWmw@%—…©®™")
 LEADING = 1.5  # line height in em, as this font has it
@@ -21,7 +21,7 @@ LONGEST_TEXT = 2000
 
 
 class _Lettering(NamedTuple):
-    """Lines to draw, and how large."""
+    """Lines to draw, and their size."""
 
     lines: tuple[str, ...]
     size: int
@@ -29,28 +29,28 @@ class _Lettering(NamedTuple):
 
 @cache
 def font_missing() -> Unavailable | None:
-    """Noto Sans CJK is the one font that has Latin, Chinese, Japanese and Korean."""
+    """Return that Noto Sans CJK is missing, if so: it has Latin, Chinese, Japanese and Korean."""
     if any(FONTS.rglob("NotoSansCJK*.tt[cf]")) or any(FONTS.rglob("NotoSansCJK*.otf")):
         return None
     return Unavailable("The font Noto Sans CJK is not installed.", MEND)
 
 
 def clean(text: str) -> str:
-    """Text without characters that draw nothing or a box; at most 2000 characters."""
+    """Remove characters that draw nothing or a box; raises ToolError for too much text."""
     kept = "".join(
         char
         for char in text.replace("\r\n", "\n").replace("\t", "    ")
         if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Cn", "Co")
     ).strip()
     if not kept:
-        raise ToolError("text is empty; write what the video shall show.")
+        raise ToolError("text is empty; write what the video should show.")
     if len(kept) > LONGEST_TEXT:
         raise ToolError(f"text has {len(kept)} characters; at most {LONGEST_TEXT} fit on a video.")
     return kept
 
 
 def family(text: str) -> str:
-    """The face for the language of the text, as Han characters are drawn differently in each."""
+    """Return the face for the language of the text; Han characters differ between languages."""
     names = {unicodedata.name(char, "").split(" ")[0] for char in text}
     if names & {"HIRAGANA", "KATAKANA"}:
         return "Noto Sans CJK JP"
@@ -58,7 +58,7 @@ def family(text: str) -> str:
 
 
 def fit(text: str, *, size: int, width: int, height: int) -> _Lettering:
-    """Break the text into lines of that width; smaller letters if the lines are too many."""
+    """Break the text into lines of that width, with smaller letters if there are too many lines."""
     while True:
         lines = [line for paragraph in text.split("\n") for line in _wrap(paragraph, width / size)]
         if len(lines) * LEADING * size <= height:
@@ -70,13 +70,13 @@ def fit(text: str, *, size: int, width: int, height: int) -> _Lettering:
 
 
 def _wrap(paragraph: str, ems: float) -> list[str]:
-    """Lines of at most that many em, broken at blanks and between wide characters."""
+    """Return lines of at most that many em, broken at blanks and between wide characters."""
     lines, line = [], ""
     for word in _words(paragraph):
         if line and _ems(line + word.rstrip()) > ems:
             lines.append(line.rstrip())
             line = ""
-        while _ems(word) > ems and len(word) > 1:  # one word that no line can hold
+        while _ems(word) > ems and len(word) > 1:  # one word that fits no line
             most = max(
                 1, next(n for n in range(len(word), 0, -1) if n == 1 or _ems(word[:n]) <= ems)
             )
@@ -87,7 +87,7 @@ def _wrap(paragraph: str, ems: float) -> list[str]:
 
 
 def _words(paragraph: str) -> list[str]:
-    """Pieces between which a line may break; a blank belongs to the piece before it."""
+    """Return the pieces between which a line may break; a blank ends a piece."""
     words: list[str] = []
     for char in paragraph:
         if words and not _may_begin(char, words[-1][-1]):
@@ -98,7 +98,7 @@ def _words(paragraph: str) -> list[str]:
 
 
 def _may_begin(char: str, before: str) -> bool:
-    """Whether a line may begin with a character after that one; not with closing punctuation."""
+    """Return whether a line may begin with a character; not with closing punctuation."""
     if char == " ":
         return False
     closes = unicodedata.category(char) in ("Po", "Pe", "Pf")

@@ -1,6 +1,6 @@
-"""Moonshine tiny, an English speech recogniser that runs on any processor (MIT, 28 MB).
+"""Moonshine tiny, an English speech recognizer that runs on any processor (MIT, 28 MB).
 
-The weights are data files out of two published packages, taken by their digests; the packages
+The weights are data files of two published packages, checked by their digests; the packages
 themselves are never imported.
 """
 
@@ -47,17 +47,17 @@ class Moonshine:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
 
     def transcribe(self, wave: "Wave") -> str:
-        """The words of mono sound at 16 kHz, however long."""
+        """Return the transcript of mono sound at 16 kHz, of any length."""
         parts = split(shorten_pauses(wave))
-        return " ".join(words for part in parts if (words := self._words(part)))
+        return " ".join(words for part in parts if (words := self._transcribe_part(part)))
 
-    def _words(self, wave: "Wave") -> str:
+    def _transcribe_part(self, wave: "Wave") -> str:
         if wave.size < SHORTEST * RATE or np.abs(wave).max() < HUSH:
             return ""
         return str(self._tokenizer.decode(self._tokens(wave), skip_special_tokens=True)).strip()
 
     def _tokens(self, wave: "Wave") -> list[int]:
-        """The likeliest token after each other; what was computed for one is kept for the next."""
+        """Return the most likely token at each step; keys and values are cached between steps."""
         (heard,) = self._encoder.run(None, {"input_values": wave[np.newaxis]})
         names = [
             f"past_key_values.{layer}.{side}.{part}"
@@ -74,7 +74,9 @@ class Moonshine:
                 "use_cache_branch": np.array([step > 0]),
             }
             logits, *present = self._decoder.run(None, {**asked, **past})
-            tokens.append(_first(logits[0, -1]) if step == 0 else int(logits[0, -1].argmax()))
+            tokens.append(
+                _choose_first(logits[0, -1]) if step == 0 else int(logits[0, -1].argmax())
+            )
             if tokens[-1] == END:
                 break
             for name, value in zip(names, present, strict=True):
@@ -83,9 +85,11 @@ class Moonshine:
         return tokens[1:]
 
 
-def _first(logits: "NDArray[np.float32]") -> int:
-    """The first token. The int8 weights often end at once where there is speech, with a chance of
-    0.3 to 0.8 (beckett.wav after half a second of nothing), and with 1.0 on noise and tones.
+def _choose_first(logits: "NDArray[np.float32]") -> int:
+    """Return the first token.
+
+    The int8 weights often end at once although there is speech, with a chance of 0.3 to 0.8
+    (beckett.wav after half a second of silence), and with 1.0 on noise and tones.
     """
     chances = np.exp(logits - logits.max())
     if chances[END] < CERTAIN * chances.sum():
@@ -94,7 +98,7 @@ def _first(logits: "NDArray[np.float32]") -> int:
 
 
 def shorten_pauses(wave: "Wave") -> "Wave":
-    """No pause longer than 400 ms: after a second of nothing the model often hears no more.
+    """Shorten pauses to 400 ms: after a second of silence the model often stops.
 
     Three readings of beckett.wav with 3 s between them, and noise at -60 dB: a third of the words
     were lost, now none.
@@ -109,7 +113,7 @@ def shorten_pauses(wave: "Wave") -> "Wave":
 
 
 def split(wave: "Wave") -> Iterator["Wave"]:
-    """Parts short enough for the model, cut where it is quietest."""
+    """Yield parts short enough for the model, cut where it is quietest."""
     longest, earliest = int(LONGEST * RATE), int(EARLIEST_CUT * RATE)
     while wave.size > longest:
         cut = earliest + _quietest(wave[earliest:longest])
@@ -119,7 +123,7 @@ def split(wave: "Wave") -> Iterator["Wave"]:
 
 
 def _quietest(wave: "Wave") -> int:
-    """The middle of the 200 ms with the least energy."""
+    """Return the middle of the 200 ms with the least energy."""
     steps = wave[: wave.size // STEP * STEP].reshape(-1, STEP)
     energy = np.convolve((steps**2).mean(axis=1), np.ones(BREATH), mode="valid")
     return (int(energy.argmin()) + BREATH // 2) * STEP
@@ -129,7 +133,7 @@ _LOADING = threading.Lock()
 
 
 def find(weights: Path) -> tuple[Path, Path, Path] | None:
-    """Encoder, decoder and vocabulary below that folder, if all were fetched."""
+    """Return encoder, decoder and vocabulary in that folder, if all were downloaded."""
     model, vocabulary = present(MODEL, weights), present(VOCABULARY, weights)
     if model is None or vocabulary is None:
         return None
@@ -138,7 +142,7 @@ def find(weights: Path) -> tuple[Path, Path, Path] | None:
 
 
 def load(files: tuple[Path, Path, Path]) -> Moonshine:
-    """The model from those files, read once a process."""
+    """Return the model of those files, loaded once per process."""
     with _LOADING:
         return _loaded(*files)
 

@@ -1,4 +1,4 @@
-"""What an audio or video file holds: container, length, its sound and its picture."""
+"""Properties of an audio or video file: container, length, sound and picture."""
 
 from math import isfinite
 from pathlib import PurePosixPath
@@ -32,7 +32,7 @@ class Sound(NamedTuple):
 
 
 class MovingPicture(NamedTuple):
-    """The first moving picture as it is shown; cover art does not count."""
+    """The first video track as it is shown; cover art does not count."""
 
     codec: str
     width: int
@@ -41,7 +41,7 @@ class MovingPicture(NamedTuple):
 
 
 class Media(NamedTuple):
-    """A file as ffprobe sees it; `container` has one name of a format that has several."""
+    """What ffprobe found; `container` is the first name of a format that has several."""
 
     container: str
     seconds: float | None
@@ -51,7 +51,7 @@ class Media(NamedTuple):
 
 
 class ProbedFile(NamedTuple):
-    """A file of the workspace, read and looked into; `path` is its portable name."""
+    """A file of the workspace with its properties; `path` is its portable name."""
 
     path: str
     data: bytes
@@ -59,34 +59,34 @@ class ProbedFile(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The name for files that are made from it."""
+        """Return the base name for files that are made from it."""
         return PurePosixPath(self.path).stem
 
     def need_sound(self) -> Sound:
-        """The sound track, within bounds."""
+        """Return the sound track; raises ToolError if there is none or it is too large."""
         sound = self.media.sound
         if sound is None:
             raise ToolError(f"`{self.path}` has no sound.")
         if not 1 <= sound.channels <= MOST_CHANNELS or sound.rate not in RATES:
             about = f"{sound.channels} channels at {sound.rate} Hz"
-            raise ToolError(f"`{self.path}` has {about}; at most {MOST_CHANNELS} are read.")
+            raise ToolError(f"`{self.path}` has {about}; the limit is {MOST_CHANNELS} channels.")
         return sound
 
     def need_picture(self) -> MovingPicture:
-        """The moving picture, within bounds."""
+        """Return the video track; raises ToolError if there is none or it is too large."""
         picture = self.media.picture
         if picture is None:
-            raise ToolError(f"`{self.path}` has no moving pictures.")
+            raise ToolError(f"`{self.path}` has no video track.")
         if picture.width < 1 or picture.height < 1:
-            raise ToolError(f"`{self.path}` has pictures of no size that can be read.")
+            raise ToolError(f"`{self.path}` has a video track without a size.")
         if picture.width * picture.height > MOST_PIXELS:
             size = f"{picture.width}x{picture.height}"
-            raise ToolError(f"`{self.path}` is {size} pixels large; at most 8192x4320 are read.")
+            raise ToolError(f"`{self.path}` has {size} pixels; the limit is 8192x4320.")
         return picture
 
 
 class _Foreign(BaseModel):
-    """What ffprobe prints: foreign, so everything may be missing."""
+    """Output of ffprobe; everything may be missing."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -125,14 +125,14 @@ class _Probed(_Foreign):
 
 
 async def open_media(jail: Jail, workspace: Workspace, spelling: str) -> ProbedFile:
-    """Read a file that an agent named and look into it."""
+    """Read a file that an agent named, and its properties."""
     path = workspace.resolve(spelling)
     data = workspace.read(path)
     return ProbedFile(path, data, await probe(jail, data, path=path))
 
 
 async def probe(jail: Jail, data: bytes, *, path: str) -> Media:
-    """Look into a file; ToolError for what is neither audio nor video. `path` is for errors."""
+    """Return the properties of a file; raises ToolError if it is neither audio nor video."""
     if not data:
         raise ToolError(f"`{path}` is empty.")
     arguments = ["-show_entries", ENTRIES, "-of", "json"]
@@ -140,10 +140,10 @@ async def probe(jail: Jail, data: bytes, *, path: str) -> Media:
     try:
         probed = _Probed.model_validate_json(printed)
     except ValidationError as exc:
-        raise ToolError(f"`{path}` has a header that makes no sense.") from exc
+        raise ToolError(f"`{path}` has an invalid header.") from exc
     media = _media(probed)
     if media.sound is None and media.picture is None:
-        raise ToolError(f"`{path}` holds neither sound nor moving pictures.")
+        raise ToolError(f"`{path}` has neither sound nor video.")
     return media
 
 
@@ -178,7 +178,7 @@ def _picture(stream: _Stream) -> MovingPicture:
     rate = frames / seconds if frames > 0 and seconds > 0 else None
     width, height = stream.width, stream.height
     if any(round(data.rotation) % 180 == 90 for data in stream.side_data_list):
-        width, height = height, width  # a phone held upright
+        width, height = height, width  # a phone in portrait position
     return MovingPicture(stream.codec_name, width, height, rate)
 
 

@@ -1,6 +1,7 @@
-"""Sound as raw numbers and back: decoded and encoded by ffmpeg in the jail, format kept."""
+"""Sound as raw samples and back, decoded and encoded by ffmpeg in the jail; and time spans."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from gta_bench.confine.jail import Jail
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 256 * MIB  # 12 minutes of stereo at 44100 Hz
 SAMPLE = 4
 RAW = "raw"
+SLACK = 0.02  # seconds by which containers round a length
 
 
 class Span(NamedTuple):
-    """A stretch of time in seconds; to the end where `end` is None."""
+    """A time span in seconds; without `end`, it lasts to the end of the recording."""
 
     start: float = 0.0
     end: float | None = None
@@ -38,11 +40,11 @@ class Samples:
 
     @property
     def seconds(self) -> float:
-        """How long it sounds."""
+        """Return the length in seconds."""
         return len(self.data) / (SAMPLE * self.channels * self.rate)
 
     def array(self) -> "NDArray[float32]":
-        """One row a channel. Numbers that are none become silence."""
+        """Return one row per channel; invalid numbers become silence."""
         import numpy as np
 
         flat = np.frombuffer(self.data, dtype="<f4")
@@ -51,12 +53,12 @@ class Samples:
         return rows
 
     def replaced(self, rows: "NDArray[float32]") -> "Samples":
-        """The same rate with other samples, one row a channel."""
+        """Return other samples at the same rate, one row per channel."""
         return Samples(rows.T.astype("<f4").tobytes(), self.rate, rows.shape[0])
 
 
 class Format(NamedTuple):
-    """How sound is written: a file's ending and ffmpeg's arguments."""
+    """An audio format: the suffix of its files and ffmpeg's arguments."""
 
     suffix: str
     arguments: tuple[str, ...]
@@ -78,13 +80,15 @@ async def decode(
     rate: int | None = None,
     mono: bool = False,
 ) -> Samples:
-    """The sound of a file as it is, or at another rate, or mixed to one channel.
+    """Decode the sound of a file, on request at another rate or mixed to one channel.
 
     Times count from the first sample, whatever time stamps the file has.
     """
     track = source.need_sound()
     channels, wanted = 1 if mono else track.channels, rate or track.rate
-    arguments = [*ffmpeg.reading(), "-map", "0:a:0", "-af", _cut(span)]
+    end = "" if span.end is None else f":end={span.end:.6f}"
+    trim = f"asetpts=N/SR/TB,atrim=start={span.start:.6f}{end}"
+    arguments = [*ffmpeg.reading(), "-map", "0:a:0", "-af", trim]
     arguments += ["-ac", str(channels), "-ar", str(wanted), "-f", "f32le"]
     arguments += ["-fs", str(MOST_BYTES + SAMPLE), RAW]
     problem = f"The sound of `{source.path}` cannot be decoded"
@@ -92,7 +96,7 @@ async def decode(
     raw = made.get(RAW, b"")
     if len(raw) > MOST_BYTES:
         most = MOST_BYTES / (SAMPLE * channels * wanted) / 60
-        raise ToolError(f"`{source.path}` is too long: at most {most:.1f} minutes of it are read.")
+        raise ToolError(f"`{source.path}` is too long: the limit is {most:.1f} minutes.")
     whole = len(raw) // (SAMPLE * channels) * SAMPLE * channels
     if not whole:
         raise ToolError(f"`{source.path}` has no sound after {span.start:g} s.")
@@ -100,7 +104,7 @@ async def decode(
 
 
 async def encode(jail: Jail, samples: Samples, form: Format) -> bytes:
-    """Samples as a file of that format."""
+    """Return samples as a file of that format."""
     layout = ["-f", "f32le", "-ar", str(samples.rate), "-ac", str(samples.channels)]
     source = ["-protocol_whitelist", "file,pipe", *layout, "-i", f"file:../inputs/{RAW}"]
     name = f"made{form.suffix}"
@@ -111,7 +115,7 @@ async def encode(jail: Jail, samples: Samples, form: Format) -> bytes:
 
 
 def kept_format(media: Media) -> Format:
-    """The format that the sound came in, by content and not by name; WAV for rare ones."""
+    """Return the format of a recording, by content and not by name; WAV for rare ones."""
     track = media.sound
     codec = "" if track is None else track.codec
     bits = str(LOSSY_RATE)
@@ -134,6 +138,22 @@ def kept_format(media: Media) -> Format:
     return known.get(media.container, WAV)
 
 
-def _cut(span: Span) -> str:
-    end = "" if span.end is None else f":end={span.end:.6f}"
-    return f"asetpts=N/SR/TB,atrim=start={span.start:.6f}{end}"
+def read_span(start: float | None, end: float | None, *, seconds: float | None, path: str) -> Span:
+    """Return the span of an agent's arguments; None means from the start, or to the end."""
+    begin = 0.0 if start is None else start
+    for name, value in (("start_time", begin), ("end_time", end)):
+        if value is not None and (not isfinite(value) or value < 0):
+            raise ToolError(f"{name} is {value:g}; write seconds from the start, 0 or more.")
+    if end is not None and end <= begin:
+        raise ToolError(f"end_time ({end:g} s) must be later than start_time ({begin:g} s).")
+    if seconds is not None and begin >= seconds:
+        raise ToolError(f"`{path}` is {seconds:.2f} s long; start_time is {begin:g} s.")
+    return Span(begin, end)
+
+
+def shortfall(span: Span, got: float) -> str | None:
+    """Return a sentence for the agent if the recording ended before the span did."""
+    if span.end is None or got >= span.end - span.start - SLACK:
+        return None
+    asked = span.end - span.start
+    return f"The recording ends early: the clip has {got:.2f} s instead of {asked:.2f} s."

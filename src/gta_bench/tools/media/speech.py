@@ -1,12 +1,12 @@
-"""The speech recognizer that runs on this machine, for SpeechToText and for a judge's evidence."""
+"""The speech recognizer of this machine, for SpeechToText and for a judge's evidence."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from gta_bench.confine.jail import Jail
 from gta_bench.tools.contract import Equipment, Unavailable
-from gta_bench.tools.media import packages
 from gta_bench.tools.media.sound import Samples
+from gta_bench.tools.packages import find_missing, name_and_version
 
 RATE: Final = 16_000
 FETCH: Final = "gta tools fetch moonshine-tiny moonshine-tokenizer"
@@ -16,28 +16,27 @@ Transcribe = Callable[[Jail, Samples], Awaitable[str]]
 
 
 class Recognizer(NamedTuple):
-    """What turns mono sound at 16 kHz into words."""
+    """Transcribes mono sound at 16 kHz."""
 
     backend: str
     transcribe: Transcribe
 
 
 def local_recognizer(equipment: Equipment) -> Recognizer | Unavailable:
-    """Moonshine tiny (English), where its weights were fetched."""
-    lacking = packages.missing("onnxruntime", "tokenizers", "numpy")
-    if lacking is not None:
-        return Unavailable(lacking.reason, f"{lacking.mend} && {FETCH}{OR_ENDPOINT}")
+    """Return Moonshine tiny (English), if its weights were downloaded."""
+    missing = find_missing("onnxruntime", "tokenizers", "numpy", extra="media")
+    if missing is not None:
+        return Unavailable(missing.reason, f"{missing.mend} && {FETCH}{OR_ENDPOINT}")
     from gta_bench.tools.media import moonshine
 
     files = moonshine.find(equipment.weights)
     if files is None:
         return Unavailable("The weights of Moonshine tiny are not here.", FETCH + OR_ENDPOINT)
-    backend = f"Moonshine tiny int8 (English), {packages.named('onnxruntime')}"
-
-    def listen(samples: Samples) -> str:
-        return moonshine.load(files).transcribe(samples.array()[0])
+    backend = f"Moonshine tiny int8 (English), {name_and_version('onnxruntime')}"
 
     async def transcribe(_: Jail, samples: Samples) -> str:
-        return await equipment.in_thread(listen, samples)
+        return await equipment.in_thread(
+            lambda: moonshine.load(files).transcribe(samples.array()[0])
+        )
 
     return Recognizer(backend, transcribe)

@@ -1,4 +1,4 @@
-"""Video as browsers play it: H.264 and AAC in an MP4 that starts before it is loaded."""
+"""Video for browsers: H.264 and AAC in an MP4 that starts before it is fully loaded."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from gta_bench.tools.media.probing import ProbedFile, probe
 NEEDS = ("libx264",)
 MADE = "made.mp4"
 EVEN = "scale=trunc(iw/2)*2:trunc(ih/2)*2,setsar=1,format=yuv420p"  # H.264 wants even sides
-COPIED = ("aac", "mp3")  # what an MP4 may hold and browsers can play
+COPIED = ("aac", "mp3")  # sound that an MP4 may contain and browsers can play
 
 
 async def render(
@@ -25,11 +25,11 @@ async def render(
     extra: Mapping[str, bytes] | None = None,
     copy_sound: bool = False,
 ) -> bytes:
-    """The video, encoded anew with its sound.
+    """Return the video, encoded again with its sound.
 
     `before` goes before the input, `after` before the output. `over` are filters that make one
-    picture to lay over every frame, from the files `extra`. `copy_sound` leaves the sound as it is
-    where it can stay.
+    picture to overlay on every frame, from the files `extra`. `copy_sound` copies the sound without
+    encoding it, if an MP4 may contain it.
     """
     source.need_picture()
     graph = f"[0:V:0]{EVEN}[out]"
@@ -38,7 +38,14 @@ async def render(
     arguments = [*ffmpeg.reading(ffmpeg.INPUT, *before), "-filter_complex", graph]
     arguments += ["-map", "[out]", "-map", "0:a:0?", "-map_chapters", "-1", "-threads", "2", *after]
     arguments += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20"]
-    arguments += [*_sound(source, copy=copy_sound), "-movflags", "+faststart", "-f", "mp4", MADE]
+    arguments += [
+        *_sound_arguments(source, copy=copy_sound),
+        "-movflags",
+        "+faststart",
+        "-f",
+        "mp4",
+        MADE,
+    ]
     inputs = {ffmpeg.INPUT: source.data, **(extra or {})}
     made = await ffmpeg.convert(jail, inputs, arguments, problem=problem)
     return made[MADE]
@@ -47,14 +54,14 @@ async def render(
 async def keep(
     jail: Jail, workspace: Workspace, name: str, made: bytes
 ) -> tuple[OutputFile, float]:
-    """Write a video that really has pictures; its length in seconds with it."""
+    """Write a video after checking that it has pictures; also returns its length in seconds."""
     media = await probe(jail, made, path=name)
     if media.picture is None or not media.seconds:
         raise ToolError(f"`{name}` would have no pictures.")
     return workspace.write(name, made, suffix=".mp4"), media.seconds
 
 
-def _sound(source: ProbedFile, *, copy: bool) -> list[str]:
+def _sound_arguments(source: ProbedFile, *, copy: bool) -> list[str]:
     track = source.media.sound
     if track is None:
         return []

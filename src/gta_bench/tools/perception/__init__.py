@@ -1,1 +1,1 @@
-"""Tools that look and listen."""
+"""Tools that read images, audio and video."""

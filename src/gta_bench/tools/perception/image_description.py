@@ -1,11 +1,10 @@
-"""ImageDescription: what an image shows, in words."""
+"""ImageDescription: a description of an image."""
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.backends import composed
-from gta_bench.tools.backends.choice import BackedTool, ToolBackend
-from gta_bench.tools.backends.pictures import open_picture, read
-from gta_bench.tools.backends.vision import EndpointBackend
+from gta_bench.tools.backends.choice import BackedTool, EndpointBackend, ToolBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+from gta_bench.tools.pictures import load_picture, read_input
 from gta_bench.tools.prompts import render
 
 
@@ -20,28 +19,28 @@ class VisionBackend(EndpointBackend[ImageDescriptionInput]):
 
     async def run(self, workspace: Workspace, given: ImageDescriptionInput) -> Made:
         """Ask the model."""
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         return await self.ask(render("describe.md"), picture)
 
 
 class ComposedBackend(ToolBackend[ImageDescriptionInput]):
-    """Findings of small offline models."""
+    """Describes the image by the findings of small offline models."""
 
     name = "detector"
 
     def check(self) -> Availability:
-        """Whether detector and OCR are here."""
+        """Return whether the detector and OCR work here."""
         return composed.check(self.equipment)
 
     async def run(self, workspace: Workspace, given: ImageDescriptionInput) -> Made:
         """Collect the findings."""
-        path, data = await read(self.equipment, workspace, given.image)
-        said = await composed.compose(self.equipment, data, path)
-        return Made((text(said),), backend=self.label)
+        path, data = await read_input(self.equipment, workspace, given.image)
+        findings = await composed.compose(self.equipment, data, path)
+        return Made((text(findings),), backend=self.label)
 
 
 class ImageDescription(BackedTool[ImageDescriptionInput]):
-    """An image in words."""
+    """Describes an image."""
 
     name = "ImageDescription"
     category = "perception"

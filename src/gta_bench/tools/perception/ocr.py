@@ -1,11 +1,11 @@
-"""OCR: every text on an image, line by line, each with its box."""
+"""OCR: the lines of text on an image, each with its box."""
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.choice import BackedTool, ToolBackend
 from gta_bench.tools.backends.local import check_text, read_text
-from gta_bench.tools.backends.pictures import read
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+from gta_bench.tools.pictures import read_input
 
 NOTHING = "No text found."
 
@@ -17,24 +17,24 @@ class OCRInput(ToolInput):
 
 
 class RapidOcrBackend(ToolBackend[OCRInput]):
-    """RapidOCR, which brings its models along."""
+    """RapidOCR, whose package includes its models."""
 
     name = "rapidocr"
 
     def check(self) -> Availability:
-        """Whether the packages are here."""
+        """Return whether the packages are installed."""
         return check_text()
 
     async def run(self, workspace: Workspace, given: OCRInput) -> Made:
-        """One line of the result for each line of text."""
-        path, data = await read(self.equipment, workspace, given.image)
+        """Return a line with box and text for each line on the image."""
+        path, data = await read_input(self.equipment, workspace, given.image)
         lines = await read_text(data, path)
-        said = "\n".join(f"{line.box} {line.text}" for line in lines)
-        return Made((text(said or NOTHING),), backend=self.label)
+        found = "\n".join(f"{line.box} {line.text}" for line in lines)
+        return Made((text(found or NOTHING),), backend=self.label)
 
 
 class OCR(BackedTool[OCRInput]):
-    """Text on an image."""
+    """Reads the text on an image."""
 
     name = "OCR"
     category = "perception"

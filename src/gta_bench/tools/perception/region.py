@@ -1,19 +1,18 @@
-"""RegionAttributeDescription: an attribute of one region of an image, in words."""
+"""RegionAttributeDescription: an attribute of one region of an image."""
 
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.tools.backends import composed
-from gta_bench.tools.backends.choice import BackedTool, ToolBackend
-from gta_bench.tools.backends.detection import cut, cut_bytes
-from gta_bench.tools.backends.pictures import open_picture
-from gta_bench.tools.backends.vision import EndpointBackend
+from gta_bench.tools.backends.boxes import parse_box
+from gta_bench.tools.backends.choice import BackedTool, EndpointBackend, ToolBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+from gta_bench.tools.pictures import encode, load_picture
 from gta_bench.tools.prompts import render
 
 
 class RegionInput(ToolInput):
-    """An image, a box in it, and what is asked about it."""
+    """An image, a box in it, and the attribute that is asked for."""
 
     image: ImagePath
     bbox: str = Field(description="The bbox coordinate in the format of `(x1, y1, x2, y2)`")
@@ -25,31 +24,31 @@ class _VisionBackend(EndpointBackend[RegionInput]):
 
     async def run(self, workspace: Workspace, given: RegionInput) -> Made:
         """Ask the model about the part inside the box."""
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         prompt = render("region.md", attribute=given.attribute)
-        region = await self.equipment.in_thread(cut, picture, given.bbox)
-        return await self.ask(prompt, region)
+        return await self.ask(prompt, picture.crop(parse_box(given.bbox, picture.size)))
 
 
 class _ComposedBackend(ToolBackend[RegionInput]):
-    """Findings of small offline models about the region."""
+    """Describes the region by the findings of small offline models."""
 
     name = "detector"
 
     def check(self) -> Availability:
-        """Whether detector and OCR are here."""
+        """Return whether the detector and OCR work here."""
         return composed.check(self.equipment)
 
     async def run(self, workspace: Workspace, given: RegionInput) -> Made:
-        """Collect the findings; which of them answers the question is left to the agent."""
-        picture = await open_picture(self.equipment, workspace, given.image)
-        data = await self.equipment.in_thread(cut_bytes, picture, given.bbox)
-        said = await composed.compose(self.equipment, data, "the region")
-        return Made((text(said),), backend=self.label)
+        """Collect the findings; the agent has to find the answer in them."""
+        picture = await load_picture(self.equipment, workspace, given.image)
+        region = picture.crop(parse_box(given.bbox, picture.size))
+        data = await self.equipment.in_thread(encode, region)
+        findings = await composed.compose(self.equipment, data, "the region")
+        return Made((text(findings),), backend=self.label)
 
 
 class RegionAttributeDescription(BackedTool[RegionInput]):
-    """An attribute of a region."""
+    """Describes an attribute of a region."""
 
     name = "RegionAttributeDescription"
     category = "perception"

@@ -9,9 +9,10 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, text
-from gta_bench.tools.media import ffmpeg, packages
+from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import Samples, decode
+from gta_bench.tools.packages import find_missing, name_and_version
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -23,7 +24,7 @@ MOST_MINUTES = 12
 
 
 class SoundCharacteristicInput(ToolInput):
-    """A file."""
+    """A recording."""
 
     audio: str = Field(description="Path to the input audio file.")
 
@@ -43,8 +44,8 @@ class SoundCharacteristicExtraction(Tool[SoundCharacteristicInput]):
     outputs = (Parameter(type="text", description="The characteristics as a JSON string."),)
 
     def check(self) -> Availability:
-        lacking = packages.missing("librosa", "numpy") or ffmpeg.missing(self.equipment)
-        return lacking or Available(_backend())
+        missing = find_missing("librosa", "numpy", extra="media")
+        return missing or ffmpeg.missing(self.equipment) or Available(_backend())
 
     async def apply(self, workspace: Workspace, given: SoundCharacteristicInput) -> Made:
         jail = self.equipment.need_jail()
@@ -52,12 +53,12 @@ class SoundCharacteristicExtraction(Tool[SoundCharacteristicInput]):
         samples = await decode(jail, source)
         if samples.seconds > MOST_MINUTES * 60:
             raise ToolError(f"`{source.path}` is longer than {MOST_MINUTES} minutes.")
-        figures = await self.equipment.in_thread(characteristics, samples)
+        figures = await self.equipment.in_thread(_measure, samples)
         return Made((text(json.dumps(figures)),), backend=_backend(), jail=jail.kind)
 
 
-def characteristics(samples: Samples) -> dict[str, dict[str, float | list[float]]]:
-    """Mean and variance over time of each feature of the mono mix."""
+def _measure(samples: Samples) -> dict[str, dict[str, float | list[float]]]:
+    """Return mean and variance over time of each feature of the mono mix."""
     import librosa
     import numpy as np
 
@@ -67,15 +68,15 @@ def characteristics(samples: Samples) -> dict[str, dict[str, float | list[float]
     mfcc = librosa.feature.mfcc(y=mono, sr=RATE, n_mfcc=MFCCS)
     return {
         "mfcc": {"mean": mfcc.mean(axis=1).tolist(), "var": mfcc.var(axis=1).tolist()},
-        "spectral_centroid": _summary(librosa.feature.spectral_centroid(y=mono, sr=RATE)),
-        "spectral_rolloff": _summary(librosa.feature.spectral_rolloff(y=mono, sr=RATE)),
-        "zero_crossing_rate": _summary(librosa.feature.zero_crossing_rate(mono)),
+        "spectral_centroid": _summarize(librosa.feature.spectral_centroid(y=mono, sr=RATE)),
+        "spectral_rolloff": _summarize(librosa.feature.spectral_rolloff(y=mono, sr=RATE)),
+        "zero_crossing_rate": _summarize(librosa.feature.zero_crossing_rate(mono)),
     }
 
 
-def _summary(feature: "NDArray[float32]") -> dict[str, float | list[float]]:
+def _summarize(feature: "NDArray[float32]") -> dict[str, float | list[float]]:
     return {"mean": float(feature.mean()), "var": float(feature.var())}
 
 
 def _backend() -> str:
-    return f"{packages.named('librosa')}, {ffmpeg.program().backend}"
+    return f"{name_and_version('librosa')}, {ffmpeg.program().backend}"

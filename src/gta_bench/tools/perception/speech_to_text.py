@@ -1,12 +1,11 @@
-"""SpeechToText: the words of a recording of any length."""
+"""SpeechToText: a transcript of a recording of any length."""
 
 from pydantic import Field
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolUnavailable
 from gta_bench.records.tools import Parameter
-from gta_bench.tools.backends.client import Client, Endpoint, find_endpoint
+from gta_bench.tools.backends.client import Client, find_endpoint
 from gta_bench.tools.contract import (
     Availability,
     Available,
@@ -14,25 +13,26 @@ from gta_bench.tools.contract import (
     Tool,
     ToolInput,
     Unavailable,
+    require,
     text,
 )
 from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import WAV, Samples, decode, encode
-from gta_bench.tools.media.speech import RATE, Recognizer, Transcribe, local_recognizer
+from gta_bench.tools.media.speech import RATE, Recognizer, local_recognizer
 
 MOST_TEXT = 20_000
 NOTHING = "No speech was found."
 
 
 class SpeechToTextInput(ToolInput):
-    """A file."""
+    """A recording."""
 
     audio: str = Field(description="Path to the input audio file.")
 
 
 class SpeechToText(Tool[SpeechToTextInput]):
-    """A speech endpoint where one is configured, else Moonshine tiny (English) on this machine."""
+    """Uses a speech endpoint if one is configured, else Moonshine tiny (English)."""
 
     name = "SpeechToText"
     category = "perception"
@@ -43,37 +43,29 @@ class SpeechToText(Tool[SpeechToTextInput]):
 
     def check(self) -> Availability:
         found = ffmpeg.missing(self.equipment) or self._recognizer()
-        return Available(found.backend) if isinstance(found, Recognizer) else found
+        return found if isinstance(found, Unavailable) else Available(found.backend)
 
     async def apply(self, workspace: Workspace, given: SpeechToTextInput) -> Made:
         jail = self.equipment.need_jail()
-        recognizer = self._recognizer()
-        if isinstance(recognizer, Unavailable):
-            raise ToolUnavailable(recognizer.reason, mend=recognizer.mend)
+        recognizer = require(self._recognizer())
         source = await open_media(jail, workspace, given.audio)
         samples = await decode(jail, source, rate=RATE, mono=True)
-        words = await recognizer.transcribe(jail, samples)
-        return Made((text(_bounded(words) or NOTHING),), recognizer.backend, jail.kind)
+        words = await recognizer.transcribe(jail, samples) or NOTHING
+        if len(words) > MOST_TEXT:
+            words = f"{words[:MOST_TEXT]}… (cut; the transcript has {len(words)} characters)"
+        return Made((text(words),), recognizer.backend, jail.kind)
 
     def _recognizer(self) -> Recognizer | Unavailable:
-        """Where backends plug in."""
+        """Return the endpoint of gta.toml, or the recognizer of this machine."""
         chosen = self.equipment.settings.tools.get(self.name)
         if chosen is None or chosen.endpoint is None:
             return local_recognizer(self.equipment)
         endpoint = find_endpoint(self.equipment, self.name)
         if isinstance(endpoint, Unavailable):
             return endpoint
-        return Recognizer(endpoint.label(), _asking(endpoint))
+        client = Client(endpoint)
 
+        async def transcribe(jail: Jail, samples: Samples) -> str:
+            return await client.transcribe(await encode(jail, samples, WAV))
 
-def _asking(endpoint: Endpoint) -> Transcribe:
-    async def transcribe(jail: Jail, samples: Samples) -> str:
-        return await Client(endpoint).transcribe(await encode(jail, samples, WAV))
-
-    return transcribe
-
-
-def _bounded(words: str) -> str:
-    if len(words) <= MOST_TEXT:
-        return words
-    return f"{words[:MOST_TEXT]}… (cut; the transcript has {len(words)} characters)"
+        return Recognizer(endpoint.label(), transcribe)

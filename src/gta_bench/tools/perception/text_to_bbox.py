@@ -9,16 +9,15 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.boxes import Box, clamp
-from gta_bench.tools.backends.choice import BackedTool, ToolBackend
-from gta_bench.tools.backends.detection import SURE, objects_like
+from gta_bench.tools.backends.choice import BackedTool, EndpointBackend, ToolBackend
+from gta_bench.tools.backends.detection import SURE, find_described
 from gta_bench.tools.backends.local import check_objects
-from gta_bench.tools.backends.pictures import open_picture, read, to_send
-from gta_bench.tools.backends.vision import EndpointBackend
 from gta_bench.tools.contract import Availability, ImagePath, Made, ToolInput, text
+from gta_bench.tools.pictures import load_picture, read_input, to_send
 from gta_bench.tools.prompts import render
 
 NOTHING = "No object found."
-# The best box counts from here on if only one is wanted; upstream's limit for all is 0.5.
+# Lowest score of the best box if only one is wanted; upstream's limit for all boxes is 0.5.
 FAINT = 0.3
 FENCE = re.compile(r"^```\w*\s*|\s*```$")
 Coordinate = Annotated[float, Field(allow_inf_nan=False)]
@@ -37,7 +36,7 @@ class TextToBboxInput(ToolInput):
 
 
 class Located(NamedTuple):
-    """A box and how sure it is, between 0 and 1."""
+    """A box and its score, between 0 and 1."""
 
     box: Box
     score: float
@@ -51,15 +50,15 @@ class _Entry(BaseModel):
 ENTRIES = TypeAdapter(list[_Entry])
 
 
-def told(found: list[Located], *, top1: bool) -> str:
-    """The boxes as upstream writes them, the surest first."""
+def format_boxes(found: list[Located], *, top1: bool) -> str:
+    """Return the boxes as upstream writes them, highest score first."""
     ordered = sorted(found, key=lambda one: -one.score)[: 1 if top1 else None]
     lines = [f"{one.box}, score {round(one.score * 100)}" for one in ordered]
     return "\n".join(lines) or NOTHING
 
 
 def parse_reply(reply: str, sent: tuple[int, int], size: tuple[int, int]) -> list[Located]:
-    """A model's boxes, from the size it saw to the size of the image; empty ones are dropped."""
+    """Return a model's boxes, scaled from the size it saw to that of the image; no empty ones."""
     try:
         entries = ENTRIES.validate_json(FENCE.sub("", reply.strip()))
     except ValidationError as exc:
@@ -74,20 +73,20 @@ def parse_reply(reply: str, sent: tuple[int, int], size: tuple[int, int]) -> lis
 
 
 class _VisionBackend(EndpointBackend[TextToBboxInput]):
-    """A vision model that can point at things."""
+    """Asks a vision model that can locate objects."""
 
     async def run(self, workspace: Workspace, given: TextToBboxInput) -> Made:
         """Ask the model for boxes."""
         client = self.client()
-        picture = await open_picture(self.equipment, workspace, given.image)
+        picture = await load_picture(self.equipment, workspace, given.image)
         sent = await self.equipment.in_thread(to_send, picture)
         width, height = map(str, sent.size)
         number = "List only the best one." if given.top1 else "List every one."
         prompt = render("ground.md", text=given.text, number=number, width=width, height=height)
         answer = await client.chat(prompt, [sent.picture])
         found = parse_reply(answer.text, sent.size, picture.size)
-        said = text(told(found, top1=given.top1))
-        return Made((said,), backend=client.endpoint.label(answer.model))
+        boxes = text(format_boxes(found, top1=given.top1))
+        return Made((boxes,), backend=client.endpoint.label(answer.model))
 
 
 class DetectorBackend(ToolBackend[TextToBboxInput]):
@@ -96,20 +95,20 @@ class DetectorBackend(ToolBackend[TextToBboxInput]):
     name = "detector"
 
     def check(self) -> Availability:
-        """Whether the detector is here."""
+        """Return whether the detector works here."""
         return check_objects(self.equipment)
 
     async def run(self, workspace: Workspace, given: TextToBboxInput) -> Made:
         """Find the objects of the described class."""
-        path, data = await read(self.equipment, workspace, given.image)
+        path, data = await read_input(self.equipment, workspace, given.image)
         floor = FAINT if given.top1 else SURE
-        found = await objects_like(self.equipment, data, path, given.text, floor=floor)
-        said = told([Located(one.box, one.score) for one in found], top1=given.top1)
-        return Made((text(said),), backend=self.label)
+        found = await find_described(self.equipment, data, path, given.text, floor=floor)
+        located = [Located(one.box, one.score) for one in found]
+        return Made((text(format_boxes(located, top1=given.top1)),), backend=self.label)
 
 
 class TextToBbox(BackedTool[TextToBboxInput]):
-    """The place of an object."""
+    """Locates an object."""
 
     name = "TextToBbox"
     category = "perception"

@@ -3,18 +3,13 @@
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.client import Client, EncodedImage, find_endpoint
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.media.frame_tool import Engine, FrameTool
-from gta_bench.tools.media.frames import Sample
-from gta_bench.tools.media.times import report
+from gta_bench.tools.media.frames import Engine, FrameTool
 
 PROMPT = "Describe this frame of a video in one or two sentences."
 
-# A sentence or two.
-Captioner = Engine[str]
 
-
-class VideoDescription(FrameTool[str]):
-    """Asks for each sampled frame, one after the other."""
+class VideoDescription(FrameTool):
+    """Asks a vision model about each sampled frame."""
 
     name = "VideoDescription"
     category = "perception"
@@ -25,8 +20,8 @@ class VideoDescription(FrameTool[str]):
     )
     longest_side = 1024
 
-    def engine(self) -> Captioner | Unavailable:
-        """The vision endpoint of the settings."""
+    def engine(self) -> Engine | Unavailable:
+        """Return the vision endpoint of gta.toml."""
         endpoint = find_endpoint(self.equipment, self.name)
         if isinstance(endpoint, Unavailable):
             return endpoint
@@ -35,13 +30,4 @@ class VideoDescription(FrameTool[str]):
         async def look(png: bytes) -> str:
             return (await client.chat(PROMPT, [EncodedImage(png, "image/png")])).text
 
-        return Captioner(endpoint.label(), look)
-
-    async def words(self, engine: Captioner, sampled: Sample) -> str:
-        return await caption_frames(engine, sampled)
-
-
-async def caption_frames(captioner: Captioner, sampled: Sample) -> str:
-    """What the frames show, one line a frame."""
-    lines = [(frame.number, await captioner.look(frame.png)) for frame in sampled.frames]
-    return report(sampled, lines)
+        return Engine(endpoint.label(), look)

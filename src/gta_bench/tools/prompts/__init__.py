@@ -1,4 +1,4 @@
-"""What tools ask vision models: prompt files, filled by a strict template."""
+"""Prompts of tools for vision models: files that a strict template fills."""
 
 from gta_bench.prompting import Prompts
 

@@ -1,1 +1,1 @@
-"""Our side of the jail for Solver, Plot and Prover: sources that run there, not here."""
+"""Drivers of Solver, Plot and Prover: sources that run inside the jail."""

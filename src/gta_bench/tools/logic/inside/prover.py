@@ -1,7 +1,7 @@
 """Prover's driver: z3 on the SMT-LIB text of `theorem.smt2`; the reply is a small JSON object.
 
-A theorem holds if its negation is unsatisfiable. z3 obeys commands that read and write files; here
-it finds nothing worth reading and writes to a folder that is thrown away.
+A theorem is true if its negation is unsatisfiable. z3 executes commands that read and write files;
+in the jail there is nothing to read, and the folder is deleted afterwards.
 """
 
 import json
@@ -20,18 +20,18 @@ def prepare() -> dict[str, Any]:
 
 
 def finish(names: dict[str, Any]) -> str:
-    """What z3 makes of the theorem."""
+    """Return z3's decision as JSON."""
     outcome, detail = decide(Path("theorem.smt2").read_text(encoding="utf-8"))
     return json.dumps({"outcome": outcome, "detail": detail})
 
 
 def decide(source: str) -> tuple[str, str]:
-    """The outcome in one word, and what there is to tell."""
+    """Return the outcome in one word, and its details."""
     try:
         assertions = z3.parse_smt2_string(source)
     except z3.Z3Exception as exc:
-        words = exc.value.decode("utf-8", "replace") if isinstance(exc.value, bytes) else exc.value
-        return "invalid", str(words).strip()
+        value = exc.value.decode("utf-8", "replace") if isinstance(exc.value, bytes) else exc.value
+        return "invalid", str(value).strip()
     if len(assertions) == 0:
         return "empty", ""
     theorem = z3.And(*assertions)
@@ -46,7 +46,7 @@ def decide(source: str) -> tuple[str, str]:
 
 
 def check(formula: Any) -> Any:
-    """A solver with that one assertion."""
+    """Return a solver with that one assertion."""
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
     solver.add(formula)
@@ -54,6 +54,6 @@ def check(formula: Any) -> Any:
 
 
 def model_text(model: Any) -> str:
-    """One line for each constant and function, by name."""
+    """Return one line for each constant and function, sorted by name."""
     lines = sorted(f"{entry.name()} = {model[entry]}" for entry in model.decls())
     return "\n".join(lines[:MOST_LINES])

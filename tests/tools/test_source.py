@@ -8,7 +8,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
-from gta_bench.tools.placeholders import PlaceholderImages
+from gta_bench.tools.source import PlaceholderImages
 from tests.builders import PNG
 
 

@@ -10,8 +10,8 @@ from PIL import Image
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.settings import Settings
-from gta_bench.tools.backends.pictures import LONGEST_SENT, decode, encode, keep, to_send
 from gta_bench.tools.contract import Equipment
+from gta_bench.tools.pictures import LONGEST_SENT, decode, encode, save_image, to_send
 from tests.tools.conftest import encoded
 
 KINDS = ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"]
@@ -86,7 +86,7 @@ def test_a_made_image_is_kept_under_the_suffix_of_its_format(
 ) -> None:
     space = Workspace.create(tmp_path, {})
     data = encoded(Image.new("RGB", (9, 9)), kind)
-    output = asyncio.run(keep(Equipment(Settings()), space, "made", data))
+    output = asyncio.run(save_image(Equipment(Settings()), space, "made", data))
     assert output.path == f"outputs/made{suffix}"
     assert (space.read(output.path) == data) is (kind != "BMP")
 
@@ -94,7 +94,7 @@ def test_a_made_image_is_kept_under_the_suffix_of_its_format(
 def test_what_is_no_image_is_not_kept(tmp_path: Path) -> None:
     space = Workspace.create(tmp_path, {})
     with pytest.raises(ToolError, match="the backend's reply"):
-        asyncio.run(keep(Equipment(Settings()), space, "made", b"sorry"))
+        asyncio.run(save_image(Equipment(Settings()), space, "made", b"sorry"))
     assert space.outputs().files == ()
 
 

@@ -1,15 +1,15 @@
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.local_style import STYLES as NUMBER
-from gta_bench.tools.backends.styles import FILLING, STYLES, Style, style_of
+from gta_bench.tools.backends.local_models import PAINTED_STYLES
+from gta_bench.tools.creativity.image_stylization import FILLING, STYLES, Style, find_style
 
 
 def test_every_style_is_in_the_network_and_every_word_asks_for_one() -> None:
     words = [word for style in STYLES for word in style.words]
     assert len(words) == len(set(words))
     assert not set(words) & set(FILLING.split())
-    assert all(0 <= style.number < NUMBER for style in STYLES)
+    assert all(0 <= style.number < PAINTED_STYLES for style in STYLES)
 
 
 @pytest.mark.parametrize(
@@ -34,15 +34,15 @@ def test_every_style_is_in_the_network_and_every_word_asks_for_one() -> None:
 def test_an_instruction_names_a_style(instruction: str, number: int | None) -> None:
     if number is None:
         with pytest.raises(ToolError, match="asks for more"):
-            style_of(instruction)
+            find_style(instruction)
     else:
-        assert style_of(instruction).number == number
+        assert find_style(instruction).number == number
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.words[0])
 def test_every_word_of_a_style_asks_for_it(style: Style) -> None:
     for word in style.words:
-        assert style_of(f"Convert the image to {word} style.") == style
+        assert find_style(f"Convert the image to {word} style.") == style
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_every_word_of_a_style_asks_for_it(style: Style) -> None:
 )
 def test_what_is_no_style_is_refused_with_the_styles_there_are(instruction: str) -> None:
     with pytest.raises(ToolError, match=r"No offline style fits .* Styles: cartoon, .*ukiyo-e"):
-        style_of(instruction)
+        find_style(instruction)
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_what_is_no_style_is_refused_with_the_styles_there_are(instruction: str)
 )
 def test_an_instruction_that_asks_for_more_than_a_style_is_refused(instruction: str) -> None:
     with pytest.raises(ToolError, match="a style and nothing more"):
-        style_of(instruction)
+        find_style(instruction)

@@ -1,8 +1,7 @@
 import pytest
 
 from gta_bench.errors import ToolError
-from gta_bench.tools.backends.detection import class_of
-from gta_bench.tools.backends.labels import CLASSES, KINDS, SYNONYMS, Match, match
+from gta_bench.tools.backends.detection import CLASSES, KINDS, SYNONYMS, Match, find_class, match
 
 
 def test_there_are_80_classes_and_every_table_speaks_of_them() -> None:
@@ -64,12 +63,12 @@ def test_other_objects_are_no_class(description: str) -> None:
 
 def test_an_unknown_object_is_refused_with_all_that_is_known() -> None:
     with pytest.raises(ToolError, match=r"does not know 'pear'. It knows: person, .*toothbrush"):
-        class_of("pear")
+        find_class("pear")
 
 
 def test_a_narrowed_object_is_refused_with_what_to_ask_for() -> None:
     with pytest.raises(ToolError, match=r"cannot tell 'white' from others. Ask for 'sheep'"):
-        class_of("white sheep")
+        find_class("white sheep")
 
 
 def test_a_description_of_many_words_is_read_at_once() -> None:
