@@ -49,7 +49,7 @@ from gta_bench.records.steps import (
 )
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.serving.schemas import input_schema
+from gta_bench.serving.wire import input_schema
 
 logger = logging.getLogger(__name__)
 

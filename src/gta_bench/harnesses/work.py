@@ -34,8 +34,8 @@ from gta_bench.harnesses.collecting import OUTPUTS
 from gta_bench.harnesses.contract import Assignment, HarnessOutcome, assign_blame, list_model_calls
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES
-from gta_bench.serving.schemas import input_schema
 from gta_bench.serving.tokens import new_token
+from gta_bench.serving.wire import input_schema
 
 CELL = "gta_cell"
 EXEC_BYTES = 10 * MIB
@@ -241,7 +241,7 @@ def plan_command(harness: choice.Harness, given: Assignment) -> choice.Plan:
 async def run_command(harness: choice.Harness, given: Assignment, cell: Cell) -> HarnessOutcome:
     """Run the command, with its tools as an MCP server and its model behind Inspect's bridge."""
     require_packages("--harness", *SERVER_PACKAGES, extra="serve")
-    from gta_bench.serving.unit import serve_unit
+    from gta_bench.serving.mcp_face import serve_unit
 
     token = new_token()
     url = f"http://127.0.0.1:{cell.port(MCP)}{MCP_PATH}"

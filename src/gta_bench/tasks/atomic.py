@@ -18,7 +18,7 @@ from gta_bench.tasks import units
 from gta_bench.tasks.context import current_loop_limits, current_settings, locate_dataset
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers, atomic_steps, step_text
-from gta_bench.tools.placeholders import PlaceholderImages
+from gta_bench.tools.source import PlaceholderImages
 
 
 @task

@@ -8,8 +8,7 @@ from gta_bench.records.tools import Parameter, ParameterType
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part, text
 from gta_bench.tools.media import ffmpeg, video
 from gta_bench.tools.media.probing import open_media
-from gta_bench.tools.media.sound import decode, encode, kept_format
-from gta_bench.tools.media.times import read_span, shortfall
+from gta_bench.tools.media.sound import decode, encode, kept_format, read_span, shortfall
 from gta_bench.tools.operation.shared import ClipName, EndTime, StartTime
 
 

@@ -18,7 +18,8 @@ from gta_bench.tools.contract import (
     file_part,
 )
 from gta_bench.tools.fonts import text_face
-from gta_bench.tools.packages import missing, name_and_version
+from gta_bench.tools.media.ffmpeg import missing
+from gta_bench.tools.packages import name_and_version
 
 PACKAGE = "pillow"
 OUTPUT_DIR = "Accepted and not used: the image is always saved among the task's outputs."
