@@ -39,7 +39,6 @@ from gta_bench.leaderboard.bundle import (
     sign_bundle,
 )
 from gta_bench.leaderboard.checks import LOOPS, read_judged
-from gta_bench.leaderboard.signing import read_key
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
 from gta_bench.leaderboard.verification import (
     Checked,

@@ -21,7 +21,6 @@ from gta_bench.judge_quality.attack_run import Shielded
 from gta_bench.judge_quality.attack_run import attack as run_attacks
 from gta_bench.judge_quality.attacks.carriers import ALL, CARRIERS
 from gta_bench.judge_quality.attacks.corpus import attacks, write_corpus
-from gta_bench.judge_quality.attacks.payloads import ALL
 from gta_bench.judge_quality.judge_runs import measure_floor
 from gta_bench.metrics.table import JUDGED
 from gta_bench.packages import require_packages
