@@ -16,8 +16,7 @@ import pypandoc
 from PIL import Image, ImageDraw, ImageFont
 from pptx import Presentation
 
-from gta_bench.cli.options import FOLDER
-from gta_bench.judging.known_good import WORD
+from gta_bench.judging.known_good import FOLDER, WORD
 
 TEXTS = {
     "check.csv": f"name,value\n{WORD},1\n",

@@ -348,7 +348,7 @@ def export(
     judge = (settings or read_settings().settings).judge
     thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
     folders = [_to_path(one) for one in runs]
-    return export_results(folders, _to_path(out), thresholds=thresholds, shape=shape).rows
+    return export_results(folders, _to_path(out), thresholds=thresholds, shape=shape)
 
 
 def _judge_name(judge: str | Model, settings: Settings) -> str:

@@ -85,9 +85,9 @@ def verify_command(dataset: DatasetName, folder: str | None, as_json: bool) -> N
     loaded = load_dataset(dataset, folder)
     if isinstance(loaded, AtomicDataset):
         # Runs a tool, which no other command of this group needs.
-        from gta_bench.tools.checks import calculator_replies
+        from gta_bench.tools.logic.expressions import check_calculator_replies
 
-        verified = verify(loaded, {"reply-not-computed": Check("note", calculator_replies)})
+        verified = verify(loaded, {"reply-not-computed": Check("note", check_calculator_replies)})
     else:
         verified = verify(loaded)
     if as_json:

@@ -111,7 +111,7 @@ def _check_jails() -> Iterator[Diagnosis]:
         if jail.works:
             yield Diagnosis(f"jail {jail.kind}", "ok", "works")
         else:
-            fix = "" if works else jail.mend
+            fix = "" if works else jail.fix
             yield Diagnosis(f"jail {jail.kind}", "missing", jail.reason, fix)
 
 

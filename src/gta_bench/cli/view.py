@@ -92,7 +92,7 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
                 f"{run} is not a Workflow run, and only those have trees: leave --task out."
             )
         scores = material.summary.scores
-        _check_tasks(run, material.manifest, [task for task in tasks if task != "all"])
+        _check_tasks(run, material.summary.manifest, [task for task in tasks if task != "all"])
         if not scores.judges:
             raise UsageError(f"No judge has scored {run}: run `gta score {run} --judge MODEL`.")
         for unit in material.units:

@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from pydantic import ValidationError
 
-from gta_bench.confine.archives import MIB, ArchiveLimits, check_archive
+from gta_bench.confine.archives import ArchiveLimits, check_archive
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import ToolError, UsageError
 from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import (

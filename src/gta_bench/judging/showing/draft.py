@@ -165,7 +165,7 @@ class Draft:
     def add_unseen(self, found: Iterable[UnseenText]) -> None:
         """Report hidden text that a reader of the format found."""
         for unseen in found:
-            self.add_hidden(unseen.why, unseen.words, shown=unseen.kept)
+            self.add_hidden(unseen.why, unseen.words, shown=True)
 
     def take(self, what: str, found: Settled | GtaError) -> Settled | None:
         """Return what `settle` found; report an error as missing and return None."""

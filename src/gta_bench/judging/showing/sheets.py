@@ -6,7 +6,7 @@ from itertools import islice
 from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.content.needs import require
 from gta_bench.content.office import normalized
-from gta_bench.content.tables import csv_text
+from gta_bench.content.tables import csv_text, read_csv
 from gta_bench.content.xlsx import Sheet, XlsxContent, read_xlsx
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.documents import add_package, read_office

@@ -18,8 +18,7 @@ from gta_bench.tools.contract import (
     file_part,
 )
 from gta_bench.tools.fonts import text_face
-from gta_bench.tools.media.ffmpeg import missing
-from gta_bench.tools.packages import name_and_version
+from gta_bench.tools.packages import find_missing, name_and_version
 
 PACKAGE = "pillow"
 OUTPUT_DIR = "Accepted and not used: the image is always saved among the task's outputs."
@@ -38,7 +37,7 @@ class ImageMarker(Tool[Input]):
         """Draw and save a copy of the image."""
 
     def check(self) -> Availability:
-        return missing(PACKAGE, "PIL") or Available(self._backend())
+        return find_missing("PIL") or Available(self._backend())
 
     def _backend(self) -> str:
         face = text_face()

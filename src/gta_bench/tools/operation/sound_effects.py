@@ -18,9 +18,10 @@ from gta_bench.tools.contract import (
     file_part,
     text,
 )
-from gta_bench.tools.media import ffmpeg, packages
+from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
 from gta_bench.tools.media.sound import Samples, decode, encode, kept_format
+from gta_bench.tools.packages import find_missing, name_and_version
 
 UNCHANGED = "n_steps is 0, so the pitch is unchanged."
 
@@ -33,11 +34,12 @@ class SoundEffect(Tool[Input]):
     package: ClassVar[str]
 
     def check(self) -> Availability:
-        lacking = packages.missing(self.package, "numpy") or ffmpeg.missing(self.equipment)
+        lacking = find_missing(self.package, "numpy", extra="media")
+        lacking = lacking or ffmpeg.missing(self.equipment)
         return lacking or Available(self._backend())
 
     def _backend(self) -> str:
-        return f"{packages.named(self.package)}, {ffmpeg.program().backend}"
+        return f"{name_and_version(self.package)}, {ffmpeg.program().backend}"
 
     async def _change(
         self, workspace: Workspace, audio: str, change: Callable[[Samples], Samples], ending: str
