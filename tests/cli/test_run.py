@@ -70,7 +70,7 @@ def test_a_part_of_the_tasks_is_run_and_the_report_says_so() -> None:
         (["--agent", "gold", "--model", "a/b"], "does not use a model; leave --model out"),
         (["--agent", "nobody", "--model", "a/b"], "Unknown agent 'nobody'"),
         (["--model", "gpt"], "Unknown model 'gpt'"),
-        (["--model", "mockllm/a", "--model", "mockllm/a"], "given twice"),
+        (["--model", "mockllm/a", "--model", "mockllm/a"], "name the same model"),
         (["--agent", "gold", "--tasks", "9"], "names '9', which the dataset does not have"),
         (["--agent", "gold", "--tasks", "a:b"], "is no range; write it as 0:10"),
         (["--agent", "gold", "--tasks", "5:9"], "selects nothing"),
