@@ -75,14 +75,21 @@ def _allow_event_loop(function: Callable[_Arguments, _Value]) -> Callable[_Argum
 
     @wraps(function)
     def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not _is_loop_running():
             return function(*args, **kwargs)
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(function, *args, **kwargs).result()
 
     return call
+
+
+def _is_loop_running() -> bool:
+    # A function of its own, so that failures of the call do not have this exception as context.
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def load(dataset: str | Path) -> Dataset:
