@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from gta_bench.leaderboard.entries import count_behind, denominator
+from gta_bench.leaderboard.entries import find_count, find_denominator
 from gta_bench.leaderboard.tables import BOARD_METRICS
 from gta_bench.records.leaderboard import Board, Costs, Entry, Score
 
@@ -72,8 +72,8 @@ def _score(entry: Entry, name: str, text: str) -> Score:
     # Table VII prints Root SR with one decimal; elsewhere trailing zeros may be missing.
     decimals = 1 if (entry.board, name) == ("workflow-30", "root_sr") else 2
     score = Score(value=float(text), decimals=decimals)
-    n = denominator(entry, name)  # type: ignore[arg-type]
-    k = None if n is None else count_behind(score, n)
+    n = find_denominator(entry, name)  # type: ignore[arg-type]
+    k = None if n is None else find_count(score, n)
     return score if k is None else score.model_copy(update={"k": k, "n": n})
 
 

@@ -20,7 +20,7 @@ from gta_bench.errors import ToolUnavailable
 from gta_bench.records.calls import ToolResult
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import CATALOG
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
@@ -117,7 +117,7 @@ def main() -> None:
 
 async def _called(workspace: Workspace) -> dict[str, ToolResult]:
     found = {}
-    async with equipped(Settings()) as equipment:
+    async with use_equipment(Settings()) as equipment:
         toolbox = Toolbox(equipment)
         for name, arguments in CALLS.items():
             try:

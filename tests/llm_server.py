@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gta_bench.demo.local_model import MODEL, SMOLLM2, serving_model
+from gta_bench.demo.local_model import MODEL, SMOLLM2, serve_model
 from gta_bench.weights import fetch
 
 CACHE = Path.home() / ".cache" / "gta-bench" / "weights"
@@ -24,7 +24,7 @@ PLAIN = (
 def llm_server(threads: int = 2, longest_reply: int = -1, plain: bool = False) -> Iterator[str]:
     """The server's base address."""
     settings = f"params.n_predict = {longest_reply}\n{PLAIN if plain else ''}"
-    with serving_model(_quick_weights(), threads=threads, settings=settings) as url:
+    with serve_model(_quick_weights(), threads=threads, settings=settings) as url:
         yield url
 
 

@@ -70,10 +70,10 @@ def _bwrap_problem() -> str | None:
 
 
 def _pasta_problem() -> str | None:
-    from gta_bench.confine.network import require_way
+    from gta_bench.confine.network import require_network
 
     try:
-        asyncio.run(require_way())
+        asyncio.run(require_network())
     except EnvironmentProblem as exc:
         return str(exc)
     return None

@@ -15,7 +15,7 @@ import gta_bench
 from gta_bench import api, errors, packages, prompting, redaction, settings
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
 from gta_bench.demo import ATOMIC, WORKFLOW
-from gta_bench.demo.script import scripted_judge, scripted_model
+from gta_bench.demo.script import make_scripted_judge, make_scripted_model
 from gta_bench.errors import GtaError
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.scores import RunScores
@@ -40,10 +40,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     judged = gta_bench.run(
         "workflow",
         folder / "judged",
-        model=scripted_model(),
+        model=make_scripted_model(),
         data=WORKFLOW,
         tasks="sales",
-        judges=[scripted_judge()],
+        judges=[make_scripted_judge()],
         settings=SETTINGS,
         listener=told.append,
     )
@@ -125,7 +125,7 @@ def test_a_stored_run_is_read_and_scored_again(runs: dict[str, Path]) -> None:
 
 
 def test_the_manifest_names_the_judges_by_their_models(runs: dict[str, Path]) -> None:
-    assert gta_bench.manifest(runs["judged"]).spec.judges == (str(scripted_judge()),)
+    assert gta_bench.manifest(runs["judged"]).spec.judges == (str(make_scripted_judge()),)
 
 
 def test_a_second_run_in_one_process_reads_the_dataset_again(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_second_run_in_one_process_reads_the_dataset_again(tmp_path: Path) -> 
 
 def test_judging_again_asks_nothing_that_is_known(runs: dict[str, Path]) -> None:
     before = gta_bench.verdicts(runs["judged"])
-    gta_bench.judge(runs["judged"], scripted_judge(), settings=SETTINGS)
+    gta_bench.judge(runs["judged"], make_scripted_judge(), settings=SETTINGS)
     assert gta_bench.verdicts(runs["judged"]) == before
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from gta_bench import errors
-from gta_bench.errors import DatasetError, GtaError, counted
+from gta_bench.errors import DatasetError, GtaError, format_count
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_dataset_error_names_as_much_of_its_place_as_is_known(
 )
 def test_a_number_stands_with_its_noun(number: int, nouns: tuple[str, ...], said: str) -> None:
     """`gta report` said "1 tasks"."""
-    assert counted(number, *nouns) == said
+    assert format_count(number, *nouns) == said
 
 
 def test_the_drawn_tree_names_every_exception_with_its_exit_code() -> None:

@@ -19,11 +19,11 @@ from gta_bench.records.base import Record
 from gta_bench.redaction import (
     Redactor,
     current_redactor,
+    find_address_secrets,
+    find_text_secrets,
     is_secret,
     mask_text,
     protect,
-    secrets_in_address,
-    secrets_in_text,
 )
 from gta_bench.runs.directory import write_record
 from gta_bench.settings import Settings, read_secrets
@@ -82,7 +82,7 @@ def test_the_path_of_a_key_is_no_key(tmp_path: Path) -> None:
     ],
 )
 def test_secrets_of_addresses(address: str, expected: set[str]) -> None:
-    assert secrets_in_address(address, "A") == dict.fromkeys(expected, "A")
+    assert find_address_secrets(address, "A") == dict.fromkeys(expected, "A")
 
 
 def test_a_command_is_shown_without_its_secrets_however_plain() -> None:
@@ -96,7 +96,7 @@ def test_a_command_is_shown_without_its_secrets_however_plain() -> None:
         "--token-limit x --url https://# -H 'Authorization: Bearer #' "
         "# {task_file} --key-file {workspace} hunter2s"
     )
-    assert set(secrets_in_text(command, "harness")) == {
+    assert set(find_text_secrets(command, "harness")) == {
         *("u:p@h/x?key=zz", "abcdef-123456", "ghp_abcdefghijklmnop1"),
     }
 

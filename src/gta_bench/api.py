@@ -57,10 +57,10 @@ from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings as Settings
 from gta_bench.settings import read_settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
+from gta_bench.similarity.catalog import choose_similarity, load_similarity, score_units
 from gta_bench.tape.storage import tape_use
 from gta_bench.tools.catalog import tool_names as tool_names
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 # A local folder or file, or an address such as s3://bucket/x.
@@ -129,7 +129,7 @@ def call(
 
     async def call_tool(folder: Path) -> ToolResult:
         workspace = Workspace.create(folder, sources, follow_links=True)
-        async with equipped(read_settings().settings) as equipment:
+        async with use_equipment(read_settings().settings) as equipment:
             return await Toolbox(equipment, [tool]).call(workspace, tool, arguments)
 
     with tempfile.TemporaryDirectory() if keep is None else nullcontext(keep) as folder:
@@ -195,7 +195,7 @@ def run(
         loop=LoopLimits(max_turns=max_turns, max_calls=max_calls),
         tape=None if taped is None else tape_use(taped, "replay"),
         judges=tuple(_judge_name(one, settings) for one in judges),
-        similarity=chosen_similarity(settings.scoring),
+        similarity=choose_similarity(settings.scoring),
     )
     planned = plan_run(spec, resources, loaded, out=folder)
     opened = model if isinstance(model, Model) else None
@@ -252,8 +252,8 @@ def score(out: Folder, *, settings: Settings | None = None) -> Scores:
     if spec.mode == "workflow":
         return score_workflow_run(folder, settings)
     found = read_units(log_folder(folder), spec.tasks, spec.epochs, AtomicUnit)
-    similarity = load_similarity(chosen_similarity(settings.scoring))
-    scores = scored(found.units, spec.mode, similarity, found.not_run)
+    similarity = load_similarity(choose_similarity(settings.scoring))
+    scores = score_units(found.units, spec.mode, similarity, found.not_run)
     write_scores(folder, scores)
     return scores
 
@@ -327,11 +327,11 @@ def report(file: str | Path, *runs: Folder) -> Path:
     >>> gta_bench.report("report.html", "runs/gold", "runs/silent").name
     'report.html'
     """
-    from gta_bench.web.reading import write_page
+    from gta_bench.web.reading import write_report_page
 
     if not runs:
         raise UsageError("A report needs at least one run: name its folder.")
-    write_page([_to_path(one) for one in runs], Path(file))
+    write_report_page([_to_path(one) for one in runs], Path(file))
     return Path(file)
 
 

@@ -40,7 +40,7 @@ NOT_BEGUN = "this unit did not begin."
 _CANCELLED = ("CancelledError(", "Cancelled(")
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def format_count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun; pass the plural if it is not formed with an s.
 
     >>> counted(1, "task"), counted(2290, "task"), counted(2, "leaf", "leaves")
@@ -49,7 +49,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def near(name: str, known: Sequence[str]) -> str:
+def suggest_name(name: str, known: Sequence[str]) -> str:
     """Return the end of a sentence about an unknown name: the nearest known one, or a period.
 
     >>> near("demmo", ["demo", "data"])
@@ -59,7 +59,7 @@ def near(name: str, known: Sequence[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else "."
 
 
-def raised_chain(exc: BaseException | None) -> Iterator[BaseException]:
+def iter_causes(exc: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception and its causes, without the engine's wrappers, which quote the prompt."""
     while exc is not None:
         if type(exc).__name__ not in _WRAPPERS or not (exc.__cause__ or exc.__context__):
@@ -67,16 +67,16 @@ def raised_chain(exc: BaseException | None) -> Iterator[BaseException]:
         exc = exc.__cause__ or exc.__context__
 
 
-def fault_words(raised: BaseException) -> str:
+def describe_fault(raised: BaseException) -> str:
     """Return the type and the first line of what a model's provider raised."""
-    found = next(raised_chain(raised))
+    found = next(iter_causes(raised))
     lines = str(found).strip().splitlines() or [""]
     return f"{type(found).__name__}: {lines[0][:_SHOWN]}"
 
 
-def fault_status(raised: BaseException) -> int | None:
+def find_status(raised: BaseException) -> int | None:
     """Return the HTTP status of an exception or of its causes; None if no server sent one."""
-    for exc in raised_chain(raised):
+    for exc in iter_causes(raised):
         for name in ("status_code", "code"):
             value = getattr(exc, name, None)
             if isinstance(value, int) and 400 <= value < 600:
@@ -84,12 +84,12 @@ def fault_status(raised: BaseException) -> int | None:
     return None
 
 
-def was_stopped(noted: str) -> bool:
+def is_stop_note(noted: str) -> bool:
     """Check whether a unit did not start or was interrupted, neither of which is a failure."""
     return noted.endswith(NOT_BEGUN) or noted.startswith(_CANCELLED)
 
 
-def few(names: Sequence[str], most: int = 8) -> str:
+def join_first(names: Sequence[str], most: int = 8) -> str:
     """Join the first names of a list, and say how many more there are.
 
     >>> few(["a", "b", "c"], most=2)

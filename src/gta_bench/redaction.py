@@ -86,7 +86,7 @@ def is_secret(value: str) -> bool:
     return (different >= 5 and kinds >= 2) or (len(value) >= LONG and different >= 8)
 
 
-def secrets_in_address(address: str, name: str) -> dict[str, str]:
+def find_address_secrets(address: str, name: str) -> dict[str, str]:
     """Return the password and secret parameters of an address, each with `name` as its source.
 
     If one of them is too plain to be replaced everywhere, the whole address is a secret.
@@ -107,18 +107,18 @@ def secrets_in_address(address: str, name: str) -> dict[str, str]:
     return dict.fromkeys(sorted(spelled), name)
 
 
-def secrets_in_text(text: str, name: str) -> dict[str, str]:
+def find_text_secrets(text: str, name: str) -> dict[str, str]:
     """Find secrets in a command: in addresses, after `--api-key`, in NAME=VALUE, by their form."""
     found: dict[str, str] = {}
     for address in ADDRESS.findall(text):
-        found |= secrets_in_address(address, name)
+        found |= find_address_secrets(address, name)
     candidates = [*BEARER.findall(text), *WELL_KNOWN.findall(text), *_find_named_values(text)]
     return found | {value: name for value in candidates if is_secret(value)}
 
 
 def mask_text(text: str, name: str) -> str:
     """Redact a command so that it can be shown, including secrets that look like plain words."""
-    found = secrets_in_text(text, name) | dict.fromkeys(_find_named_values(text), name)
+    found = find_text_secrets(text, name) | dict.fromkeys(_find_named_values(text), name)
     for value in sorted(found, key=len, reverse=True):
         # A plain value may be part of other words.
         text = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", MARK.format(name), text)
@@ -305,7 +305,7 @@ class Redactor:
             archive.comment = old.comment
             for member, inside in members:
                 name = self.filename(member.filename)
-                name = free_name(name, archive.NameToInfo.__contains__, numbers)
+                name = find_free_name(name, archive.NameToInfo.__contains__, numbers)
                 info = zipfile.ZipInfo(name, member.date_time)
                 info.compress_type, info.external_attr = member.compress_type, member.external_attr
                 archive.writestr(info, inside)
@@ -336,7 +336,7 @@ class _Room:
             raise _TooLargeError
 
 
-def free_name(name: str, is_taken: Callable[[str], bool], numbers: Iterator[int]) -> str:
+def find_free_name(name: str, is_taken: Callable[[str], bool], numbers: Iterator[int]) -> str:
     """Return the file name, or a numbered and shortened one if it is taken."""
     folder, slash, last = name.rpartition("/")
     stem, dot, ending = last.rpartition(".")

@@ -13,8 +13,8 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args, get_type_hin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
 
-from gta_bench.errors import ConfigError, near
-from gta_bench.redaction import ADDRESS, SECRET_NAME, is_secret, protect, secrets_in_address
+from gta_bench.errors import ConfigError, suggest_name
+from gta_bench.redaction import ADDRESS, SECRET_NAME, find_address_secrets, is_secret, protect
 
 CONFIG_FILE = "gta.toml"
 # The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
@@ -258,7 +258,7 @@ def can_open_pages(
     return named or platform in ("darwin", "win32")
 
 
-def key_variables(settings: Settings) -> dict[str, str]:
+def list_key_variables(settings: Settings) -> dict[str, str]:
     """Return the environment variables that the settings name, with what needs each."""
     needs = {}
     for table in ("models", "endpoints"):
@@ -275,15 +275,17 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
     and keys inside addresses. Paths and values that could be ordinary words (see `is_secret`) do
     not count.
     """
-    named = {name for name in environment if SECRET_NAME.search(name)} | {*key_variables(settings)}
+    named = {name for name in environment if SECRET_NAME.search(name)} | {
+        *list_key_variables(settings)
+    }
     found = read_variables(sorted(named), environment)
     for name, value in environment.items():
         for address in ADDRESS.findall(value):
-            found |= secrets_in_address(address, name)
+            found |= find_address_secrets(address, name)
     for table in ("models", "endpoints"):
         for name, entry in getattr(settings, table).items():
             url = entry.base_url if isinstance(entry, ModelSettings) else entry.url
-            found |= secrets_in_address(url or "", f"{table}.{name}")
+            found |= find_address_secrets(url or "", f"{table}.{name}")
     return found
 
 
@@ -313,7 +315,7 @@ def quiet_ray(environment: MutableMapping[str, str] = os.environ) -> None:
     environment.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
-def keep_ray_here(environment: MutableMapping[str, str] = os.environ) -> None:
+def bind_ray_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None:
     """Make a Ray cluster that this process starts reachable from this machine only.
 
     Ray has no option for this: it replaces 127.0.0.1 with the machine's address, unless this
@@ -366,7 +368,7 @@ def first_problem(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         section = TABLES[str(problem["loc"][0])] if len(problem["loc"]) > 1 else Settings
         known = sorted(section.model_fields)
-        hint = near(str(problem["loc"][-1]), known)
+        hint = suggest_name(str(problem["loc"][-1]), known)
         return f"unknown key `{where}`{hint} Known keys here: {', '.join(known)}."
     if problem["type"] == "missing":
         return f"`{where}` is missing."

@@ -187,7 +187,7 @@ def weights_folder() -> Path:
     return Path.home() / ".cache" / "gta-bench" / "weights"
 
 
-def present(weights: Weights, folder: Path) -> Path | None:
+def find_weights(weights: Weights, folder: Path) -> Path | None:
     """Return the folder with the files, or None if they were not fetched."""
     kept = folder / weights.folder
     return kept if all((kept / file.name).is_file() for file in weights.files) else None
@@ -207,7 +207,7 @@ def check_files(weights: Weights, kept: Path) -> None:
 
 def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
     """Fetch the files unless they are here, and return their folder."""
-    kept = present(weights, folder)
+    kept = find_weights(weights, folder)
     if kept is not None:
         progress(f"{weights.name}: already here")
         return kept
@@ -222,7 +222,7 @@ def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
             for file in weights.files:
                 _extract(weights, file, member(file.member), ready / file.name)
         # Another process may have been faster, and may already read its files.
-        return present(weights, folder) or _publish(ready, folder / weights.folder)
+        return find_weights(weights, folder) or _publish(ready, folder / weights.folder)
 
 
 def _publish(ready: Path, kept: Path) -> Path:

@@ -15,7 +15,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from gta_bench.agents.contract import AgentFactory, Decision, History, Setup, step_histories
+from gta_bench.agents.contract import AgentFactory, Decision, History, Setup, make_step_histories
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, ToolCall, UserTurn
 from gta_bench.records.files import Attachment
@@ -80,7 +80,7 @@ TASK = AtomicTask(
     ),
     answer=WhitelistAnswer(whitelist=(("7", "seven"),)),
 )
-HISTORIES = step_histories(TASK)
+HISTORIES = make_step_histories(TASK)
 
 # Replies made of the protocol's own pieces, so that arbitrary text reaches every branch.
 PIECES = (

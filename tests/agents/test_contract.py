@@ -1,10 +1,10 @@
 from gta_bench.agents.contract import (
     History,
     RefusedTurn,
-    dataset_files,
+    list_dataset_files,
+    make_step_histories,
     merge_replies,
     reply_text,
-    step_histories,
 )
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, UserTurn
@@ -24,11 +24,11 @@ def test_only_the_last_assistant_turn_is_marked_last() -> None:
 
 def test_the_last_turn_is_marked_also_where_it_is_a_call() -> None:
     task = TASK.model_copy(update={"dialogue": TASK.dialogue[:4]})
-    assert [history.last for history in step_histories(task)] == [False, True]
+    assert [history.last for history in make_step_histories(task)] == [False, True]
 
 
 def test_a_dialogue_without_assistant_turns_has_no_histories() -> None:
-    assert step_histories(TASK.model_copy(update={"dialogue": TASK.dialogue[:1]})) == ()
+    assert make_step_histories(TASK.model_copy(update={"dialogue": TASK.dialogue[:1]})) == ()
 
 
 def test_thoughts_and_texts_beside_calls_stay_out_of_a_history() -> None:
@@ -39,7 +39,7 @@ def test_thoughts_and_texts_beside_calls_stay_out_of_a_history() -> None:
 
 def test_an_answer_inside_a_history_keeps_its_text_and_loses_its_thought() -> None:
     dialogue = (*TASK.dialogue, UserTurn(content="And two?"), AnswerTurn(content="14."))
-    history = step_histories(TASK.model_copy(update={"dialogue": dialogue}))[-1]
+    history = make_step_histories(TASK.model_copy(update={"dialogue": dialogue}))[-1]
     assert AnswerTurn(content="It costs 7.") in history.turns
 
 
@@ -80,14 +80,14 @@ def test_a_history_survives_write_and_read() -> None:
 
 
 def test_the_files_of_a_dataset_include_the_placeholder_for_produced_images() -> None:
-    assert dataset_files([TASK]) == {"inputs/menu.jpg", "outputs/dummy_generated_image.jpg"}
+    assert list_dataset_files([TASK]) == {"inputs/menu.jpg", "outputs/dummy_generated_image.jpg"}
 
 
 def test_16_last_turns_of_the_dataset_are_calls(atomic: AtomicDataset) -> None:
     calls = [
         task.id
         for task in atomic.tasks.values()
-        for history, step in zip(step_histories(task), task.steps, strict=True)
+        for history, step in zip(make_step_histories(task), task.steps, strict=True)
         if history.last and isinstance(step, CallTurn)
     ]
     assert len(calls) == 16

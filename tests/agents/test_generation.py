@@ -10,7 +10,7 @@ from inspect_ai.model import GenerateConfig, get_model
 from gta_bench.agents.generation import (
     add_generation,
     check_generation,
-    generate_config,
+    make_generate_config,
     parse_model_args,
     read_generate_config,
     state_generation,
@@ -161,7 +161,7 @@ def test_gta_toml_has_the_same_options_and_says_what_is_wrong_with_them() -> Non
 def test_checked_settings_are_the_same_when_they_are_checked_again() -> None:
     checked = added({"logit_bias": {42: 1.5}, "top_k": 3, "extra_body": {"min_p": 0.1}})
     assert check_generation(checked, "again") == checked
-    config = generate_config(checked)
+    config = make_generate_config(checked)
     assert config.logit_bias == {42: 1.5}
     assert config.extra_body == {"top_k": 3, "min_p": 0.1}
 

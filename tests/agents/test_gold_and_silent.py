@@ -1,7 +1,7 @@
 import pytest
 
 from gta_bench.agents.catalog import gold, silent
-from gta_bench.agents.contract import History, Setup, step_histories
+from gta_bench.agents.contract import History, Setup, make_step_histories
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import CallTurn, UserTurn
@@ -50,7 +50,7 @@ def test_gold_replays_all_770_steps_of_the_dataset(atomic: AtomicDataset) -> Non
     setup = Setup(references={task.id: task.steps for task in atomic.tasks.values()})
     steps = 0
     for task in list(atomic.tasks.values()):
-        for history, turn in zip(step_histories(task), task.steps, strict=True):
+        for history, turn in zip(make_step_histories(task), task.steps, strict=True):
             step = decide(gold, history, setup=setup).step
             assert isinstance(step, CallStep) == isinstance(turn, CallTurn)
             steps += 1

@@ -18,7 +18,7 @@ from gta_bench.agents.calling import TOOL_ERROR, UNAVAILABLE
 from gta_bench.agents.contract import DecidedStep, Decision, History, RefusedTurn
 from gta_bench.agents.loop import TOO_MANY, Dialogue, dump_messages, load_messages, work_on
 from gta_bench.agents.replies import make_stop_decision
-from gta_bench.agents.toolcalling import read_output, toolcalling_messages
+from gta_bench.agents.toolcalling import make_toolcalling_messages, read_output
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError, ToolUnavailable
 from gta_bench.records.atomic import AtomicTask
@@ -142,7 +142,7 @@ def test_a_reply_goes_back_as_it_came_with_every_call_answered_by_its_id(tmp_pat
     first = replying(calling("a"), calling("b", "Fail"), calling("c"))
     done, seen = work(tmp_path, [first, ANSWER], shop=shop)
     assert [arguments["where"] for _, arguments in shop.called] == ["a", "b", "c"]
-    sent = toolcalling_messages(seen[1])
+    sent = make_toolcalling_messages(seen[1])
     reply, *results = sent[2:]
     assert first.output is not None
     assert isinstance(reply, ChatMessageAssistant)

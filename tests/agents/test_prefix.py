@@ -9,8 +9,8 @@ from inspect_ai.model import ChatMessage, GenerateConfig, get_model
 from inspect_ai.model._openai import messages_to_openai
 
 from gta_bench.agents.contract import Setup
-from gta_bench.agents.provider import disable_thinking, prefix_for
-from gta_bench.agents.toolcalling import toolcalling, toolcalling_messages
+from gta_bench.agents.provider import disable_thinking, find_prefix
+from gta_bench.agents.toolcalling import make_toolcalling_messages, toolcalling
 from tests.agents.builders import HISTORIES, TOOLS, inspect_warnings
 from tests.chat_server import chat_server
 
@@ -44,7 +44,7 @@ EFFORT = GenerateConfig(reasoning_effort="high")
 def test_what_a_provider_demands_is_named(
     model: str, config: GenerateConfig, word: str | None
 ) -> None:
-    found = prefix_for(model, config)
+    found = find_prefix(model, config)
     assert (found is None) == (word is None)
     if found is not None and word is not None:
         assert word in found.note
@@ -55,7 +55,7 @@ def sent_by_openai(messages: list[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def test_most_providers_get_bare_calls_with_ids_that_mistral_takes() -> None:
-    messages = toolcalling_messages(HISTORIES[-1])
+    messages = make_toolcalling_messages(HISTORIES[-1])
     roles = [message.role for message in messages]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "tool"]
     calls = [one for one in sent_by_openai(messages) if one["role"] == "assistant"]
@@ -64,15 +64,15 @@ def test_most_providers_get_bare_calls_with_ids_that_mistral_takes() -> None:
 
 
 def test_deepseek_gets_an_empty_reasoning_with_every_call() -> None:
-    prefix = prefix_for("deepseek/deepseek-reasoner", NOTHING)
-    calls = sent_by_openai(toolcalling_messages(HISTORIES[-1], (), prefix))
+    prefix = find_prefix("deepseek/deepseek-reasoner", NOTHING)
+    calls = sent_by_openai(make_toolcalling_messages(HISTORIES[-1], (), prefix))
     said = [one.get("reasoning_content") for one in calls if one["role"] == "assistant"]
     assert said == ["", ""]
 
 
 def test_gemini_gets_googles_placeholder_on_every_call() -> None:
-    prefix = prefix_for("google/gemini-3-pro-preview", NOTHING)
-    messages = toolcalling_messages(HISTORIES[-1], (), prefix)
+    prefix = find_prefix("google/gemini-3-pro-preview", NOTHING)
+    messages = make_toolcalling_messages(HISTORIES[-1], (), prefix)
     parts = [message.content[0] for message in messages if message.role == "assistant"]
     words = [b64decode(part.reasoning) for part in parts if not isinstance(part, str)]  # type: ignore[union-attr]
     assert words == [b"skip_thought_signature_validator"] * 2

@@ -10,8 +10,8 @@ from gta_bench.agents.contract import (
     History,
     RefusedTurn,
     Setup,
-    dataset_files,
-    step_histories,
+    list_dataset_files,
+    make_step_histories,
 )
 from gta_bench.agents.react import (
     make_react_messages,
@@ -261,10 +261,10 @@ def test_all_770_prefixes_of_the_dataset_are_shown_with_portable_paths(
     build: Callable[[History, Sequence[ToolSpec]], list[ChatMessage]], atomic: AtomicDataset
 ) -> None:
     prefixes = 0
-    known = dataset_files(atomic.tasks.values())
+    known = list_dataset_files(atomic.tasks.values())
     for task in atomic.tasks.values():
         tools = [atomic.tools[name] for name in task.offered]
-        for history in step_histories(task):
+        for history in make_step_histories(task):
             text = whole_text(build(history, tools))
             assert str(atomic.root) not in text
             assert all(item.source not in text for item in task.attachments)
@@ -281,6 +281,6 @@ def test_229_prefixes_of_the_dataset_end_with_upstreams_last_message(
     last = [
         make_upstream_messages(history, task.tools)[-1].text == LAST
         for task in atomic.tasks.values()
-        for history in step_histories(task)
+        for history in make_step_histories(task)
     ]
     assert (len(last), sum(last)) == (770, 229)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from gta_bench.agents.contract import DecidedStep, dataset_files
+from gta_bench.agents.contract import DecidedStep, list_dataset_files
 from gta_bench.agents.react import format_upstream_call
 from gta_bench.agents.react_parser import (
     CRASH,
     FOLLOW_THE_FORMAT,
     parse_upstream,
-    upstream_thought,
+    read_upstream_thought,
 )
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
@@ -223,7 +223,7 @@ def test_half_characters_are_replaced_so_that_a_step_can_be_written() -> None:
     ],
 )
 def test_the_thought_is_what_upstream_takes_for_it(reply: str, thought: str) -> None:
-    assert upstream_thought(reply) == thought
+    assert read_upstream_thought(reply) == thought
 
 
 @given(REPLIES)
@@ -258,7 +258,7 @@ def test_the_references_own_calls_pass_but_for_those_that_no_model_can_make(
 ) -> None:
     """Two references forget the image, one misspells its path, one uses an unknown parameter."""
     failed: dict[str, list[str]] = {}
-    files = dataset_files(atomic.tasks.values())
+    files = list_dataset_files(atomic.tasks.values())
     for task in atomic.tasks.values():
         tools = [atomic.tools[name] for name in task.offered]
         for turn in task.calls:

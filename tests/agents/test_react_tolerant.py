@@ -3,7 +3,7 @@ import warnings
 import pytest
 from hypothesis import given
 
-from gta_bench.agents.contract import step_histories
+from gta_bench.agents.contract import make_step_histories
 from gta_bench.agents.react import format_call
 from gta_bench.agents.react_parser import parse_tolerant
 from gta_bench.datasets.model import AtomicDataset
@@ -292,4 +292,4 @@ def test_every_reference_answer_is_read_as_an_answer(atomic: AtomicDataset) -> N
 
 
 def test_the_histories_of_the_dataset_are_770(atomic: AtomicDataset) -> None:
-    assert sum(len(step_histories(task)) for task in atomic.tasks.values()) == 770
+    assert sum(len(make_step_histories(task)) for task in atomic.tasks.values()) == 770

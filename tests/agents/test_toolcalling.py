@@ -15,12 +15,12 @@ from inspect_ai.model import (
 from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.tool import ToolCall
 
-from gta_bench.agents.contract import History, RefusedTurn, Setup, step_histories
+from gta_bench.agents.contract import History, RefusedTurn, Setup, make_step_histories
 from gta_bench.agents.toolcalling import (
+    make_tool_info,
+    make_toolcalling_messages,
     read_output,
-    tool_info,
     toolcalling,
-    toolcalling_messages,
 )
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, UserTurn
@@ -118,7 +118,7 @@ def test_a_tool_that_is_not_offered_is_an_error_of_the_call() -> None:
 @pytest.mark.parametrize("raw", ['{"image": "inputs/me', "{'image': 'x'}", '{"a": 1}{"b": 2}'])
 def test_arguments_that_the_provider_sent_broken_are_kept_raw(raw: str) -> None:
     """The parse error is Inspect's own, as its providers make it."""
-    broken = parse_tool_call("1", "OCR", raw, [tool_info(tool) for tool in TOOLS])
+    broken = parse_tool_call("1", "OCR", raw, [make_tool_info(tool) for tool in TOOLS])
     assert broken.parse_error is not None
     step = decided(calling(broken))
     assert isinstance(step, CallStep)
@@ -145,7 +145,7 @@ def test_any_text_becomes_a_step_that_can_be_written(text: str) -> None:
 
 @given(REPLIES)
 def test_any_raw_arguments_become_a_call_that_can_be_written(raw: str) -> None:
-    infos = [tool_info(tool) for tool in TOOLS]
+    infos = [make_tool_info(tool) for tool in TOOLS]
     made = parse_tool_call("1", "GoogleSearch", raw, infos)
     step = read_output(calling(made), TOOLS).step
     assert isinstance(step, CallStep)
@@ -153,7 +153,7 @@ def test_any_raw_arguments_become_a_call_that_can_be_written(raw: str) -> None:
 
 
 def test_a_tool_is_offered_with_types_and_what_types_cannot_say() -> None:
-    assert json.loads(tool_info(DRAW).model_dump_json(exclude_none=True)) == {
+    assert json.loads(make_tool_info(DRAW).model_dump_json(exclude_none=True)) == {
         "name": "DrawBox",
         "description": "Draws a box.",
         "parameters": {
@@ -180,10 +180,10 @@ def test_a_tool_is_offered_with_types_and_what_types_cannot_say() -> None:
 
 
 def test_integers_are_offered_as_integers() -> None:
-    k = tool_info(SEARCH).parameters.properties["k"]
+    k = make_tool_info(SEARCH).parameters.properties["k"]
     assert k.type == "integer"
     assert k.description == "How many results. Optional, by default 10."
-    query = tool_info(SEARCH).parameters.properties["query"]
+    query = make_tool_info(SEARCH).parameters.properties["query"]
     assert (query.type, query.description) == ("string", "query")
 
 
@@ -196,7 +196,7 @@ def test_the_description_names_kinds_of_files() -> None:
             Parameter(type="audio", name="sound", optional=True),
         ),
     )
-    info = tool_info(tool)
+    info = make_tool_info(tool)
     assert info.description == "Read"
     assert [param.description for param in info.parameters.properties.values()] == [
         "Path of a file. File type: application/pdf.",
@@ -206,7 +206,7 @@ def test_the_description_names_kinds_of_files() -> None:
 
 
 def test_the_history_has_native_calls_with_results_tied_to_them() -> None:
-    messages = toolcalling_messages(HISTORIES[-1])
+    messages = make_toolcalling_messages(HISTORIES[-1])
     assert shown(messages[1:]) == [
         ("user", f"{FILES}\n\nWhat does the bière cost?"),
         ("assistant", ""),
@@ -241,7 +241,7 @@ def test_own_words_parts_of_results_and_refusals_are_shown() -> None:
             AnswerTurn(content="7"),
         ),
     )
-    assert shown(toolcalling_messages(history)[1:]) == [
+    assert shown(make_toolcalling_messages(history)[1:]) == [
         ("user", "?"),
         ("assistant", ""),
         ("user", "Say something."),
@@ -266,9 +266,9 @@ def test_all_770_prefixes_of_the_dataset_are_shown_with_portable_paths(
 ) -> None:
     prefixes = 0
     for task in atomic.tasks.values():
-        infos = "".join(tool_info(tool).model_dump_json() for tool in task.tools)
-        for history in step_histories(task):
-            messages = toolcalling_messages(history)
+        infos = "".join(make_tool_info(tool).model_dump_json() for tool in task.tools)
+        for history in make_step_histories(task):
+            messages = make_toolcalling_messages(history)
             text = infos + "".join(message.model_dump_json() for message in messages)
             assert str(atomic.root) not in text
             assert all(item.source not in text for item in task.attachments)

@@ -23,7 +23,7 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
@@ -158,7 +158,7 @@ class Outcome(NamedTuple):
             (one.reason for one in self.unit.trace if isinstance(one, MalformedStep)), ""
         )
         strays = f"strays: {', '.join(sorted(self.unit.strays))}" if self.unit.strays else ""
-        calls = counted(len(self.unit.calls), "tool call") if self.unit.calls else ""
+        calls = format_count(len(self.unit.calls), "tool call") if self.unit.calls else ""
         return "; ".join(filter(None, (self.unit.failure, problem, strays, calls)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.decisions.comparison import compare
-from gta_bench.decisions.comparison_tables import conclusion
+from gta_bench.decisions.comparison_tables import state_conclusion
 from gta_bench.records.units import Usage
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -166,7 +166,7 @@ def test_runs_without_a_common_score_of_the_main_metric_decide_nothing(workflow:
     unscored = second.scores.model_copy(update={"judges": judges})
     [found] = compare([first, second.model_copy(update={"scores": unscored})])
     assert found.primary is None
-    assert "no task has a score of the main metric in both" in conclusion(found)
+    assert "no task has a score of the main metric in both" in state_conclusion(found)
     assert {one.metric for one in found.metrics} == {"Leaf SR, upstream", "Tool SR"}
 
 

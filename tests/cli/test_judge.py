@@ -194,7 +194,7 @@ def test_a_file_that_this_machine_cannot_show_is_told_in_the_terminal(
 ) -> None:
     """Without a browser pages were judged by their source, and nothing was said."""
     page = stored_run(tmp_path / "page", [task("1", 2)], {"page.html": b"<p>All is well.</p>"})
-    monkeypatch.setattr(browser, "browser_program", lambda: None)
+    monkeypatch.setattr(browser, "find_browser", lambda: None)
     result = judged(provider, page)
     assert (result.exit_code, provider.asked()) == (1, [])
     assert "evidence_failed, 2 leaves without a score" in result.stderr

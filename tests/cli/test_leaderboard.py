@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
 from gta_bench.errors import EnvironmentProblem
-from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.entries import read_published_entries
 
 
 def gta(*arguments: str | Path) -> Result:
@@ -35,7 +35,7 @@ def test_the_published_rows_are_checked_without_files() -> None:
 
 def test_files_are_checked_instead_where_they_are_given(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
-    file.write_text(published()[0].model_dump_json(), encoding="utf-8")
+    file.write_text(read_published_entries()[0].model_dump_json(), encoding="utf-8")
     result = gta("leaderboard", "check", file, "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout) == []
@@ -49,7 +49,9 @@ def test_findings_are_there_as_json() -> None:
 
 def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
-    mine = published()[-1].model_copy(update={"id": "mine", "system": "My own harness"})
+    mine = read_published_entries()[-1].model_copy(
+        update={"id": "mine", "system": "My own harness"}
+    )
     file.write_text(mine.model_dump_json(), encoding="utf-8")
     result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
     assert result.exit_code == 0

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.runs.store import locked
+from gta_bench.runs.store import lock_folder
 from tests.builders import atomic_task, write_atomic
 
 
@@ -29,7 +29,7 @@ def test_a_finished_run_is_complete_and_one_that_is_worked_on_is_running(run: Pa
     assert "finished  2 of 2 units" in result.stdout
     assert "now       idle" in result.stdout
     assert "work      inline, 1 at once" in result.stdout
-    with locked(run):
+    with lock_folder(run):
         result = gta("status", run)
     assert "state     running" in result.stdout
     assert "now       0 failed · 0 running" in result.stdout

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.runs.logs import log_of
+from gta_bench.runs.logs import find_log
 from gta_bench.settings import can_open_pages
 from tests.cli.test_run import gta
 from tests.tasks.workflow_runs import judged_run
@@ -56,8 +56,8 @@ def test_an_unknown_task_is_refused(run: Path) -> None:
 def test_a_unit_that_was_not_run_has_no_trace(run: Path) -> None:
     result = gta("view", run, "--task", "1", "--epoch", "2", "--trace")
     assert "has no sample of task '1', epoch 2" in str(result.exception)
-    assert log_of(run / "nowhere", "1", 1) is None
-    assert str(log_of(run / "logs", "1", 1)).endswith(".eval")
+    assert find_log(run / "nowhere", "1", 1) is None
+    assert str(find_log(run / "logs", "1", 1)).endswith(".eval")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gta_bench.confine.names import LONGEST_NAME, clean_name, is_plain, numbered, shown
+from gta_bench.confine.names import LONGEST_NAME, add_number, clean_name, is_plain, quote_foreign
 from gta_bench.errors import ToolError
 
 CLEANED = [
@@ -143,7 +143,7 @@ def test_two_unicode_forms_of_a_name_are_one_name(raw: str) -> None:
     [("plot.png", "plot-2.png"), ("plot", "plot-2"), ("a.tar.gz", "a.tar-2.gz")],
 )
 def test_the_second_file_of_a_name_gets_a_number(name: str, expected: str) -> None:
-    assert numbered(name, 2) == expected
+    assert add_number(name, 2) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,5 +160,5 @@ def test_a_name_that_can_stand_for_itself_is_plain(name: str) -> None:
 
 
 def test_foreign_text_in_a_message_is_quoted_escaped_and_cut() -> None:
-    assert shown("a\u202eb\n") == "'a\\u202eb\\n'"
-    assert len(shown("x" * 10_000)) < 100
+    assert quote_foreign("a\u202eb\n") == "'a\\u202eb\\n'"
+    assert len(quote_foreign("x" * 10_000)) < 100

@@ -7,7 +7,7 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import images
-from gta_bench.content.images import ImageContent, measure, read_image
+from gta_bench.content.images import ImageContent, measure_picture, read_image
 from gta_bench.errors import ToolError
 from tests.content import samples
 
@@ -27,7 +27,7 @@ def test_size_and_format_of_every_usual_picture_are_found(form: str, jail: Jail)
 def test_a_large_picture_is_shown_smaller_and_measured_as_it_is(jail: Jail) -> None:
     content = read(samples.image(4000, 1000), jail, longest_side=400)
     assert (content.width, content.height) == (4000, 1000)
-    assert measure(content.previews[0].data)[1:] == (400, 100)
+    assert measure_picture(content.previews[0].data)[1:] == (400, 100)
 
 
 def test_frames_of_a_moving_picture_are_shown_at_even_distances(jail: Jail) -> None:
@@ -60,7 +60,7 @@ def test_a_photo_is_shown_upright(jail: Jail) -> None:
     Image.new("RGB", (40, 20)).save(stream, "JPEG", exif=exif)
     content = read(stream.getvalue(), jail)
     assert (content.width, content.height) == (20, 40)
-    assert measure(content.previews[0].data)[1:] == (20, 40)
+    assert measure_picture(content.previews[0].data)[1:] == (20, 40)
 
 
 def test_transparency_survives(jail: Jail) -> None:

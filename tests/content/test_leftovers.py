@@ -5,14 +5,14 @@ import zipfile
 
 import pytest
 
-from gta_bench.content.leftovers import PackagePart, left_over, package_parts
+from gta_bench.content.leftovers import PackagePart, find_leftovers, read_package_parts
 from tests.content import samples
 
 
 def texts(name: str, source: str) -> tuple[str, ...]:
     data = samples.zipped({name: source})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return next((part.texts for part in package_parts(archive)), ())
+        return next((part.texts for part in read_package_parts(archive)), ())
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,9 @@ def test_numbers_of_charts_are_as_old_as_the_formulas() -> None:
         book = f'<workbook><calcPr calcId="1" fullCalcOnLoad="{asked}"/></workbook>'
         data = samples.zipped({"xl/workbook.xml": book, "xl/charts/chart1.xml": chart})
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            assert list(package_parts(archive)) == [PackagePart("xl/charts/chart1.xml", expected)]
+            assert list(read_package_parts(archive)) == [
+                PackagePart("xl/charts/chart1.xml", expected)
+            ]
 
 
 def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
@@ -87,10 +89,10 @@ def test_what_a_reader_has_not_shown_is_left_over_under_its_part() -> None:
         PackagePart("word/document.xml", ("Shown text.", "Box in it")),
         PackagePart("word/header1.xml", ("shown", "Box in it")),
     ]
-    assert list(left_over(parts, "# shown TEXT")) == [
+    assert list(find_leftovers(parts, "# shown TEXT")) == [
         PackagePart("word/document.xml", ("Box in it",))
     ]
-    whole = list(left_over(parts, "# shown TEXT", whole=("word/header",)))
+    whole = list(find_leftovers(parts, "# shown TEXT", whole=("word/header",)))
     assert whole[1] == PackagePart("word/header1.xml", ("shown",)), (
         "nobody reads it, so all of it is left over"
     )
@@ -137,21 +139,21 @@ broken.
 def test_a_text_is_shown_only_if_its_words_follow_each_other(text: str, left: bool) -> None:
     """Words that stood anywhere hid a text box that says the contrary."""
     parts = [PackagePart("word/document.xml", (text,))]
-    assert list(left_over(parts, SHOWN)) == (parts if left else [])
+    assert list(find_leftovers(parts, SHOWN)) == (parts if left else [])
 
 
 def test_texts_are_found_in_any_order() -> None:
     lines = [f"line number {number}" for number in range(50)]
     parts = [PackagePart("a.xml", (*reversed(lines), *lines[::7], "number 51"))]
-    assert list(left_over(parts, "\n".join(lines))) == [PackagePart("a.xml", ("number 51",))]
+    assert list(find_leftovers(parts, "\n".join(lines))) == [PackagePart("a.xml", ("number 51",))]
 
 
 def test_many_texts_in_a_long_one_come_to_an_end() -> None:
     many = tuple(f"line {number} b" for number in range(20_000))
     shown = "\n".join(f"line {number}" for number in range(20_000))
-    assert list(left_over([PackagePart("a.xml", many)], shown)) == [PackagePart("a.xml", many)]
+    assert list(find_leftovers([PackagePart("a.xml", many)], shown)) == [PackagePart("a.xml", many)]
     repeated = "ab" * 500_000
-    assert list(left_over([PackagePart("a.xml", ("ab",))], repeated)) == [
+    assert list(find_leftovers([PackagePart("a.xml", ("ab",))], repeated)) == [
         PackagePart("a.xml", ("ab",))
     ]
 
@@ -169,6 +171,6 @@ def test_a_paragraph_with_a_formula_is_not_listed_again() -> None:
     formula = f"<m:f><m:num>{letters}</m:num><m:den>{number}</m:den></m:f>"
     source = f"<w:p><w:t>With </w:t><m:oMath>{formula}</m:oMath><w:t> it is done.</w:t></w:p>"
     part = PackagePart("word/document.xml", texts("word/document.xml", source))
-    assert list(left_over([part], r"With $\frac{\alpha v}{12}$ it is done.")) == []
-    (lost,) = left_over([part], "With it is done.")
+    assert list(find_leftovers([part], r"With $\frac{\alpha v}{12}$ it is done.")) == []
+    (lost,) = find_leftovers([part], "With it is done.")
     assert lost.texts == ("12",)

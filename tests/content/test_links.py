@@ -4,7 +4,12 @@ import time
 
 import pytest
 
-from gta_bench.content.links import css_references, html_references, markdown_references, resolve
+from gta_bench.content.links import (
+    find_css_references,
+    find_html_references,
+    find_markdown_references,
+    resolve_reference,
+)
 
 PAGE = """<link href="style.css"><img SRC='a b.png'><img src=https://web.invalid/x.png>
 <script src="//cdn.invalid/x.js"></script><a href="#there">1</a><a href="#lost">2</a>
@@ -14,7 +19,7 @@ PAGE = """<link href="style.css"><img SRC='a b.png'><img src=https://web.invalid
 
 
 def test_a_page() -> None:
-    found = html_references(PAGE)
+    found = find_html_references(PAGE)
     assert found.files == ("style.css", "a b.png", "C:\\a.png", "bg.png", "other.html?x=1#y")
     assert found.remote == ("https://web.invalid/x.png", "//cdn.invalid/x.js")
     assert found.lost_anchors == ("#lost",)
@@ -22,7 +27,7 @@ def test_a_page() -> None:
 
 
 def test_markdown() -> None:
-    found = markdown_references(
+    found = find_markdown_references(
         "# Über uns!\n[a](#über-uns) [b](#gone) ![c](pic.png) [d](<x.md> 't') ![e](http://web.invalid/)"
     )
     assert found.files == ("pic.png", "x.md")
@@ -31,7 +36,7 @@ def test_markdown() -> None:
 
 
 def test_a_style_sheet() -> None:
-    assert css_references("a { src: url(x.woff) } b { c: url('http://web.invalid/y') }") == (
+    assert find_css_references("a { src: url(x.woff) } b { c: url('http://web.invalid/y') }") == (
         "x.woff",
     )
 
@@ -47,13 +52,13 @@ def test_a_style_sheet() -> None:
     ],
 )
 def test_a_reference_means_a_path(reference: str, base: str, path: str) -> None:
-    assert resolve(reference, base=base) == path
+    assert resolve_reference(reference, base=base) == path
 
 
 @pytest.mark.parametrize("piece", ["<a ", '<a href="', "![", "url(", "[](", '<a href=" ', "# x"])
 def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     text = piece * 100_000
     start = time.monotonic()
-    html_references(text)
-    markdown_references(text)
+    find_html_references(text)
+    find_markdown_references(text)
     assert time.monotonic() - start < 10

@@ -8,7 +8,7 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import pdf
-from gta_bench.content.images import measure
+from gta_bench.content.images import measure_picture
 from gta_bench.content.pdf import PdfContent, read_pdf, render_pdf
 from gta_bench.errors import ToolError
 from tests.content import samples
@@ -95,7 +95,7 @@ def test_a_stamp_on_a_scan_is_kept_beside_what_is_recognized(jail: Jail) -> None
 
 def test_pages_are_rendered_within_a_bound(jail: Jail) -> None:
     images = asyncio.run(render_pdf(THREE, jail, [2, 1, 9], longest_side=200))
-    assert [(page.number, *measure(page.data)) for page in images.pages] == [
+    assert [(page.number, *measure_picture(page.data)) for page in images.pages] == [
         (2, "image/png", 200, 150),
         (1, "image/png", 200, 150),
     ]
@@ -107,7 +107,7 @@ def test_of_a_very_long_page_a_part_is_shown_that_can_be_read(jail: Jail) -> Non
     """A sheet of 2000 rows as one page would be a thread."""
     data = samples.pdf([samples.words("top", y=8950)]).replace(b"[0 0 400 300]", b"[0 0 400 9000]")
     page = asyncio.run(render_pdf(data, jail, [1], longest_side=800)).pages[0]
-    assert measure(page.data)[1:] == (800, 800)
+    assert measure_picture(page.data)[1:] == (800, 800)
     assert page.part == pytest.approx(400 / 9000, rel=0.05)
     top = Image.open(io.BytesIO(page.data)).convert("L").crop((0, 0, 800, 200))
     assert min(top.tobytes()) < 99
@@ -116,7 +116,7 @@ def test_of_a_very_long_page_a_part_is_shown_that_can_be_read(jail: Jail) -> Non
 def test_a_page_of_a_huge_size_is_rendered_small(jail: Jail) -> None:
     data = samples.pdf([samples.words("x")]).replace(b"[0 0 400 300]", b"[0 0 1e6 1e6]")
     images = asyncio.run(render_pdf(data, jail, [1]))
-    assert max(measure(images.pages[0].data)[1:]) <= pdf.LONGEST_SIDE + 1
+    assert max(measure_picture(images.pages[0].data)[1:]) <= pdf.LONGEST_SIDE + 1
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])

@@ -9,7 +9,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind, JailLimits
 from gta_bench.content import driver, images, needs, pdf, pptx, xlsx
 from gta_bench.content.driver import Driver
-from gta_bench.content.tables import csv_text, format_markdown_table
+from gta_bench.content.tables import format_csv, format_markdown_table
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from tests.confine.conftest import KINDS as KINDS_OF_JAIL
 from tests.confine.conftest import require
@@ -142,8 +142,8 @@ class TestNeeds:
         assert "apt install ffmpeg" in missing.fix
 
     def test_versions_name_what_ran(self) -> None:
-        assert needs.versions("pydantic").startswith("pydantic 2.")
-        assert needs.versions("no-such-thing") == "no-such-thing (not installed)"
+        assert needs.describe_versions("pydantic").startswith("pydantic 2.")
+        assert needs.describe_versions("no-such-thing") == "no-such-thing (not installed)"
 
 
 def test_a_markdown_table_survives_bars_lines_and_ragged_rows() -> None:
@@ -158,4 +158,4 @@ def test_a_markdown_table_survives_bars_lines_and_ragged_rows() -> None:
 
 
 def test_csv_quotes_only_where_it_must() -> None:
-    assert csv_text([["a", "b,c", 'd"', "e\nf"], []]) == 'a,"b,c","d""","e\nf"\n\n'
+    assert format_csv([["a", "b,c", 'd"', "e\nf"], []]) == 'a,"b,c","d""","e\nf"\n\n'

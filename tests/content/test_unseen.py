@@ -9,7 +9,7 @@ from PIL import Image
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.images import read_image
-from gta_bench.content.leftovers import find_unseen_office, unseen_in_markup
+from gta_bench.content.leftovers import find_unseen_markup, find_unseen_office
 from gta_bench.content.members import read_zip
 from gta_bench.content.office import read_package
 from gta_bench.content.pdf import read_pdf, render_pdf
@@ -71,7 +71,7 @@ def test_ordinary_office_files_hide_nothing() -> None:
 
 
 def test_comments_and_descriptions_of_markup_are_found() -> None:
-    found = unseen_in_markup("<p>a</p><!-- one --><svg><desc>two <b>three</b></desc></svg>")
+    found = find_unseen_markup("<p>a</p><!-- one --><svg><desc>two <b>three</b></desc></svg>")
     assert [one.words for one in found] == ["one", "two  three"]
 
 

@@ -8,7 +8,7 @@ import xlsxwriter
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content import xlsx
-from gta_bench.content.tables import csv_text
+from gta_bench.content.tables import format_csv
 from gta_bench.content.xlsx import SheetCell, XlsxContent, read_xlsx
 from gta_bench.errors import ToolError
 from tests.content import samples
@@ -99,7 +99,7 @@ def test_texts_and_numbers_come_back_exactly(jail: Jail) -> None:
     sheet = read(saved(book), jail).sheets[0]
     expected = [[value if isinstance(value, str) else repr(value) for value in row] for row in rows]
     assert list(sheet.lines()) == expected
-    assert csv_text(sheet.lines()).startswith('"a,b","say ""x""","two\nlines",=,\'\n')
+    assert format_csv(sheet.lines()).startswith('"a,b","say ""x""","two\nlines",=,\'\n')
 
 
 def test_times_and_durations_are_read_as_such(jail: Jail) -> None:

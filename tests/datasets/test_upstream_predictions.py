@@ -14,7 +14,7 @@ from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.logs import read_units
-from gta_bench.similarity.catalog import load_similarity, scored
+from gta_bench.similarity.catalog import load_similarity, score_units
 from tests.builders import atomic_task, manifest, write_atomic, write_json
 from tests.upstream_files import reference_predictions
 
@@ -170,7 +170,7 @@ def test_a_file_that_the_published_evaluator_scores_is_scored_alike(
         read_predictions(tmp_path / name, dataset, "end-to-end") for name in ("p.json", "odd.json")
     )
     expected, found = (
-        scored(one.units, "end-to-end", similarity).compat for one in (plain, strange)
+        score_units(one.units, "end-to-end", similarity).compat for one in (plain, strange)
     )
     assert found == expected
     assert found.tool_call == 1
@@ -188,7 +188,7 @@ def test_the_key_of_an_error_alone_makes_a_call_fail(
     steps = [{**call("image/menu.jpg"), "error": error}, ANSWER]
     write_json(tmp_path / "p.json", {"0": entry(prediction=steps)})
     units = read_predictions(tmp_path / "p.json", dataset, "step").units
-    compat = scored(units, "step", load_similarity("exact-or-half")).compat
+    compat = score_units(units, "step", load_similarity("exact-or-half")).compat
     assert (compat.tool_call, compat.tool_call_error) == (1, 1)
 
 
@@ -202,13 +202,13 @@ def test_a_number_that_json_does_not_have_and_missing_arguments_equal_nothing(
     entries = {str(n): entry(prediction=[one, ANSWER]) for n, one in enumerate((strange, bare))}
     (tmp_path / "p.json").write_text(json.dumps(entries), encoding="utf-8")
     units = read_predictions(tmp_path / "p.json", dataset, "step").units
-    compat = scored(units, "step", load_similarity("exact-or-half")).compat
+    compat = score_units(units, "step", load_similarity("exact-or-half")).compat
     assert isinstance(compat, StepScores)
     assert (compat.n, compat.tool_acc, compat.arg_acc) == (2, 100, 0)
     run = tmp_path / "run"
     write_imported(run, open_run(run, manifest(tasks=("a", "b", "c"))), units)
     kept = read_units(log_folder(run), ("a", "b", "c"), 1, AtomicUnit).units
-    assert scored(kept, "step", load_similarity("exact-or-half")).compat == compat
+    assert score_units(kept, "step", load_similarity("exact-or-half")).compat == compat
 
 
 def test_references_that_are_not_the_datasets_are_findings(

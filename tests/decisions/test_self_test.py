@@ -15,7 +15,7 @@ from gta_bench.records.comparison import ComparedRun, SelfTest
 from gta_bench.records.statistics import Difference, Interval
 from gta_bench.reports.estimates import Paired, Parts, pair_tasks
 from gta_bench.reports.estimates import Part as UnitPart
-from gta_bench.statistics.pooled import Ratio, difference_of
+from gta_bench.statistics.pooled import Ratio, compute_difference
 from tests.statistics.simulation import Cell, two_runs
 
 # Few tasks, rare successes: where the bootstrap that was used before covered 87 %.
@@ -125,7 +125,7 @@ def bootstrap_t(first: Ratio, second: Ratio, *, top: float = 1.0) -> Difference:
         last, earliest = np.quantile(values, [0.975, 0.025])
         low, high = gap - last * error, gap - earliest * error
     apart = not low <= 0 <= high
-    return difference_of(first, second, top=top).model_copy(
+    return compute_difference(first, second, top=top).model_copy(
         update={
             "interval": Interval(
                 estimate=gap, low=low, high=high, level=0.95, n=n, method="student"

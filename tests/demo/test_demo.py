@@ -15,7 +15,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.checks import verify
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.demo import ATOMIC, WORKFLOW
-from gta_bench.demo.local_model import SMOLLM2, local_weights, serving_model
+from gta_bench.demo.local_model import SMOLLM2, find_local_weights, serve_model
 from gta_bench.demo.script import WANTED
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.runs.verdicts import read_verdicts
@@ -106,13 +106,13 @@ def test_the_demos_tasks_are_sound() -> None:
 
 
 def test_without_weights_there_is_no_local_model(tmp_path: Path) -> None:
-    assert local_weights(tmp_path) is None
+    assert find_local_weights(tmp_path) is None
 
 
 def test_a_model_that_does_not_start_is_told_in_one_line(tmp_path: Path, loopback: None) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no model")
-    with pytest.raises(EnvironmentProblem, match="did not start"), serving_model(broken):
+    with pytest.raises(EnvironmentProblem, match="did not start"), serve_model(broken):
         pass
 
 

@@ -16,7 +16,7 @@ from gta_bench.harnesses.in_process import AgentTask
 from gta_bench.records.steps import AnswerStep, CallStep
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.running.judge_run import made_evidence
+from gta_bench.running.judge_run import prepare_evidence
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
@@ -128,7 +128,7 @@ def test_a_python_agent_is_noted_as_unconfined(runs: Mapping[str, Path]) -> None
 
 def evidence_digests(run: Path) -> list[str]:
     found = units(run)
-    made = asyncio.run(made_evidence(run, found, Settings()))
+    made = asyncio.run(prepare_evidence(run, found, Settings()))
     shown = [made.made(unit) for unit in found]
     assert [len(one.deliverables) if one else 0 for one in shown] == [1, 1]
     return [one.digest for one in shown if one is not None]

@@ -7,7 +7,7 @@ import pytest
 from gta_bench.confine.walls import Python
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.exposure import ALL, require_hidden, shown_paths
+from gta_bench.harnesses.exposure import ALL, list_shown_paths, require_hidden
 from gta_bench.runs.directory import read_manifest
 from tests.harnesses.test_command_runs import gta
 from tests.needs import needs
@@ -70,12 +70,12 @@ def test_a_jail_that_would_show_the_dataset_is_refused(project: Path) -> None:
 
 
 def test_the_list_names_paths_as_people_do(project: Path) -> None:
-    shown = shown_paths(harness("python3 agent/agent.py", Path.home() / ".ssh"))
+    shown = list_shown_paths(harness("python3 agent/agent.py", Path.home() / ".ssh"))
     assert "/usr" in shown
     assert "./agent/agent.py" in shown
     assert "~/.ssh" in shown
     assert set(Python.current().roots) <= set(shown)
-    assert shown_paths(Harness(kind="bridged", target="a:b")) == (ALL,)
+    assert list_shown_paths(Harness(kind="bridged", target="a:b")) == (ALL,)
 
 
 @needs("bwrap")

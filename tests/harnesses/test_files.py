@@ -8,7 +8,7 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.harnesses.choice import Harness, HarnessKind
-from gta_bench.harnesses.exposure import files_digest
+from gta_bench.harnesses.exposure import hash_harness_files
 from gta_bench.records.run import System
 from gta_bench.runs.directory import open_run
 from tests.builders import manifest
@@ -31,7 +31,7 @@ def write(folder: Path, name: str, text: str) -> None:
 def digest(
     target: str = "python3 agent.py", kind: HarnessKind = "command", **changes: Any
 ) -> str | None:
-    return files_digest(Harness(kind=kind, target=target, **changes))
+    return hash_harness_files(Harness(kind=kind, target=target, **changes))
 
 
 def test_an_edited_file_of_the_command_has_another_digest(folder: Path) -> None:

@@ -69,7 +69,7 @@ def test_an_open_cell_has_the_walls_of_every_cell(user: str) -> None:
 @needs("pasta")
 def test_nothing_is_left_of_a_way_that_was_closed() -> None:
     async def use() -> tuple[bytes, str]:
-        way = await network.open_way()
+        way = await network.open_network()
         ask = ["sh", "-c", "cat /proc/net/route; grep CapEff /proc/self/status"]
         pipe = asyncio.subprocess.PIPE
         inside = await asyncio.create_subprocess_exec(*way.join, *ask, stdout=pipe)
@@ -106,13 +106,13 @@ def test_a_device_for_root_alone_is_refused(
     monkeypatch.setattr(network, "PATH", str(tmp_path))
     monkeypatch.setattr(network, "TUN", tun)
     with pytest.raises(EnvironmentProblem, match="`modprobe tun` as root"):
-        asyncio.run(network.require_way())
+        asyncio.run(network.require_network())
     tun.touch(0o600)
     with pytest.raises(EnvironmentProblem, match=r"`chmod 666 .*tun` as root"):
-        asyncio.run(network.require_way())
+        asyncio.run(network.require_network())
     tun.chmod(0o666)
     with pytest.raises(EnvironmentProblem, match=r"does not work here: pasta "):
-        asyncio.run(network.require_way())
+        asyncio.run(network.require_network())
 
 
 def test_the_filter_knows_what_is_near() -> None:

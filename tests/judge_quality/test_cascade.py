@@ -17,7 +17,7 @@ from gta_bench.judge_quality.cascade import (
 from gta_bench.records.judges import CascadeReport
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.running.judge_run import take_over
+from gta_bench.running.judge_run import copy_clear_scores
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from tests.judge_quality.test_paired_judges import judged, units
 from tests.metrics.workflow_units import rows, unit
@@ -113,7 +113,7 @@ def test_the_strong_judge_is_asked_for_just_the_leaves_that_a_live_cascade_leave
         run = tmp_path / f"{band}"
         run.mkdir()
         append_verdicts(run, verdicts)
-        take_over(run, "cheap", "cascade", threshold=7, band=band)
+        copy_clear_scores(run, "cheap", "cascade", threshold=7, band=band)
         kept = sum(key.judge == "cascade" for key in read_verdicts(run))
         (row,) = simulated(verdicts, band, works=[]).rows
         assert 0 < kept < 72

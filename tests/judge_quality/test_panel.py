@@ -4,13 +4,13 @@ import pytest
 
 from gta_bench.judge_quality.panel import (
     UNSTABLE_SHOWN,
+    has_repeated_scores,
     panel_report,
     panel_table,
-    says_something,
     unstable_table,
     unstable_title,
 )
-from gta_bench.metrics.panel import panel_rows
+from gta_bench.metrics.panel import combine_judges
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.verdicts import Scored, VerdictRow
 from tests.metrics.workflow_units import SEVEN, rows, unit
@@ -68,13 +68,13 @@ def test_only_the_worst_leaves_are_shown_and_all_are_counted() -> None:
 
 
 def test_one_verdict_a_leaf_says_nothing_of_agreement() -> None:
-    assert not says_something(panel_report(rows({"a1": 3}), threshold=7))
-    assert says_something(panel_report(FIRST, threshold=7))
+    assert not has_repeated_scores(panel_report(rows({"a1": 3}), threshold=7))
+    assert has_repeated_scores(panel_report(FIRST, threshold=7))
 
 
 @pytest.mark.parametrize(("pooling", "expected"), [("mean", 5.5), ("majority", 4.0)])
 def test_a_panel_is_a_judge_of_its_own(pooling: str, expected: float) -> None:
-    found = panel_rows([*FIRST, *SECOND], pooling)  # type: ignore[arg-type]
+    found = combine_judges([*FIRST, *SECOND], pooling)  # type: ignore[arg-type]
     scores = {row.key.leaf: row.verdict.value for row in found if isinstance(row.verdict, Scored)}
     assert set(scores) == {"a1", "a2"}, "b has no score of y in its second repeat"
     assert scores["a2"] == pytest.approx(expected)
@@ -84,4 +84,4 @@ def test_a_panel_is_a_judge_of_its_own(pooling: str, expected: float) -> None:
 
 
 def test_one_judge_is_no_panel() -> None:
-    assert panel_rows(FIRST, "mean") == ()
+    assert combine_judges(FIRST, "mean") == ()

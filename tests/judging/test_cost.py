@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 from tests.judging.builders import task
 from tests.judging.cost import our_cost, upstream_cost
 from tests.judging.counting_server import counting_server
@@ -25,7 +25,7 @@ def test_judging_sends_less_and_reads_from_the_prefix_cache(
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
         files.append(tmp_path / name)
-    units = judgeable_units(run)
+    units = find_judgeable_units(run)
     with counting_server(0.02) as server:
         one, four, all_ = (our_cost(run, server, leaves) for leaves in (1, 4, 100))
         theirs = upstream_cost(units, dict.fromkeys(units, files), server)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-from gta_bench.judging.judge import Judge, judge_unit, pending_leaves, without_evidence
+from gta_bench.judging.judge import Judge, judge_unit, mark_without_evidence, pending_leaves
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
@@ -307,7 +307,7 @@ def test_without_evidence_leaves_that_have_no_score_get_the_cause(server: ChatSe
     one = judge(server.url)
     rows = judged(one, leaves=2)
     known = {rows[0].key: rows[0]}
-    (missing,) = without_evidence(task(leaves=2), one, "No jail.", known=known)
+    (missing,) = mark_without_evidence(task(leaves=2), one, "No jail.", known=known)
     assert missing.key == rows[1].key
     assert missing.verdict == Unscored(cause="evidence_failed", detail="No jail.")
     assert pending_leaves(task(leaves=2), None, one, known=known) == 1

@@ -41,7 +41,7 @@ def without(part: str, folder: Path, equipment: Equipment) -> Iterator[Equipment
     """The same machine without a package or program; the host's Python has them all."""
     if part == "soffice":
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(libreoffice, "office_program", lambda: None)
+            patch.setattr(libreoffice, "find_libreoffice", lambda: None)
             yield equipment
         return
     assert equipment.jail is not None

@@ -11,7 +11,7 @@ from pypdf import PdfReader
 from gta_bench.content.docx import read_docx
 from gta_bench.content.identify import identify
 from gta_bench.content.libreoffice import convert
-from gta_bench.content.office import normalized, read_package
+from gta_bench.content.office import normalize_package, read_package
 from gta_bench.judging.showing.pages import to_document
 from tests.content import samples
 from tests.judging.shown import Desk
@@ -39,7 +39,7 @@ DOCUMENT = samples.docx(samples.paragraph("All is well."))
 def test_lists_with_a_prefix_are_normalized(desk: Desk) -> None:
     odd = prefixed(DOCUMENT)
     assert b"<ns0:Types" in samples.unzipped(odd)["[Content_Types].xml"]
-    copy = normalized(odd)
+    copy = normalize_package(odd)
     assert copy is not None
     assert samples.unzipped(copy) == samples.unzipped(DOCUMENT)
     assert asyncio.run(read_package(odd)).prefixed
@@ -48,7 +48,7 @@ def test_lists_with_a_prefix_are_normalized(desk: Desk) -> None:
 
 @pytest.mark.parametrize("data", [DOCUMENT, samples.deck(), b"PK broken", b""])
 def test_other_files_need_no_copy(data: bytes) -> None:
-    assert normalized(data) is None
+    assert normalize_package(data) is None
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def unopened() -> bytes:
 
 def test_a_workbook_to_be_calculated_loses_old_values_and_nothing_else() -> None:
     odd = unopened()
-    copy = normalized(odd)
+    copy = normalize_package(odd)
     assert copy is not None
     before, after = samples.unzipped(odd), samples.unzipped(copy)
     sheet = "xl/worksheets/sheet1.xml"

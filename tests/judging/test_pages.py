@@ -7,7 +7,7 @@ import pytest
 
 from gta_bench.content.browser import Strip, WebPage
 from gta_bench.content.identify import identify
-from gta_bench.content.links import html_references
+from gta_bench.content.links import find_html_references
 from gta_bench.content.xlsx import Sheet, SheetCell
 from gta_bench.judging.showing.draft import Draft, EvidenceLimits, Subject
 from gta_bench.judging.showing.sheets import _add_sheet
@@ -73,7 +73,7 @@ def test_gaps_and_faults_are_reported(tmp_path: Path) -> None:
 
 def test_requests_that_the_source_names_are_not_reported_twice(tmp_path: Path) -> None:
     made = draft(tmp_path)
-    references = html_references('<img src="a b.png"><img src="https://web.invalid/x">')
+    references = find_html_references('<img src="a b.png"><img src="https://web.invalid/x">')
     refused = ("site/a%20b.png", "https://web.invalid/x", "site/by-script.json")
     _add_refused(made, page(refused=refused), references)
     assert made.findings == ['further requests that got no answer: "site/by-script.json"']

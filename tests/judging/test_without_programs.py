@@ -66,8 +66,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, equipment: Equipment) -> O
     }
     limits = EvidenceLimits(pages=2, sound_seconds=0.5, sheets=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(libreoffice, "office_program", lambda: None)
-        patch.setattr(browser, "browser_program", lambda: None)
+        patch.setattr(libreoffice, "find_libreoffice", lambda: None)
+        patch.setattr(browser, "find_browser", lambda: None)
         found = Outcome()
         desk = Desk(folder, replace(equipment, weights=folder))
         asyncio.run(found.look(desk, files, limits))

@@ -16,7 +16,7 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.demo.script import LEAF
 from gta_bench.judging import prompts
-from gta_bench.leaderboard.bundle import listed, run_digest, sign
+from gta_bench.leaderboard.bundle import list_bundle_files, run_digest, sign
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.records.files import Deliverable
 from gta_bench.records.judges import JudgeEntry
@@ -30,7 +30,7 @@ from gta_bench.runs.imported import write_imported
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.verdicts import append_verdicts, record_judge
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import load_similarity, scored
+from gta_bench.similarity.catalog import load_similarity, score_units
 from tests.builders import checkpoint, workflow_task, write_workflow
 
 SIMILARITY = "exact-or-half"
@@ -67,7 +67,7 @@ def gold_run(data: Path, run: Path, *, mode: RunMode = "end-to-end", **changes: 
     units = [AtomicUnit(task=task, trace=traces[name]) for name, task in dataset.tasks.items()]
     made = open_run(run, manifest(dataset, "atomic", mode, **changes))
     write_imported(run, made, units)
-    write_scores(run, scored(units, mode, load_similarity(SIMILARITY)))
+    write_scores(run, score_units(units, mode, load_similarity(SIMILARITY)))
     return run
 
 
@@ -163,10 +163,10 @@ def changed(
         kept = BundleManifest.model_validate_json((folder / "bundle.json").read_bytes())
         (folder / "bundle.json").unlink()
         (folder / "signature.json").unlink()
-        files = listed(folder)
+        files = list_bundle_files(folder)
         digest = run_digest(files)
         rewrite(folder / "entry.json", run_digest=digest)
-        files = listed(folder)
+        files = list_bundle_files(folder)
         again = kept.model_copy(update={"files": files, "run_digest": digest})
         text = again.model_dump_json().encode()
         (folder / "bundle.json").write_bytes(text)

@@ -22,7 +22,7 @@ from gta_bench.runs.directory import open_run, write_scores
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.logs import append_attempts
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import load_similarity, scored
+from gta_bench.similarity.catalog import load_similarity, score_units
 from tests.leaderboard.bundles import SIMILARITY, manifest
 
 NAME = "mockllm/model"
@@ -61,7 +61,7 @@ def imported(data: Mapping[str, Path], run: Path, tried: int = 0, **changes: Any
     write_imported(run, open_run(run, stated), units)
     if tried:
         _try(run, [unit.task.id for unit in units], tried)
-    write_scores(run, scored(units, "end-to-end", load_similarity(SIMILARITY)))
+    write_scores(run, score_units(units, "end-to-end", load_similarity(SIMILARITY)))
     return run
 
 

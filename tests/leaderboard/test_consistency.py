@@ -3,7 +3,7 @@ from typing import get_args
 
 import pytest
 
-from gta_bench.leaderboard.entries import check_entry, count_behind, denominator
+from gta_bench.leaderboard.entries import check_entry, find_count, find_denominator
 from gta_bench.metrics.compat import end_to_end
 from gta_bench.metrics.reference import reference_trace
 from gta_bench.metrics.strict import steps as strict_steps
@@ -64,8 +64,8 @@ def test_a_share_must_be_a_whole_count(
 
 
 def test_how_exactly_a_value_is_printed_decides_what_it_can_be() -> None:
-    assert count_behind(Score(value=53.3, decimals=1), 30) == 16
-    assert count_behind(Score(value=53.3, decimals=2), 30) is None
+    assert find_count(Score(value=53.3, decimals=1), 30) == 16
+    assert find_count(Score(value=53.3, decimals=2), 30) is None
 
 
 def test_a_count_that_is_given_must_fit_the_value_and_the_metric() -> None:
@@ -148,7 +148,7 @@ def test_the_denominators_are_those_of_the_released_data(
     calls = sum(len(task.calls) for task in tasks)
     answers = sum(task.answer is not None for task in tasks)
     published = entry()
-    found = {name: denominator(published, name) for name in get_args(MetricName)}
+    found = {name: find_denominator(published, name) for name in get_args(MetricName)}
     assert {name: n for name, n in found.items() if n is not None} == {
         "inst_acc": calls + answers,
         "tool_acc": calls,
@@ -157,7 +157,7 @@ def test_the_denominators_are_those_of_the_released_data(
     assert ANS_ACC.released["atomic"] == answers
     assert ANS_ACC_I.released["atomic"] == len(tasks)
     counted = [strict_steps.count_task(task, None, similarity=lambda _a, _b: 0.0) for task in tasks]
-    turns = denominator(published.model_copy(update={"scoring": "strict"}), "inst_acc")
+    turns = find_denominator(published.model_copy(update={"scoring": "strict"}), "inst_acc")
     assert sum(one.inst_total for one in counted) == turns == 770
     assert (answers, len(tasks)) == (172, 229)
 

@@ -5,7 +5,12 @@ from zipfile import ZipFile
 import pytest
 
 from gta_bench.errors import UsageError
-from gta_bench.leaderboard.entries import check_entry, published, read_entries, without_doubles
+from gta_bench.leaderboard.entries import (
+    check_entry,
+    check_unique_ids,
+    read_entries,
+    read_published_entries,
+)
 from gta_bench.records.leaderboard import Board, Entry
 
 CSV: dict[Board, str] = {
@@ -19,7 +24,7 @@ CSV: dict[Board, str] = {
 def test_every_published_row_is_shipped_as_it_was_printed(data_dir: Path, board: Board) -> None:
     with (data_dir / "leaderboards" / CSV[board]).open(encoding="utf-8", newline="") as opened:
         rows = list(csv.DictReader(opened))
-    entries = [entry for entry in published() if entry.board == board]
+    entries = [entry for entry in read_published_entries() if entry.board == board]
     assert len(entries) == len(rows)
     for entry, row in zip(entries, rows, strict=True):
         assert entry.release == row["leaderboard"]
@@ -42,13 +47,13 @@ def test_every_published_row_is_shipped_as_it_was_printed(data_dir: Path, board:
 
 
 def test_there_are_65_published_rows_with_ids_of_their_own() -> None:
-    entries = published()
+    entries = read_published_entries()
     assert len(entries) == 65
-    assert without_doubles(entries) == entries
+    assert check_unique_ids(entries) == entries
 
 
 def test_the_counts_behind_the_workflow_table_are_the_known_ones() -> None:
-    rows = [entry for entry in published() if entry.board == "workflow"]
+    rows = [entry for entry in read_published_entries() if entry.board == "workflow"]
     assert [row.scores["root_sr"].k for row in rows] == [
         19,
         15,
@@ -68,7 +73,7 @@ def test_the_counts_behind_the_workflow_table_are_the_known_ones() -> None:
 
 
 def test_five_rows_and_three_facts_do_not_add_up() -> None:
-    findings = [finding for entry in published() for finding in check_entry(entry)]
+    findings = [finding for entry in read_published_entries() for finding in check_entry(entry)]
     assert sorted(finding.entry for finding in findings) == [
         "2024-07/atomic/claude3-opus",
         "2024-07/atomic/mistral-large",
@@ -80,7 +85,7 @@ def test_five_rows_and_three_facts_do_not_add_up() -> None:
 
 
 def test_a_file_holds_one_entry_or_a_list(tmp_path: Path) -> None:
-    first, second = published()[:2]
+    first, second = read_published_entries()[:2]
     one, several = tmp_path / "one.json", tmp_path / "several.json"
     one.write_text(first.model_dump_json(), encoding="utf-8")
     several.write_text(f"\n[{second.model_dump_json()}]", encoding="utf-8")
@@ -99,9 +104,9 @@ def test_what_is_no_entry_is_refused_with_its_place(tmp_path: Path, text: str, p
 
 
 def test_two_entries_with_one_id_are_refused() -> None:
-    entry: Entry = published()[0]
+    entry: Entry = read_published_entries()[0]
     with pytest.raises(UsageError, match="2024-07/atomic/gpt-4-1106-preview"):
-        without_doubles([entry, entry])
+        check_unique_ids([entry, entry])
 
 
 def test_a_bundle_in_place_of_an_entry_is_told_what_to_do(tmp_path: Path) -> None:

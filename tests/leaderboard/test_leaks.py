@@ -9,7 +9,7 @@ from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.steps import AnswerStep, ReplyPart, ReplyStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.running.system_run import execute
-from gta_bench.runs.logs import UnitConversation, read_said, whole_samples
+from gta_bench.runs.logs import UnitConversation, read_conversation, read_whole_samples
 from tests.builders import atomic_task, write_atomic
 from tests.metrics.workflow_units import unit as workflow_unit
 from tests.tasks.workflow_runs import one_page, scripted, wanted, write_dataset
@@ -85,7 +85,9 @@ def test_a_system_that_says_the_canary_was_trained_on_the_benchmark(tmp_path: Pa
 def test_what_a_system_was_told_and_said_is_read_from_its_logs(tmp_path: Path) -> None:
     run = wanted(write_dataset(tmp_path / "data"))
     execute(*run, tmp_path / "run", lambda well: None, model=scripted(one_page("quokka")))
-    found = {one.id: read_said(one) for one in whole_samples(tmp_path / "run" / "logs")}
+    found = {
+        one.id: read_conversation(one) for one in read_whole_samples(tmp_path / "run" / "logs")
+    }
     assert sorted(found) == ["1", "2"]
     first = found["1"]
     assert "Write a page about animals." in first.told

@@ -1,7 +1,7 @@
 import pytest
 
 from gta_bench.errors import UsageError
-from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.leaderboard.tables import (
     COMPARED,
     BoardTable,
@@ -14,7 +14,7 @@ from gta_bench.records.leaderboard import Entry, Score
 
 @pytest.fixture(scope="module")
 def made() -> tuple[BoardTable, ...]:
-    return build_tables(published())
+    return build_tables(read_published_entries())
 
 
 def test_there_is_a_table_for_each_board_and_release_newest_first(
@@ -59,7 +59,7 @@ def test_every_pair_is_compared_once_the_better_one_first(made: tuple[BoardTable
 
 
 def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() -> None:
-    model = next(one for one in published() if one.board == "workflow")
+    model = next(one for one in read_published_entries() if one.board == "workflow")
     (table,) = build_tables(
         [
             model.model_copy(
@@ -79,7 +79,7 @@ def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() 
 
 
 def entry(**scores: Score) -> Entry:
-    return published()[-1].model_copy(update={"scores": scores})
+    return read_published_entries()[-1].model_copy(update={"scores": scores})
 
 
 def test_counts_and_means_have_intervals_and_sums_of_judged_points_have_none() -> None:
@@ -88,7 +88,7 @@ def test_counts_and_means_have_intervals_and_sums_of_judged_points_have_none() -
     found = find_interval(known, "root_sr")
     assert found is not None
     assert (found.n, round(found.low, 3)) == (30, 0.332)
-    atomic = published()[0]
+    atomic = read_published_entries()[0]
     mean = find_interval(atomic, "ans_acc")
     assert mean is not None
     assert (mean.n, round(mean.estimate, 4)) == (172, 0.4659)
@@ -102,13 +102,13 @@ def test_an_entry_without_its_boards_headline_is_refused(scores: dict[str, Score
 
 
 def test_a_table_of_one_needs_no_comparison() -> None:
-    (table,) = build_tables([published()[0]])
+    (table,) = build_tables([read_published_entries()[0]])
     assert table.comparisons == ()
     assert table.rows[0].standing.group == 1
 
 
 def test_a_score_that_only_some_entries_have_is_a_gap_in_the_others() -> None:
-    full = published()[0]
+    full = read_published_entries()[0]
     scores = {name: score for name, score in full.scores.items() if name != "p_f1"}
     other = full.model_copy(update={"id": "other", "scores": scores})
     rows = build_tables([full, other])[0].rows

@@ -12,7 +12,7 @@ from inspect_ai.log import EvalSampleSummary, read_eval_log
 from gta_bench.records.plan import make_plan
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
-from gta_bench.runs.logs import log_files
+from gta_bench.runs.logs import list_logs
 from gta_bench.runs.merge import shards_folder, write_plan
 from tests.builders import atomic_task, write_atomic
 from tests.planning import planned
@@ -23,7 +23,7 @@ def write_sharded_run(root: Path, *, tasks: int, epochs: int) -> Path:
     out = root / "run"
     data = write_atomic(root / "data", {"0": atomic_task()})
     execute(*planned(data, "step", agent="gold"), out, lambda _: None)
-    (log,) = log_files(log_folder(out))
+    (log,) = list_logs(log_folder(out))
     names = tuple(str(number) for number in range(tasks))
     manifest = read_manifest(out).with_spec(tasks=names, epochs=epochs)
     write_manifest(out, manifest)

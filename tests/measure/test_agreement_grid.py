@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gta_bench.statistics.agreement import ac1_of, kappa_of
+from gta_bench.statistics.agreement import compute_ac1, compute_kappa
 from tests.statistics.simulation import LEAVES
 
 pytestmark = pytest.mark.measure
@@ -40,7 +40,7 @@ def covered(tasks: int, share: float, right: float, correlation: float) -> tuple
         people = rng.random(len(names)) < passed
         judge = people ^ (rng.random(len(names)) < wrong)
         table = list(zip(map(float, people), map(float, judge), strict=True))
-        both = kappa_of(table, names, top=1), ac1_of(table, names)
+        both = compute_kappa(table, names, top=1), compute_ac1(table, names)
         for place, found in enumerate(both):
             true = 1 - (1 - right) / by_chance[place]
             held[place] += found is None or found.low <= true <= found.high

@@ -15,7 +15,7 @@ from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import ToolUnavailable
 from gta_bench.metrics.similarity import exact
 from gta_bench.rl.environment import Environment, replay_tape, step_rewards
-from gta_bench.tape.reference import reference_tape
+from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import Tape
 from tests.rl.policies import episode, gold_policy, silent_policy, value
 
@@ -47,7 +47,7 @@ async def played(environment: Environment, policy: Decide, names: list[str]) -> 
 @pytest.mark.measure
 def test_episodes_against_a_bare_loop(atomic_dir: Path, tmp_path: Path) -> None:
     dataset = load_atomic(atomic_dir)
-    reference_tape(dataset, tmp_path / "tape")
+    write_reference_tape(dataset, tmp_path / "tape")
     tape = Tape.open(tmp_path / "tape")
     environment = Environment(
         dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"

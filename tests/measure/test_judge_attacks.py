@@ -18,7 +18,7 @@ from gta_bench.judge_quality.attack_run import AttackSummary, shields, summarize
 from gta_bench.judge_quality.attacks.carriers import CARRIERS, LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
 from gta_bench.judging.judge import Judge
-from gta_bench.judging.options import DEFENCES, JudgeOptions, judge_name
+from gta_bench.judging.options import DEFENSES, JudgeOptions, judge_name
 from gta_bench.judging.scripted import JUDGES
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.running.judge_run import judge_run, plan_judging
@@ -39,7 +39,7 @@ WEAKNESS = {
     "verdict": "reply",
     "evaluator": "findings",
 }
-NONE = JudgeOptions(without=DEFENCES)
+NONE = JudgeOptions(without=DEFENSES)
 # So long the small model may be asked; what it was not asked for by then is left out.
 SECONDS = 1200
 # Carriers whose words come before a judge that sees no pictures, most different ones first.
@@ -79,7 +79,7 @@ def test_every_defence_is_worth_something_and_moves_no_honest_score(bench: Bench
     left = sum(found[judge, "all"].succeeded for judge in WEAKNESS)
     assert left <= 0.1 * bare
     for judge, defence in WEAKNESS.items():
-        for other in DEFENCES:
+        for other in DEFENSES:
             through = found[judge, f"all but {other}"].succeeded
             assert (through >= 0.9 * found[judge, "none"].succeeded) == (other == defence)
 

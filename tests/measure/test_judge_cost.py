@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from gta_bench.cli import app
-from gta_bench.running.judge_run import made_evidence
+from gta_bench.running.judge_run import prepare_evidence
 from gta_bench.settings import Settings
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 from tests.judging.cost import our_cost, upstream_cost
 from tests.judging.counting_server import counting_server
 
@@ -31,11 +31,11 @@ def test_judging_costs_a_fraction_of_upstreams(
     command = ["import", "opencompass", str(stored), "--dataset", "workflow"]
     command += ["--data", str(data_dir / "gta_workflow"), "--out", str(run)]
     assert CliRunner().invoke(app, command).exit_code == 0
-    units = judgeable_units(run)
+    units = find_judgeable_units(run)
     files = {name: sorted((stored / f"task{name}" / "attachments").glob("*")) for name in units}
     assert sum(len(list(unit.task.leaves())) for unit in units.values()) == 229
     start = time.monotonic()
-    asyncio.run(made_evidence(run, units.values(), Settings()))
+    asyncio.run(prepare_evidence(run, units.values(), Settings()))
     rendering = time.monotonic() - start
     print(f"rendering: {rendering:.1f} s")
     with counting_server(1.0) as server:

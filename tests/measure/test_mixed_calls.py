@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from gta_bench.confine.workspace import Workspace
 from gta_bench.demo import ATOMIC
 from gta_bench.settings import Settings
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.measure
@@ -44,7 +44,7 @@ async def measure(folder: Path) -> tuple[list[float], list[float]]:
     workspace = Workspace.create(folder, {"inputs/receipt.png": ATOMIC / "image" / "receipt.png"})
     seen: list[float] = []
     stop = asyncio.Event()
-    async with equipped(Settings()) as equipment:
+    async with use_equipment(Settings()) as equipment:
         toolbox = Toolbox(equipment)
         for name, arguments in (CALLS[0], CALLS[-1]):  # start-up is not what is measured
             await toolbox.call(workspace, name, arguments)

@@ -20,8 +20,8 @@ from inspect_ai.log import (
 from inspect_ai.model import ChatMessage, ModelOutput
 
 from gta_bench.records.units import AtomicUnit
-from gta_bench.runs.log_layout import stored_samples
-from gta_bench.runs.logs import log_files, read_units
+from gta_bench.runs.log_layout import read_stored_samples
+from gta_bench.runs.logs import list_logs, read_units
 from gta_bench.runs.samples import TASK, UnitStore, read_unit_data
 from tests.builders import atomic_task, write_atomic
 from tests.tasks.test_atomic import CALCULATOR, DIALOGS, evaluate
@@ -51,7 +51,7 @@ def write_log(root: Path, units: int) -> Path:
     task = atomic_task(tools=[CALCULATOR], dialogs=DIALOGS)
     data = write_atomic(root / "data", {"0": task}, toolmeta=[CALCULATOR])
     evaluate(data, root / "one", talks)
-    (source,) = log_files(root / "one" / "logs")
+    (source,) = list_logs(root / "one" / "logs")
     header = read_eval_log(source, header_only=True)
     with ZipFile(source) as zipped:
         raw = zipped.read("samples/0_epoch_1.json")
@@ -102,7 +102,7 @@ def test_the_public_reader_takes_more_than_twice_as_long(tmp_path: Path) -> None
     }
     if os.environ.get("GTA_ALL_WAYS"):
         ways |= {
-            "ours, samples with events": lambda: sum(1 for _ in stored_samples(log, keys)),
+            "ours, samples with events": lambda: sum(1 for _ in read_stored_samples(log, keys)),
             "Inspect's, samples without events, store_as": lambda: by_inspect(
                 log, keys, READ, lambda one: one.store_as(UnitStore).steps
             ),

@@ -9,10 +9,10 @@ import pytest
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.walls import Places
-from gta_bench.content.browser import LIMITS, SETTINGS, browser_program
+from gta_bench.content.browser import LIMITS, SETTINGS, find_browser
 from gta_bench.content.libreoffice import convert
 from gta_bench.settings import Settings
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from tests.content import samples
 from tests.judging.shown import Desk
 from tests.tools.documents.making import as_json, bench
@@ -48,7 +48,7 @@ def documents(folder: Path) -> dict[str, bytes]:
 async def by_chromium(jail: Jail, data: bytes) -> None:
     def argv(places: Places) -> Sequence[str]:
         return [
-            browser_program() or "chromium",
+            find_browser() or "chromium",
             *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
             *(f"--user-data-dir={places.scratch}/p", "--virtual-time-budget=5000"),
             *("--print-to-pdf=page.pdf", f"file://{places.inputs}/page.html"),
@@ -79,7 +79,7 @@ async def timed(work: Callable[[], Awaitable[object]]) -> float:
 
 async def compare(folder: Path, files: Mapping[str, bytes]) -> tuple[float, float, int]:
     ours, theirs = [], []
-    async with equipped(Settings()) as equipment:
+    async with use_equipment(Settings()) as equipment:
         jail = equipment.need_jail()
         for turn in range(2):
             desk = Desk(folder / str(turn), equipment)

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
@@ -155,7 +155,7 @@ def measured(program: str, *arguments: str) -> tuple[float, float]:
 
 def write_entries(file: Path, size: int) -> None:
     """All those rows as entries of one board."""
-    model = next(entry for entry in published() if entry.board == "workflow")
+    model = next(entry for entry in read_published_entries() if entry.board == "workflow")
     entries = [
         model.model_copy(
             update={

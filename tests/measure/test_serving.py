@@ -237,7 +237,7 @@ def serve_toolbox(listening: socket.socket, search: str) -> None:
     from gta_bench.serving.listening import make_server
     from gta_bench.serving.tokens import RunTokens
     from gta_bench.settings import Settings
-    from gta_bench.tools.equipment import equipped
+    from gta_bench.tools.equipment import use_equipment
     from gta_bench.tools.toolbox import Toolbox
 
     written = {
@@ -247,7 +247,7 @@ def serve_toolbox(listening: socket.socket, search: str) -> None:
 
     async def serve(folder: Path) -> None:
         limits = ServerLimits()
-        async with equipped(Settings.model_validate(written)) as equipment:
+        async with use_equipment(Settings.model_validate(written)) as equipment:
             app = make_app(
                 Toolbox(equipment), tokens=RunTokens([TOKEN]), folder=folder, limits=limits
             )

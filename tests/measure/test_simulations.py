@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gta_bench.records.statistics import Interval
-from gta_bench.statistics.pooled import Ratio, interval_of
-from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
+from gta_bench.statistics.pooled import Ratio, compute_interval
+from gta_bench.statistics.prediction import JudgedPart, estimate_difference, estimate_rate
 from tests.statistics.simulation import (
     judged_and_labeled,
     partly_sure,
@@ -36,7 +36,7 @@ def labels_alone(parts: list[JudgedPart]) -> Interval:
     for part in parts:
         if part.labeled is not None:
             tasks.setdefault(part.task, []).append(part.labeled)
-    return interval_of(
+    return compute_interval(
         Ratio([sum(own) for own in tasks.values()], [len(own) for own in tasks.values()])
     )
 
@@ -63,7 +63,7 @@ def test_corrected_rates_cover_and_better_judges_narrow_them(labeled: int, leave
         for error in ERRORS:
             covered, width, alone = 0, 0.0, 0.0
             for parts in datasets(share, labeled, (ways[0] * error, ways[1] * error), leaves):
-                found, labels = corrected_rate(parts), labels_alone(parts)
+                found, labels = estimate_rate(parts), labels_alone(parts)
                 covered += found.low <= share <= found.high
                 assert found.high - found.low <= labels.high - labels.low + 1e-12
                 width += found.high - found.low
@@ -89,7 +89,7 @@ def test_corrected_differences_cover_where_a_judge_favors_one(labeled: int, leav
     for shares, favor in product(((0.1, 0.1), (0.3, 0.3), (0.5, 0.3)), (0.0, 0.3)):
         covered, width, gap = 0, 0.0, 0.0
         for _ in range(count):
-            found = corrected_difference(
+            found = estimate_difference(
                 *two_judged_and_labeled(
                     random,
                     tasks=132,
@@ -134,7 +134,7 @@ def test_corrected_differences_of_systems_that_are_alike_cover(labeled: int) -> 
     for share, better, wrong in product((0.1, 0.3, 0.5), (0.02, 0.05, 0.1), (0.0, 0.05, 0.15)):
         covered, width, truth = 0, 0.0, -better * (1 - share)
         for _ in range(DATASETS):
-            found = corrected_difference(*alike(random, labeled, share, better, wrong))
+            found = estimate_difference(*alike(random, labeled, share, better, wrong))
             covered += found.low <= truth <= found.high
             width += found.high - found.low
         held = covered / DATASETS
@@ -156,7 +156,7 @@ def test_corrected_rates_cover_where_some_tasks_deliver_nothing(labeled: int) ->
             given = partly_sure(
                 random, delivered=delivered, labeled=labeled, share=share, errors=errors
             )
-            found.append(corrected_rate(given))
+            found.append(estimate_rate(given))
         held = float(np.mean([one.low <= truth <= one.high for one in found]))
         off = float(np.mean([one.estimate for one in found])) - truth
         print(

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
+from gta_bench.statistics.pooled import Ratio, compute_difference, compute_interval
 from gta_bench.statistics.proportions import newcombe, two_proportions
 from tests.statistics.simulation import Cell, coverage, rejections, two_runs
 
@@ -58,7 +58,7 @@ def run(cell: Cell) -> Found:
     rare = differing = 0.0
     for _ in range(DATASETS):
         first, second = two_runs(random, cell)
-        alone, both = interval_of(first), difference_of(first, second)
+        alone, both = compute_interval(first), compute_difference(first, second)
         apart = both.p_value < 0.05
         one += alone.low <= cell.shares[0] <= alone.high
         two += both.interval.low <= truth <= both.interval.high
@@ -119,7 +119,7 @@ def exact_single(n: int, share: float) -> float:
     """What the interval of a share of tasks covers, summed over all outcomes."""
     held = []
     for passed in range(n + 1):
-        found = interval_of(Ratio([1.0] * passed + [0.0] * (n - passed), [1.0] * n))
+        found = compute_interval(Ratio([1.0] * passed + [0.0] * (n - passed), [1.0] * n))
         if found.low <= share <= found.high:
             held.append(passed)
     return float(stats.binom.pmf(held, n, share).sum())
@@ -150,7 +150,9 @@ def test_means_and_f1_cover() -> None:
             ("F1", f1, 1.0, 2.5 / 4.25),
         ):
             held = coverage(
-                lambda random, seed, draw=draw, top=top: interval_of(draw(random, seed), top=top),  # type: ignore[misc]
+                lambda random, seed, draw=draw, top=top: compute_interval(
+                    draw(random, seed), top=top
+                ),  # type: ignore[misc]
                 truth,
                 datasets=DATASETS,
             )
@@ -164,11 +166,11 @@ def test_what_could_have_been_shown_is_shown_in_four_of_five_cases(kind: str) ->
     for tasks in (30, 132):
         random = np.random.default_rng(tasks)
         equal = Cell(kind, tasks, (0.3, 0.3), 0.4)  # type: ignore[arg-type]
-        gains = [difference_of(*two_runs(random, equal)).detectable for _ in range(400)]
+        gains = [compute_difference(*two_runs(random, equal)).detectable for _ in range(400)]
         gain = float(np.median(gains))
         better = Cell(kind, tasks, (0.3, 0.3 + gain), 0.4)  # type: ignore[arg-type]
         shown = np.mean(
-            [difference_of(*two_runs(random, better)).p_value < 0.05 for _ in range(DATASETS)]
+            [compute_difference(*two_runs(random, better)).p_value < 0.05 for _ in range(DATASETS)]
         )
         print(f"{kind}, {tasks} tasks, {gain:.3f}: {shown:.1%}")
         assert 0.7 <= shown <= 0.9

@@ -13,8 +13,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import collect
 
-from gta_bench.agents.contract import step_histories
-from gta_bench.agents.toolcalling import tool_info, toolcalling_messages
+from gta_bench.agents.contract import make_step_histories
+from gta_bench.agents.toolcalling import make_tool_info, make_toolcalling_messages
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.tasks.atomic import atomic_step
 
@@ -57,10 +57,10 @@ def test_a_step_run_costs_at_most_a_quarter_more_than_bare_model_calls(
     prompts = {
         name: [
             (
-                toolcalling_messages(history, []),
-                [tool_info(tool) for tool in entry.offered.values()],
+                make_toolcalling_messages(history, []),
+                [make_tool_info(tool) for tool in entry.offered.values()],
             )
-            for history in step_histories(entry)
+            for history in make_step_histories(entry)
         ]
         for name, entry in tasks.items()
     }

@@ -3,11 +3,11 @@ from datetime import timedelta
 import pytest
 
 from gta_bench.metrics.comparability import (
-    cautions,
-    changed_tasks,
-    common_judges,
-    refusals,
-    shared_tasks,
+    find_cautions,
+    find_changed_tasks,
+    find_common_judges,
+    find_refusals,
+    find_shared_tasks,
 )
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact
@@ -82,17 +82,17 @@ def rescored(**changes: object) -> ComparedRun:
     ],
 )
 def test_what_forbids_a_comparison(second: ComparedRun, reason: str | None) -> None:
-    assert refusals(judged(), second) == ([] if reason is None else [reason])
+    assert find_refusals(judged(), second) == ([] if reason is None else [reason])
 
 
 def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
-    assert refusals(atomic(), later(atomic())) == []
-    assert common_judges(atomic(), atomic()) == ()
-    assert refusals(atomic(), atomic("other")) == [
+    assert find_refusals(atomic(), later(atomic())) == []
+    assert find_common_judges(atomic(), atomic()) == ()
+    assert find_refusals(atomic(), atomic("other")) == [
         "the similarity models differ (exact and other); run `gta score` on both"
     ]
     other = atomic().model_copy(update={"manifest": manifest(dataset="atomic", mode="end-to-end")})
-    assert refusals(atomic(), other) == ["the modes differ (step and end-to-end)"]
+    assert find_refusals(atomic(), other) == ["the modes differ (step and end-to-end)"]
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def test_atomic_runs_need_one_mode_and_one_similarity() -> None:
 )
 def test_what_must_be_told(changes: dict[str, object], caution: str | None) -> None:
     other = judged(manifest=manifest(**changes))
-    assert "; ".join(cautions(judged(), other)) == (caution or "")
+    assert "; ".join(find_cautions(judged(), other)) == (caution or "")
 
 
 def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> None:
     """A second judging under new prompts was broken off: equal mixtures are not equal leaves."""
     mixed = judged(judge_prompts={"j": ("p", "q")})
-    assert refusals(mixed, later(mixed)) == ["the prompts of j differ; judge both again"]
+    assert find_refusals(mixed, later(mixed)) == ["the prompts of j differ; judge both again"]
 
 
 def test_limits_that_look_alike_when_rounded_are_still_told_apart() -> None:
     one = judged(manifest=manifest(limits=Limits(seconds=1800)))
     two = judged(manifest=manifest(limits=Limits(seconds=1800.001)))
-    assert [said.partition(":")[0] for said in cautions(one, two)] == ["limits"]
-    assert cautions(one, one) == []
+    assert [said.partition(":")[0] for said in find_cautions(one, two)] == ["limits"]
+    assert find_cautions(one, one) == []
 
 
 def digests(**changes: object) -> TaskDigests:
@@ -173,28 +173,28 @@ def test_a_task_of_two_datasets_is_the_same_by_what_it_asks_and_how_it_scores(
 ) -> None:
     one = of_dataset("d", x=digests(), y=digests())
     two = of_dataset("e", x=digests(), y=digests(**changes), z=digests())
-    assert shared_tasks(one, two) == ({"x", "y"} if same else {"x"})
-    assert changed_tasks(one, two) == (set() if same else {"y"})
-    assert refusals(one, two) == []
+    assert find_shared_tasks(one, two) == ({"x", "y"} if same else {"x"})
+    assert find_changed_tasks(one, two) == (set() if same else {"y"})
+    assert find_refusals(one, two) == []
 
 
 def test_only_where_no_task_is_the_same_two_datasets_forbid_a_comparison() -> None:
     one, two = of_dataset("d", x=digests()), of_dataset("e", x=digests(request=OTHER))
-    assert refusals(one, two) == [
+    assert find_refusals(one, two) == [
         "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) and no task is the same in both"
     ]
 
 
 def test_within_one_dataset_digests_of_tasks_are_not_looked_at() -> None:
     one, two = of_dataset("d", x=digests()), of_dataset("d", x=digests(request=OTHER))
-    assert (shared_tasks(one, two), changed_tasks(one, two)) == ({"x"}, set())
-    assert cautions(one, two) == []
+    assert (find_shared_tasks(one, two), find_changed_tasks(one, two)) == ({"x"}, set())
+    assert find_cautions(one, two) == []
 
 
 def test_another_dataset_and_what_is_not_known_of_its_tasks_are_told() -> None:
     one = of_dataset("d", x=digests(), y=digests())
     two = of_dataset("e", x=digests(tools=None), y=digests())
-    assert cautions(one, two) == [
+    assert find_cautions(one, two) == [
         "dataset digests: dddddddddddd and eeeeeeeeeeee",
         "inputs or tools of 1 of the tasks: not recorded in both runs",
     ]

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gta_bench.metrics.comparability import control_effect, is_plain_twin
+from gta_bench.metrics.comparability import is_plain_twin, measure_control_effect
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.atomic import WhitelistAnswer
@@ -64,7 +64,7 @@ def tape(digest: str | None, mode: str = "replay") -> TapeUse:
 def test_units_are_compared_one_by_one() -> None:
     plain = scores({"kept": "7", "lost": "7", "won": "8", "neither": "8", "elsewhere": "7"})
     controlled = scores({"kept": "7", "lost": "8", "won": "7", "neither": "9"}, SPOILED)
-    effect = control_effect(plain, controlled)
+    effect = measure_control_effect(plain, controlled)
     assert (effect.units, effect.solved_plain, effect.solved_controlled) == (4, 2, 2)
     assert (effect.kept, effect.lost, effect.won) == (1, 1, 1)
     assert (effect.hit, effect.hit_solved_plain, effect.hit_kept) == (4, 2, 1)
@@ -73,12 +73,12 @@ def test_units_are_compared_one_by_one() -> None:
 
 
 def test_units_that_nothing_was_done_to_were_not_hit() -> None:
-    assert control_effect(scores({"a": "7"}), scores({"a": "7"})).hit == 0
+    assert measure_control_effect(scores({"a": "7"}), scores({"a": "7"})).hit == 0
 
 
 def test_step_scores_have_nothing_that_a_control_could_change() -> None:
     step = scores({"a": "7"}, mode="step")
-    assert control_effect(step, step).units == 0
+    assert measure_control_effect(step, step).units == 0
 
 
 PLAIN = manifest(tape=tape("t"))

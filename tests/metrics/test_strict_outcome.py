@@ -3,7 +3,7 @@
 import pytest
 
 from gta_bench.metrics.similarity import exact_or_half
-from gta_bench.metrics.strict.outcome import StepOutcome, outcome, score_answer
+from gta_bench.metrics.strict.outcome import StepOutcome, classify_step, score_answer
 from gta_bench.records.atomic import FreeTextAnswer, WhitelistAnswer
 from gta_bench.records.steps import (
     AnswerStep,
@@ -34,7 +34,7 @@ STEPS: list[tuple[PredictedStep, StepOutcome]] = [
 
 @pytest.mark.parametrize(("step", "kind"), STEPS)
 def test_every_step_has_one_outcome(step: PredictedStep, kind: StepOutcome) -> None:
-    assert outcome(step) == kind
+    assert classify_step(step) == kind
 
 
 @pytest.mark.parametrize(("step", "kind"), STEPS)

@@ -6,7 +6,7 @@ import pytest
 
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import exact
-from gta_bench.metrics.strict.steps import step_reward
+from gta_bench.metrics.strict.steps import compute_step_reward
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.steps import AnswerStep, MalformedStep, PredictedStep, ThoughtStep
 from tests.metrics.atomic_variants import FAILURE, call, make_task
@@ -43,12 +43,14 @@ ODD = make_task(OCR, SAID, answer=WhitelistAnswer(whitelist=(("6",),)))
 def test_a_step_is_worth_what_the_strict_metrics_see_in_it(
     task: AtomicTask, position: int, step: PredictedStep, worth: float
 ) -> None:
-    found = step_reward(task, position, step, similarity=exact)
+    found = compute_step_reward(task, position, step, similarity=exact)
     assert found == pytest.approx(worth / 2), "two steps share the reward of 1"
 
 
 def test_every_reference_is_worth_one(atomic_tasks: Mapping[str, AtomicTask]) -> None:
     for task in atomic_tasks.values():
         steps = enumerate(reference_steps(task))
-        total = sum(step_reward(task, place, step, similarity=exact) for place, step in steps)
+        total = sum(
+            compute_step_reward(task, place, step, similarity=exact) for place, step in steps
+        )
         assert total == pytest.approx(1.0), task.id

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.tape.reference import reference_tape
+from gta_bench.tape.reference import write_reference_tape
 from tests.builders import write_atomic
 from tests.conftest import REPOSITORY
 from tests.measure.test_opencompass import END, STEP, says
@@ -68,7 +68,7 @@ def test_predictions_are_upstreams_and_the_evaluators_agree_with_gta_score(
     mode: str,
     columns: dict[str, str],
 ) -> None:
-    reference_tape(load_atomic(data), tmp_path / "tape")
+    write_reference_tape(load_atomic(data), tmp_path / "tape")
     rows = plugin.GTAAtomicDataset.load(path=str(data))
     tape = str(tmp_path / "tape") if infer_mode == "every" else None
     inferencer = plugin.GTAInferencer(model=Model(), infer_mode=infer_mode, tape=tape)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
+from gta_bench.records.cost import Cost, make_cost, read_cost, sum_costs
 from gta_bench.records.units import Usage
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 
@@ -61,9 +61,9 @@ def test_the_sum_does_not_depend_on_how_the_parts_are_grouped() -> None:
 def test_what_asked_no_model_was_free_and_anything_else_without_a_price_is_unknown(
     record: Usage | VerdictRow, expected: Cost
 ) -> None:
-    assert recorded_cost(record) == expected
+    assert read_cost(record) == expected
 
 
 def test_a_call_without_a_price_was_paid_for_all_the_same() -> None:
-    assert paid_cost(None) == UNKNOWN
-    assert paid_cost(0.25) == Cost(0.25)
+    assert make_cost(None) == UNKNOWN
+    assert make_cost(0.25) == Cost(0.25)

@@ -4,10 +4,10 @@ import pytest
 
 from gta_bench.records.plan import (
     UNITS_PER_SHARD,
+    count_useful_workers,
     make_plan,
     plan_digest,
     shard_count,
-    worthwhile_places,
 )
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -52,4 +52,4 @@ def test_the_digest_changes_with_the_split_and_not_with_the_time() -> None:
 
 @pytest.mark.parametrize(("units", "places", "worth"), [(229, 2, 2), (30, 8, 1), (100, 8, 5)])
 def test_few_units_are_worth_few_places(units: int, places: int, worth: int) -> None:
-    assert worthwhile_places(units, places) == worth
+    assert count_useful_workers(units, places) == worth

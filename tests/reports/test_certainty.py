@@ -4,12 +4,12 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.records.run import RunSpec, System
 from gta_bench.reports.certainty import (
     RunMetrics,
-    broken_remarks,
+    collect_repeats,
+    describe_broken,
     interval_table,
     intervals_json,
     repeat_remarks,
     repeat_table,
-    repeated,
     repeats_json,
 )
 from gta_bench.reports.estimates import Part
@@ -44,7 +44,7 @@ def test_a_score_stands_beside_its_interval_and_what_is_missing() -> None:
 
 
 def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
-    found = repeated([run({"1": "++", "2": "+-", "3": "--", "4": "-+"}, epochs=2)])
+    found = collect_repeats([run({"1": "++", "2": "+-", "3": "--", "4": "-+"}, epochs=2)])
     rows = [
         dict(zip(("run", "k", "tasks", "some", "_", "all"), row, strict=False))
         for row in repeat_table(found).rows
@@ -56,7 +56,7 @@ def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
     [said] = repeat_remarks(found)
     assert "50 % of the tasks do not end the same each time" in said
     assert "four times as many tasks" in said
-    assert repeated([run({"1": "+", "2": "-"})]) == []
+    assert collect_repeats([run({"1": "+", "2": "-"})]) == []
 
 
 def test_programs_get_the_intervals_and_repeats_that_the_tables_show() -> None:
@@ -68,8 +68,8 @@ def test_programs_get_the_intervals_and_repeats_that_the_tables_show() -> None:
     assert f"{interval['value']:.2f}" == shown[3]
     assert f"{interval['low']:.2f} to {interval['high']:.2f}" == shown[4]
     assert interval["bounds"] == {"missing": 3, "low": 40.0, "high": 80.0}
-    rows = repeat_table(repeated([one])).rows
-    for found, row in zip(repeats_json(repeated([one])), rows, strict=True):
+    rows = repeat_table(collect_repeats([one])).rows
+    for found, row in zip(repeats_json(collect_repeats([one])), rows, strict=True):
         assert isinstance(found, dict)
         cells = [str(found["of"]), str(found["k"]), f"{found['tasks']}/{found['all_tasks']}"]
         for name in ("pass_at_k", "pass_hat_k"):
@@ -86,7 +86,7 @@ def test_programs_get_the_intervals_and_repeats_that_the_tables_show() -> None:
 
 def test_a_lost_repeat_does_not_hide_its_task() -> None:
     """Whoever lost one epoch of every bad task would have 100 %."""
-    found = repeated([run({"1": "++", "2": "++", "3": "-", "4": "-?", "5": ""}, epochs=2)])
+    found = collect_repeats([run({"1": "++", "2": "++", "3": "-", "4": "-?", "5": ""}, epochs=2)])
     table = repeat_table(found)
     assert table.heading.count("if the missing fail or pass") == 2
     once, twice = (row[2:] for row in table.rows)
@@ -97,7 +97,7 @@ def test_a_lost_repeat_does_not_hide_its_task() -> None:
 
 @pytest.mark.parametrize("broken", [frozenset({("2", 1)}), frozenset()])
 def test_work_that_was_broken_is_shown_with_and_without(broken: frozenset[UnitKey]) -> None:
-    said = list(broken_remarks([run({"1": "+", "2": "-", "3": "-"}, broken=broken)]))
+    said = list(describe_broken([run({"1": "+", "2": "-", "3": "-"}, broken=broken)]))
     assert said == (
         [
             "runs/a, judged by j: 1 task failed through no fault of the system (2); without them: "

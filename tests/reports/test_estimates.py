@@ -1,7 +1,7 @@
 import pytest
 
 from gta_bench.metrics.workflow_scores import score_workflow
-from gta_bench.reports.estimates import Estimate, Part, Parts, estimates, workflow_parts
+from gta_bench.reports.estimates import Estimate, Part, Parts, estimates, make_workflow_parts
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 
@@ -34,7 +34,7 @@ def test_leaves_of_a_task_are_drawn_together_and_nothing_measured_is_no_zero() -
         for row in rows({"a1": 9, "a2": 9, "b": 9} if n % 2 else {"a1": 1, "a2": 2, "b": 9}, str(n))
     ]
     scores = score_workflow(units, said, thresholds=SEVEN)
-    parts = workflow_parts(scores.judges[0].tasks, scores, units)
+    parts = make_workflow_parts(scores.judges[0].tasks, scores, units)
     found = estimates(parts, [one.task.id for one in units], epochs=1)
     assert found["leaf_sr"].value == pytest.approx(100 * 16 / 24)
     assert found["leaf_sr"].n == 8

@@ -11,7 +11,7 @@ from gta_bench.errors import UsageError
 from gta_bench.metrics.similarity import exact
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
 from gta_bench.rl.environment import Environment, replay_tape, step_rewards
-from gta_bench.tape.reference import reference_tape
+from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import Tape
 from tests.builders import write_atomic
 from tests.rl.policies import episode, gold_policy, silent_policy, value
@@ -28,7 +28,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> AtomicDataset:
 @pytest.fixture(scope="module")
 def tape(dataset: AtomicDataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tape]:
     folder = tmp_path_factory.mktemp("tape")
-    reference_tape(dataset, folder)
+    write_reference_tape(dataset, folder)
     tape = Tape.open(folder)
     yield tape
     tape.close()
@@ -145,7 +145,7 @@ def test_every_reference_of_the_released_dataset_is_worth_one(
     atomic_dir: Path, tmp_path: Path
 ) -> None:
     dataset = load_atomic(atomic_dir)
-    reference_tape(dataset, tmp_path / "tape")
+    write_reference_tape(dataset, tmp_path / "tape")
     tape = Tape.open(tmp_path / "tape")
     environment = Environment(
         dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"

@@ -12,7 +12,7 @@ from gta_bench.records.units import AtomicUnit
 from gta_bench.running.backends.backend import INLINE, Backend
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
+from gta_bench.runs.logs import ReadUnits, find_kept_units, list_logs, read_units
 from gta_bench.runs.merge import SHARDS
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
@@ -60,11 +60,11 @@ class Grown:
         return read_units(log_folder(self.out), spec.tasks, spec.epochs, AtomicUnit)
 
     def finished(self) -> set[tuple[str, int]]:
-        kept = kept_units(log_folder(self.out))
+        kept = find_kept_units(log_folder(self.out))
         return {key for key, one in kept.items() if one.finished}
 
     def shards(self) -> list[str]:
-        return [log for log in log_files(log_folder(self.out)) if SHARDS in log]
+        return [log for log in list_logs(log_folder(self.out)) if SHARDS in log]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_more_tasks_and_more_epochs_ask_for_what_is_missing(grown: Grown) -> Non
     assert not grown.read().not_run
     manifest = read_manifest(grown.out)
     assert [(one.tasks, one.epochs) for one in manifest.growth] == [(("3", "4"), 1), ((), 1)]
-    (log,) = log_files(log_folder(grown.out))
+    (log,) = list_logs(log_folder(grown.out))
     results = read_eval_log(log, header_only=True).results
     assert results is not None
     assert results.completed_samples == 15
@@ -107,7 +107,7 @@ def test_any_backend_extends_what_another_began(
     assert grown.command("0:6", epochs=2, backend=then) == 6
     assert grown.command("0:6", epochs=2, backend=first) == 0
     assert not grown.read().not_run
-    (log,) = log_files(log_folder(grown.out))
+    (log,) = list_logs(log_folder(grown.out))
     assert not grown.shards()
     merged = read_eval_log(log, header_only=True)
     assert merged.results is not None
@@ -131,7 +131,7 @@ def test_a_shard_that_was_interrupted_goes_on_in_the_run_that_grew(grown: Grown)
     assert len(before) == 2
     assert grown.command("0:6", epochs=2, backend=Two()) == 10
     assert not grown.read().not_run
-    assert len(log_files(log_folder(grown.out))) == 1
+    assert len(list_logs(log_folder(grown.out))) == 1
 
 
 @pytest.mark.parametrize("backend", [INLINE, pytest.param(Two(), marks=pytest.mark.slow)])
@@ -153,7 +153,7 @@ def test_fewer_tasks_are_all_that_a_command_works_on_and_nothing_is_lost(
     assert grown.command(failed, epochs=2, backend=backend) == 0
     assert grown.command("0:6", epochs=2, backend=backend) == 12 - len(done) - missing
     assert len(grown.finished()) == 12
-    assert len(log_files(log_folder(grown.out))) == 1
+    assert len(list_logs(log_folder(grown.out))) == 1
 
 
 @pytest.mark.parametrize("backend", [INLINE, pytest.param(Two(), marks=pytest.mark.slow)])
@@ -176,7 +176,7 @@ def test_a_command_for_what_is_finished_asks_nothing_and_loses_nothing(grown: Gr
     grown.server.forever = None
     assert grown.command(sorted(done)[0][0]) == 0
     assert grown.finished() == done
-    assert len(kept_units(log_folder(grown.out))) == 4
+    assert len(find_kept_units(log_folder(grown.out))) == 4
 
 
 def test_the_same_data_in_another_place_are_refused_before_the_run_grows(grown: Grown) -> None:

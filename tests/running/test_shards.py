@@ -14,9 +14,9 @@ from gta_bench.records.units import AtomicUnit
 from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, WorkFunction
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, progress_folder, read_command, read_progress
-from gta_bench.runs.logs import ReadUnits, kept_units, log_files, read_units
+from gta_bench.runs.logs import ReadUnits, find_kept_units, list_logs, read_units
 from gta_bench.runs.merge import PLAN, read_plan, shards_folder
-from gta_bench.runs.store import locked
+from gta_bench.runs.store import lock_folder
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
@@ -81,7 +81,7 @@ class Bench:
     def samples(self) -> dict[tuple[str, int], set[str | None]]:
         """Every finished sample of every log."""
         found: dict[tuple[str, int], set[str | None]] = {}
-        for log in log_files(log_folder(self.out)):
+        for log in list_logs(log_folder(self.out)):
             for one in read_eval_log_sample_summaries(log):
                 if one.error is None:
                     found.setdefault((str(one.id), one.epoch), set()).add(one.uuid)
@@ -97,13 +97,13 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopback: None) -> An
 
 def test_shards_become_one_log_that_says_what_one_process_says(bench: Bench) -> None:
     inline = bench.run()
-    (alone,) = log_files(log_folder(bench.out))
+    (alone,) = list_logs(log_folder(bench.out))
     other = Bench(bench.out.parent / "other", bench.server)
     two = Two()
     sharded = other.run(two)
     assert two.at_once == 2
     assert [unit.trace for unit in sharded.units] == [unit.trace for unit in inline.units]
-    (log,) = log_files(log_folder(other.out))
+    (log,) = list_logs(log_folder(other.out))
     merged, single = read_eval_log(log), read_eval_log(alone)
     assert merged.results is not None
     assert single.results is not None
@@ -162,7 +162,7 @@ def test_a_run_that_one_process_began_is_cut_into_shards_and_keeps_single_epochs
     after = bench.samples()
     assert {key: after[key] for key in before} == before
     assert len(after) == 12
-    assert len(log_files(log_folder(bench.out))) == 1
+    assert len(list_logs(log_folder(bench.out))) == 1
 
 
 def test_the_cost_of_the_whole_run_is_held_within_the_units_in_flight(bench: Bench) -> None:
@@ -178,7 +178,7 @@ def test_the_cost_of_the_whole_run_is_held_within_the_units_in_flight(bench: Ben
     assert (stopped.failed, stopped.causes) == (0, {})
     assert stopped.needed_usd == 2 * TASKS
     bench.run(Two(), cost_usd=5.0)
-    assert sum(one.finished for one in kept_units(log_folder(bench.out)).values()) == spent / 2
+    assert sum(one.finished for one in find_kept_units(log_folder(bench.out)).values()) == spent / 2
     found = bench.run(Two())
     assert [unit.failure for unit in found.units] == [None] * TASKS
 
@@ -204,7 +204,7 @@ def test_connections_are_divided_and_no_place_is_without_one(bench: Bench) -> No
 def test_a_damaged_shard_log_stops_the_run_and_loses_only_its_own_units(bench: Bench) -> None:
     with pytest.raises(WorkFailed):
         bench.run(Two(interrupted_after=2))
-    first, second = log_files(log_folder(bench.out))
+    first, second = list_logs(log_folder(bench.out))
     whole = Path(first).read_bytes()
     for damaged in (whole[: len(whole) // 2], b"", b"\0" * len(whole)):
         Path(first).write_bytes(damaged)
@@ -224,7 +224,7 @@ def test_a_damaged_shard_log_stops_the_run_and_loses_only_its_own_units(bench: B
 def test_a_changed_byte_in_a_sample_is_found_before_shards_are_removed(bench: Bench) -> None:
     with pytest.raises(WorkFailed):
         bench.run(Two(interrupted_after=3))
-    first = Path(log_files(log_folder(bench.out))[0])
+    first = Path(list_logs(log_folder(bench.out))[0])
     data = bytearray(first.read_bytes())
     place = data.find(b"samples/") + 60
     data[place] ^= 0xFF
@@ -250,12 +250,12 @@ def test_a_damaged_plan_is_named_and_made_anew_once_it_is_removed(
     assert [unit.failure for unit in found.units] == [None] * TASKS
     after = bench.samples()
     assert {key: after[key] for key in before} == before
-    assert len(log_files(log_folder(bench.out))) == 1
+    assert len(list_logs(log_folder(bench.out))) == 1
 
 
 def test_two_commands_do_not_work_on_one_run(bench: Bench) -> None:
     bench.run()
-    with locked(bench.out), pytest.raises(RunError, match="Another command is working on"):
+    with lock_folder(bench.out), pytest.raises(RunError, match="Another command is working on"):
         bench.run()
 
 
@@ -310,7 +310,7 @@ def test_shards_are_merged_and_kept_by_whatever_road_the_folder_is_named(
     bench.out = tmp_path / road
     found = bench.run(Two())
     assert [unit.failure for unit in found.units] == [None] * TASKS
-    assert len(log_files(log_folder(bench.out))) == 1
+    assert len(list_logs(log_folder(bench.out))) == 1
     asked = bench.server.asked
     assert len(bench.run(Two()).units) == TASKS
     assert bench.server.asked == asked
@@ -325,13 +325,13 @@ def test_a_folder_that_the_engine_would_read_as_another_is_refused(bench: Bench)
 def test_tasks_whose_log_is_removed_after_the_plan_was_made_are_run_again(bench: Bench) -> None:
     """The plan has only those that were open then."""
     bench.run(cost_usd=5.0, max_connections=1)
-    (begun,) = log_files(log_folder(bench.out))
+    (begun,) = list_logs(log_folder(bench.out))
     with pytest.raises(WorkFailed, match="Interrupted"):
         bench.run(Two(interrupted_after=1))
     Path(begun).unlink()
     found = bench.run(Two())
     assert [unit.failure for unit in found.units] == [None] * TASKS
-    assert len(log_files(log_folder(bench.out))) == 1
+    assert len(list_logs(log_folder(bench.out))) == 1
 
 
 def test_money_of_attempts_that_failed_stays_spent(bench: Bench) -> None:
@@ -339,7 +339,7 @@ def test_money_of_attempts_that_failed_stays_spent(bench: Bench) -> None:
     bench.run(cost_usd=5.0, max_connections=1)
     spent = bench.told[-1].cost_usd
     assert spent is not None
-    for log in log_files(log_folder(bench.out)):
+    for log in list_logs(log_folder(bench.out)):
         Path(log).unlink()
     asked = bench.server.asked
     bench.run(cost_usd=5.0, max_connections=1)

@@ -10,7 +10,7 @@ from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.records.run import Growth, Limits, LoopLimits, RunManifest, System
 from gta_bench.runs.directory import open_run, read_manifest, read_scores, write_scores
-from gta_bench.runs.store import locked
+from gta_bench.runs.store import lock_folder
 from tests.builders import manifest as build_manifest
 
 
@@ -71,7 +71,7 @@ def test_more_tasks_or_epochs_extend_the_run_and_fewer_leave_it_as_it_is(tmp_pat
 
 def test_a_run_that_another_command_works_on_is_not_extended(tmp_path: Path) -> None:
     held = open_run(tmp_path, manifest())
-    with locked(tmp_path), pytest.raises(RunError, match="Another command is working on"):
+    with lock_folder(tmp_path), pytest.raises(RunError, match="Another command is working on"):
         open_run(tmp_path, manifest(tasks=("0", "1", "2")))
     assert read_manifest(tmp_path) == held
 

@@ -16,7 +16,7 @@ from gta_bench.agents import prompts as agent_prompts
 from gta_bench.records.scores import RunScores, StrictEndToEndScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
-from gta_bench.runs.logs import kept_units, read_finished, read_units
+from gta_bench.runs.logs import find_kept_units, read_finished, read_units
 from gta_bench.runs.samples import UnitStore, read_unit_data
 from gta_bench.settings import ScoringSettings, Settings
 from gta_bench.tools import prompts as tool_prompts
@@ -69,7 +69,7 @@ def test_units_are_read_as_the_earlier_version_read_them(
 def test_an_unfinished_atomic_run_is_continued(folder: Path) -> None:
     run, model = Path("atomic/run"), scripted(reckoner)
     settings = Settings(scoring=ScoringSettings(similarity="exact-or-half"))
-    before = next(iter(kept_units(log_folder(folder / run)).values())).log
+    before = next(iter(find_kept_units(log_folder(folder / run)).values())).log
     scores = gta_bench.run("atomic", run, model=model, data="atomic/data", settings=settings)
     assert isinstance(scores, RunScores) and isinstance(scores.strict, StrictEndToEndScores)
     assert (scores.n, scores.n_units, scores.strict.ans_acc) == (2, 2, 100)
@@ -79,7 +79,7 @@ def test_an_unfinished_atomic_run_is_continued(folder: Path) -> None:
     assert old is not None and new is not None
     assert (old.inputs, old.asks) == (None, None) and new.asks is not None
     assert (old.request, old.tools, old.leaf) == (new.request, new.tools, new.leaf)
-    (log,) = {kept.log for kept in kept_units(log_folder(run)).values()} - {before}
+    (log,) = {kept.log for kept in find_kept_units(log_folder(run)).values()} - {before}
     forms = [{*read_eval_log_sample(log, task).store} for task in ("0", "1")]
     assert "gta_steps" in forms[0] and "UnitStore:steps" in forms[1]
 
@@ -104,7 +104,7 @@ def test_an_unfinished_workflow_run_is_continued(folder: Path) -> None:
 def test_a_sample_of_this_version_is_read_as_inspect_reads_it(folder: Path) -> None:
     model = scripted(one_page("quokka"))
     gta_bench.run("workflow", "new", model=model, data="workflow/data", tasks="1")
-    (kept,) = kept_units(log_folder(folder / "new")).values()
+    (kept,) = find_kept_units(log_folder(folder / "new")).values()
     sample = read_eval_log_sample(kept.log, "1")
     ours, theirs = read_unit_data(sample.store.items()), sample.store_as(UnitStore)
     assert ours.deliverables and ours.steps

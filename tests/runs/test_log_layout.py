@@ -20,8 +20,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.errors import RunError
 from gta_bench.records.units import AtomicUnit
-from gta_bench.runs.log_layout import stored_samples, stored_summaries
-from gta_bench.runs.logs import copy_logs, kept_units, log_files, read_units
+from gta_bench.runs.log_layout import read_stored_samples, read_stored_summaries
+from gta_bench.runs.logs import copy_logs, find_kept_units, list_logs, read_units
 from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.samples import UnitStore, read_unit_data
 from gta_bench.settings import Settings
@@ -111,9 +111,9 @@ def inspect_samples(log: str) -> dict[tuple[str, int], EvalSample]:
 
 
 def test_samples_have_what_inspect_reads(logs: Path) -> None:
-    (log,) = log_files(logs)
+    (log,) = list_logs(logs)
     theirs = inspect_samples(log)
-    ours = {one.key: one for one in stored_samples(log, list(theirs))}
+    ours = {one.key: one for one in read_stored_samples(log, list(theirs))}
     assert {*ours} == {*theirs}
     assert len(theirs) == (4 if logs.name == "logs" else 1)
     for key, sample in theirs.items():
@@ -133,7 +133,7 @@ def test_samples_have_what_inspect_reads(logs: Path) -> None:
 
 
 def test_a_units_store_is_what_inspect_makes_of_it(root: Path) -> None:
-    (log,) = log_files(root / "logs")
+    (log,) = list_logs(root / "logs")
     for sample in inspect_samples(log).values():
         ours, theirs = read_unit_data(sample.store.items()), sample.store_as(UnitStore)
         assert ours.digests is not None
@@ -141,32 +141,32 @@ def test_a_units_store_is_what_inspect_makes_of_it(root: Path) -> None:
 
 
 def test_summaries_say_what_inspect_says(logs: Path) -> None:
-    (log,) = log_files(logs)
+    (log,) = list_logs(logs)
     theirs = read_eval_log_sample_summaries(log)
     read = ("id", "epoch", "error", "retries", "model_usage")
-    assert [[getattr(one, name) for name in read] for one in stored_summaries(log)] == [
+    assert [[getattr(one, name) for name in read] for one in read_stored_summaries(log)] == [
         [getattr(one, name) for name in read] for one in theirs
     ]
-    finished = {key: kept.finished for key, kept in kept_units(logs).items()}
+    finished = {key: kept.finished for key, kept in find_kept_units(logs).items()}
     assert finished == {(str(one.id), one.epoch): one.error is None for one in theirs}
     assert True in finished.values()
 
 
 def test_the_unfinished_log_is_one(root: Path) -> None:
-    (log,) = log_files(root / "unfinished")
+    (log,) = list_logs(root / "unfinished")
     assert read_eval_log(log, header_only=True).status == "started"
     with ZipFile(log) as zipped:
         assert "summaries.json" not in zipped.namelist()
 
 
 def test_a_log_has_no_member_that_we_do_not_know(logs: Path) -> None:
-    (log,) = log_files(logs)
+    (log,) = list_logs(logs)
     with ZipFile(log) as zipped:
         assert [name for name in zipped.namelist() if not MEMBERS.fullmatch(name)] == []
 
 
 def test_inspect_reads_a_log_that_we_copied_as_its_source(logs: Path, tmp_path: Path) -> None:
-    (log,) = log_files(logs)
+    (log,) = list_logs(logs)
     before = inspect_samples(log)
     write_partial_log(dict.fromkeys(before, log), tmp_path / "copy" / "copied.eval")
     after = read_eval_log(str(tmp_path / "copy" / "copied.eval"))
@@ -199,5 +199,5 @@ def test_the_journal_of_a_log_that_did_not_end_counts_a_sample_once(tmp_path: Pa
     with ZipFile(tmp_path / "x.eval", "w") as zipped:
         zipped.writestr("_journal/summaries/1.json", json.dumps([{**row, "error": "no"}]))
         zipped.writestr("_journal/summaries/2.json", json.dumps([row, {**row, "id": "1"}]))
-    found = stored_summaries(str(tmp_path / "x.eval"))
+    found = read_stored_summaries(str(tmp_path / "x.eval"))
     assert [(one.id, one.error) for one in found] == [("0", None), ("1", None)]

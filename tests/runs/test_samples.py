@@ -12,7 +12,7 @@ from gta_bench.records.steps import CallStep
 from gta_bench.records.units import AtomicUnit
 from gta_bench.runs.directory import log_folder, open_run
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.logs import log_files, read_units
+from gta_bench.runs.logs import list_logs, read_units
 from gta_bench.runs.samples import UnitData, UnitStore
 from tests.builders import manifest, write_atomic
 
@@ -26,7 +26,7 @@ def test_the_arguments_of_a_call_survive_its_log(tmp_path: Path, arguments: Json
     write_imported(run, open_run(run, manifest(tasks=("0",))), [AtomicUnit(task=task, trace=trace)])
     (unit,) = read_units(log_folder(run), ("0",), 1, AtomicUnit).units
     assert unit.trace == trace
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     (sample,) = read_eval_log(log).samples or []
     assert sample.store_as(UnitStore).steps == trace
 

@@ -15,10 +15,10 @@ from gta_bench.runs.store import (
     RemotePath,
     append,
     explain_store_errors,
+    join_parts,
     parts_of,
     store_path,
-    whole_file,
-    write_whole,
+    write_bytes_atomically,
 )
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, open_whole_verdicts, read_verdicts
 from gta_bench.tape.storage import TAPE, Tape, tape_digest
@@ -67,8 +67,8 @@ def test_files_of_a_store_are_used_as_files_of_a_folder(place: RemotePath) -> No
 
 def test_what_is_written_whole_replaces_the_older_one(place: RemotePath, tmp_path: Path) -> None:
     for file in (place / "x" / "run.json", tmp_path / "x" / "run.json"):
-        write_whole(file, b"one")
-        write_whole(file, b"two")
+        write_bytes_atomically(file, b"one")
+        write_bytes_atomically(file, b"two")
         assert file.read_bytes() == b"two"
         assert [found.name for found in file.parent.iterdir()] == ["run.json"]
 
@@ -76,7 +76,7 @@ def test_what_is_written_whole_replaces_the_older_one(place: RemotePath, tmp_pat
 def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError):
-        write_whole(tmp_path / "taken", b"x")
+        write_bytes_atomically(tmp_path / "taken", b"x")
     assert [found.name for found in tmp_path.iterdir()] == ["taken"]
 
 
@@ -84,11 +84,11 @@ def test_parts_of_a_file_are_read_in_their_order(place: RemotePath) -> None:
     file = place / "lines"
     for number in range(5):
         append(file, f"{number}\n".encode())
-    with whole_file(file) as whole:
+    with join_parts(file) as whole:
         assert whole.read_bytes() == b"0\n1\n2\n3\n4\n"
     assert not whole.exists()
     file.write_bytes(b"before\nhalf a li")
-    with whole_file(file) as whole:
+    with join_parts(file) as whole:
         assert whole.read_bytes() == b"before\n0\n1\n2\n3\n4\n", "a half line is no line"
 
 

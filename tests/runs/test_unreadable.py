@@ -18,7 +18,7 @@ from gta_bench.records.units import AtomicUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.runs.directory import log_folder, open_run, read_manifest
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.logs import kept_units, log_files, read_finished, read_units
+from gta_bench.runs.logs import find_kept_units, list_logs, read_finished, read_units
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 from tests.builders import manifest, write_atomic
 
@@ -39,7 +39,7 @@ def run(tmp_path: Path) -> Path:
 
 def rewrite(run: Path, member: str, change: Callable[[Any], None]) -> str:
     """Change one JSON file inside the run's log; the archive stays whole."""
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     with ZipFile(log) as source:
         contents = {name: source.read(name) for name in source.namelist()}
     value = json.loads(contents[member])
@@ -87,19 +87,19 @@ def test_the_same_holds_for_summaries_and_for_what_finished_units_left(run: Path
         read_finished(log_folder(run))
     rewrite(run, "summaries.json", lambda rows: rows[0].pop("id"))
     with pytest.raises(RunError, match="do not remove it"):
-        kept_units(log_folder(run))
+        find_kept_units(log_folder(run))
 
 
 @pytest.mark.parametrize("cut", [0, 60, -40])
 def test_a_log_whose_archive_is_broken_is_damaged(run: Path, cut: int) -> None:
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     Path(log).write_bytes(Path(log).read_bytes()[:cut])
     with pytest.raises(RunError, match="is damaged"):
-        kept_units(log_folder(run))
+        find_kept_units(log_folder(run))
 
 
 def test_a_changed_byte_inside_a_sample_is_damage(run: Path) -> None:
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     data = bytearray(Path(log).read_bytes())
     data[data.find(SAMPLE.encode()) + len(SAMPLE) + 20] ^= 0xFF
     Path(log).write_bytes(data)
@@ -108,7 +108,7 @@ def test_a_changed_byte_inside_a_sample_is_damage(run: Path) -> None:
 
 
 def test_a_sample_that_its_summary_names_but_the_archive_lacks_is_damage(run: Path) -> None:
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     copy = Path(log).with_suffix(".copy")
     with ZipFile(log) as source, ZipFile(copy, "w", **zipfile_compress_kwargs) as target:
         for name in source.namelist():

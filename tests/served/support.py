@@ -22,7 +22,7 @@ from gta_bench.serving.app import make_app
 from gta_bench.serving.choice import ServerAddress
 from gta_bench.serving.client import Patience, RemoteSource, connect
 from gta_bench.serving.limits import ServerLimits
-from gta_bench.serving.listening import bound_socket, make_server
+from gta_bench.serving.listening import bind_socket, make_server
 from gta_bench.serving.tokens import RunTokens
 from gta_bench.serving.wire import FileRef, OpenedWorkspace, OpenWorkspace
 from gta_bench.tools.source import ToolSource
@@ -164,7 +164,7 @@ def tool_server(
 
     async def serve() -> None:
         app = make_app(source, tokens=RunTokens(tokens), folder=folder, limits=chosen)
-        with bound_socket("127.0.0.1", port) as listening:
+        with bind_socket("127.0.0.1", port) as listening:
             server = make_server(app, chosen)
             box.extend([server, listening.getsockname()[1], asyncio.get_running_loop()])
             running = asyncio.create_task(server.serve(sockets=[listening]))

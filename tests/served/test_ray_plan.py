@@ -15,7 +15,7 @@ from gta_bench.errors import ConfigError, ToolError, ToolUnavailable
 from gta_bench.records.calls import ToolResult
 from gta_bench.serving.ray_plan import Scaling, read_plan
 from gta_bench.serving.ray_replica import Returned, ToolReplica
-from gta_bench.settings import Settings, keep_ray_here, quiet_ray, use_haproxy
+from gta_bench.settings import Settings, bind_ray_to_loopback, quiet_ray, use_haproxy
 from gta_bench.tools.catalog import load_tool, tool_names
 from tests.served.support import contents, workspace_of
 
@@ -97,7 +97,7 @@ def test_a_command_that_means_nothing_is_refused(
 def test_ray_reads_its_environment_only() -> None:
     environment = {"RAY_USAGE_STATS_ENABLED": "1"}
     quiet_ray(environment)
-    keep_ray_here(environment)
+    bind_ray_to_loopback(environment)
     use_haproxy(environment)
     assert environment["RAY_USAGE_STATS_ENABLED"] == "1", "the user's word holds"
     assert environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"

@@ -10,7 +10,7 @@ from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.settings import ScoringSettings
 from gta_bench.similarity.catalog import (
     MODELS,
-    chosen_similarity,
+    choose_similarity,
     default_similarity,
     load_similarity,
 )
@@ -68,8 +68,8 @@ def test_the_published_model_is_the_default_where_it_was_fetched(
     for file in MPNET.files:
         (kept / file.name).write_bytes(b"something else")
     assert default_similarity() == "all-mpnet-base-v2"
-    assert chosen_similarity(ScoringSettings(similarity="wordllama")) == "wordllama"
-    assert chosen_similarity(ScoringSettings()) == "all-mpnet-base-v2"
+    assert choose_similarity(ScoringSettings(similarity="wordllama")) == "wordllama"
+    assert choose_similarity(ScoringSettings()) == "all-mpnet-base-v2"
     with pytest.raises(EnvironmentProblem, match="is not the published file"):
         load_similarity("all-mpnet-base-v2")
 

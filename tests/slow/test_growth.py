@@ -12,7 +12,7 @@ from gta_bench.datasets.selection import sample_tasks
 from gta_bench.records.scores import StrictStepScores
 from gta_bench.records.verdicts import Scored
 from gta_bench.runs.directory import log_folder, read_manifest, read_scores, read_workflow_scores
-from gta_bench.runs.logs import log_files
+from gta_bench.runs.logs import list_logs
 from gta_bench.runs.verdicts import read_verdicts
 from tests.builders import atomic_task, workflow_task, write_atomic, write_workflow
 from tests.chat_server import chat_server
@@ -90,7 +90,7 @@ def test_a_pilot_of_20_tasks_grows_to_40_and_to_three_epochs(atomic_dir: Path) -
     growth = read_manifest(Path("pilot")).growth
     added = tuple(task for task in forty if task not in twenty)
     assert [(one.tasks, one.epochs) for one in growth] == [(added, 1), ((), 1)]
-    assert len(log_files(log_folder(Path("pilot")))) == 1
+    assert len(list_logs(log_folder(Path("pilot")))) == 1
 
 
 def test_two_processes_extend_what_one_began() -> None:
@@ -107,7 +107,7 @@ def test_two_processes_extend_what_one_began() -> None:
         assert missing * 2 <= server.answered - before <= missing * 2 + 1
         run(*chosen, "--epochs", "2", "--out", "fresh")
     assert atomic_scores("grown") == atomic_scores("fresh")
-    assert len(log_files(log_folder(Path("grown")))) == 1
+    assert len(list_logs(log_folder(Path("grown")))) == 1
 
 
 def test_a_judge_is_asked_about_what_was_added() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.harnesses.choice import Harness
-from gta_bench.harnesses.named import driver_version, installed_version
+from gta_bench.harnesses.named import read_driver_version, read_installed_version
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import read_manifest
 from tests.chat_server import chat_server
@@ -90,7 +90,7 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
     # Codex's list of models, for which inspect_swe has a copy, cannot be downloaded in a test.
     monkeypatch.setattr("inspect_swe._util.download._RETRY_DELAYS", ())
     harness = Harness(
-        kind="named", target="codex", version=installed_version("codex"), limits=LIMITS
+        kind="named", target="codex", version=read_installed_version("codex"), limits=LIMITS
     )
     model, out = scripted_model(BY_SHELL), tmp_path / "workflow"
     unit = run_workflow(harness, model, workflow_dir, "0:1", out)[0]
@@ -104,7 +104,7 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
     assert unit.usage.model_calls == 3
     manifest = read_manifest(out)
     assert (manifest.spec.system.harness, manifest.spec.system.harness_version) == ("codex", CODEX)
-    assert manifest.packages["inspect_swe"] == driver_version()
+    assert manifest.packages["inspect_swe"] == read_driver_version()
     said = report(out, config)
     assert "strict   1/1  8.00   100.00   100.00" in said
     assert f"codex {CODEX} · mockllm/model; 3 model calls" in said
@@ -128,7 +128,7 @@ def test_a_named_harness_that_cannot_even_begin_leaves_its_task_unscored(
         file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     harness = Harness(
-        kind="named", target="opencode", version=installed_version("opencode"), limits=LIMITS
+        kind="named", target="opencode", version=read_installed_version("opencode"), limits=LIMITS
     )
     model, out = scripted_model(), tmp_path / "run"
     (unit,) = run_workflow(harness, model, workflow_dir, "0:1", out)

@@ -27,8 +27,8 @@ from gta_bench.runs.directory import (
     read_progress,
     read_scores,
 )
-from gta_bench.runs.logs import kept_units, log_files
-from gta_bench.tape.reference import reference_tape
+from gta_bench.runs.logs import find_kept_units, list_logs
+from gta_bench.tape.reference import write_reference_tape
 from tests.chat_server import ChatServer, chat_server
 from tests.conftest import REPOSITORY
 from tests.needs import needs
@@ -44,7 +44,7 @@ class Bench:
     def __init__(self, root: Path, data: Path, server: ChatServer) -> None:
         self.root, self.data, self.server = root, data, server
         self.settings = write_settings(root / "gta.toml", server.url)
-        reference_tape(load_atomic(data), root / "tape")
+        write_reference_tape(load_atomic(data), root / "tape")
 
     def command(self, out: str, *arguments: str) -> list[str]:
         options = ("--mode", "end-to-end", "--model", "scripted", "--similarity", "exact-or-half")
@@ -109,7 +109,7 @@ def counts(run: Path) -> Any:
 
 def metrics(run: Path) -> dict[str, str]:
     """The metrics in the run's one log, to 12 digits."""
-    (log,) = log_files(log_folder(run))
+    (log,) = list_logs(log_folder(run))
     results = read_eval_log(log, header_only=True).results
     assert results is not None
     return {
@@ -127,9 +127,9 @@ def check_equal(run: Path, inline: Path, *, begun_again: range = range(1)) -> No
     assert wanted.pop("retried") <= found.pop("retried") <= lost
     assert found == wanted
     assert metrics(run) == metrics(inline)
-    kept = kept_units(log_folder(run))
+    kept = find_kept_units(log_folder(run))
     assert len(kept) == 229
-    assert kept.keys() == kept_units(log_folder(inline)).keys()
+    assert kept.keys() == find_kept_units(log_folder(inline)).keys()
     assert all(one.finished for one in kept.values())
 
 
@@ -219,7 +219,7 @@ def test_ray_gives_what_one_process_gives(
 def uuids(run: Path) -> dict[tuple[str, int], set[str | None]]:
     """The finished samples of every log of a run, those of killed attempts too."""
     found: dict[tuple[str, int], set[str | None]] = {}
-    for log in log_files(log_folder(run)):
+    for log in list_logs(log_folder(run)):
         for one in read_eval_log_sample_summaries(log):
             if one.error is None:
                 found.setdefault((str(one.id), one.epoch), set()).add(one.uuid)

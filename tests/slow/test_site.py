@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.web.site import build_site
 from tests.browser import browse
 from tests.needs import needs
@@ -75,7 +75,7 @@ async function look(browser, site) {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("site")
-    build_site(published(), folder)
+    build_site(read_published_entries(), folder)
     return folder.as_uri()
 
 

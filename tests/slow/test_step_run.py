@@ -17,7 +17,7 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.records.units import AtomicUnit
-from gta_bench.runs.logs import finished_units, read_units
+from gta_bench.runs.logs import count_finished, read_units
 from tests.chat_server import ChatServer, chat_server
 from tests.needs import needs
 from tests.node_tokens import o200k_base
@@ -99,7 +99,7 @@ def test_a_run_is_killed_and_continued(
 def finished(logs: Path) -> int:
     """How many units are finished; a log that is being written in this moment does not tell."""
     try:
-        return finished_units(logs)
+        return count_finished(logs)
     except RunError:
         return 0
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.errors import StoreError, WorkFailed
 from gta_bench.runs.directory import log_folder, read_workflow_scores
-from gta_bench.runs.logs import finished_units
+from gta_bench.runs.logs import count_finished
 from gta_bench.runs.store import StorePath, parts_of, store_path
 from gta_bench.runs.verdicts import VERDICTS
 from tests.chat_server import ChatServer, chat_server
@@ -110,15 +110,15 @@ def test_a_run_in_a_store_is_killed_resumed_judged_reported_and_exported(
         [sys.executable, "-m", "gta_bench.cli", *work(out)], env=dict(os.environ)
     )
     end = time.monotonic() + 300
-    while (player.begun < 2 or not finished_units(log_folder(out))) and time.monotonic() < end:
+    while (player.begun < 2 or not count_finished(log_folder(out))) and time.monotonic() < end:
         time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
     process.wait()
     player.gate.set()
-    assert finished_units(log_folder(out)) == 1, "the finished unit is in the store"
+    assert count_finished(log_folder(out)) == 1, "the finished unit is in the store"
     before = player.begun
     assert gta(*work(out)).exit_code == 0
-    assert (finished_units(log_folder(out)), player.begun - before) == (2, 1)
+    assert (count_finished(log_folder(out)), player.begun - before) == (2, 1)
 
     judged = gta("score", str(out), "--judge", "judge")
     assert judged.exit_code == 0, judged.output
@@ -166,9 +166,9 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
     )
     s3.start()
     before = player.begun
-    assert finished_units(log_folder(out)) == 1
+    assert count_finished(log_folder(out)) == 1
     assert gta(*work(out, *workers)).exit_code == 0
-    assert (finished_units(log_folder(out)), player.begun - before) == (2, 1)
+    assert (count_finished(log_folder(out)), player.begun - before) == (2, 1)
 
 
 def test_a_bucket_that_is_not_there_and_rounds_in_a_store_are_told(

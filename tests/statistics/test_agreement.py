@@ -7,12 +7,12 @@ from gta_bench.records.agreement import Agreement
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.agreement import (
     Ratings,
-    ac1_of,
-    agreement,
+    compute_ac1,
     compute_alpha,
     compute_icc,
+    compute_kappa,
     flip_chance,
-    kappa_of,
+    measure_agreement,
 )
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), C: four observers, 12 units,
@@ -48,21 +48,21 @@ def estimate(found: Interval | None) -> float:
 
 
 def test_ac1_is_gwets() -> None:
-    two = ac1_of(ABSTRACTORS, apart(ABSTRACTORS), categories=(1, 2, 3))
+    two = compute_ac1(ABSTRACTORS, apart(ABSTRACTORS), categories=(1, 2, 3))
     assert estimate(two) == pytest.approx(0.8493305, abs=5e-8)
-    four = ac1_of(UNITS, apart(UNITS), categories=(1, 2, 3, 4, 5))
+    four = compute_ac1(UNITS, apart(UNITS), categories=(1, 2, 3, 4, 5))
     assert estimate(four) == pytest.approx(0.77544, abs=5e-6)
 
 
 def test_ac1_holds_where_kappa_breaks() -> None:
     """Raters agree on 94 % of 125 items, and kappa is below 0, since nearly all items pass."""
     table = [(1.0, 1.0)] * 118 + [(1.0, 0.0)] * 5 + [(0.0, 1.0)] * 2
-    assert estimate(kappa_of(table, apart(table), top=1)) == pytest.approx(-0.0234, abs=5e-5)
-    assert estimate(ac1_of(table, apart(table))) == pytest.approx(0.9408, abs=5e-5)
+    assert estimate(compute_kappa(table, apart(table), top=1)) == pytest.approx(-0.0234, abs=5e-5)
+    assert estimate(compute_ac1(table, apart(table))) == pytest.approx(0.9408, abs=5e-5)
 
 
 def test_the_interval_is_gwets_where_every_item_is_a_task() -> None:
-    found = ac1_of(ABSTRACTORS, apart(ABSTRACTORS), categories=(1, 2, 3))
+    found = compute_ac1(ABSTRACTORS, apart(ABSTRACTORS), categories=(1, 2, 3))
     assert found is not None
     assert (found.low, found.high) == pytest.approx((0.764, 0.935), abs=0.03)
     assert (found.n, found.method) == (100, "jackknife")
@@ -85,7 +85,7 @@ def test_icc_is_shrouts_and_fleiss() -> None:
 
 def test_weighted_kappa_is_that_of_irr() -> None:
     table = list(zip(FIRST, SECOND, strict=True))
-    assert estimate(kappa_of(table, apart(table))) == pytest.approx(0.297, abs=5e-4)
+    assert estimate(compute_kappa(table, apart(table))) == pytest.approx(0.297, abs=5e-4)
 
 
 def test_kappa_of_passed_or_not_is_cohens() -> None:
@@ -93,15 +93,15 @@ def test_kappa_of_passed_or_not_is_cohens() -> None:
     first = [1.0] * 25 + [0.0] * 25
     second = [1.0] * 20 + [0.0] * 5 + [1.0] * 10 + [0.0] * 15
     table = list(zip(first, second, strict=True))
-    assert estimate(kappa_of(table, apart(table))) == pytest.approx(0.4)
+    assert estimate(compute_kappa(table, apart(table))) == pytest.approx(0.4)
 
 
 def test_the_kappa_of_several_is_the_mean_over_pairs_that_have_one() -> None:
     table: Ratings = [(a, b, a) for a, b in zip(FIRST, SECOND, strict=True)]
     mean = (0.2974 * 2 + 1) / 3
-    assert estimate(kappa_of(table, apart(table))) == pytest.approx(mean, abs=1e-3)
+    assert estimate(compute_kappa(table, apart(table))) == pytest.approx(mean, abs=1e-3)
     gaps: Ratings = [(*row, None) for row in table]
-    assert estimate(kappa_of(gaps, apart(gaps))) == pytest.approx(mean, abs=1e-3)
+    assert estimate(compute_kappa(gaps, apart(gaps))) == pytest.approx(mean, abs=1e-3)
 
 
 def test_flips_are_counted_by_pairs() -> None:
@@ -117,19 +117,19 @@ def figures(found: Agreement) -> list[float | None]:
 
 def test_raters_who_always_agree_have_full_agreement_and_few_tasks_do_not_show_it() -> None:
     table = [(2, 2), (9, 9), (5, 5)] * 4
-    found = agreement(table, apart(table), threshold=7)
+    found = measure_agreement(table, apart(table), threshold=7)
     assert figures(found) == pytest.approx([1] * 5)
     assert (found.spread, found.leaves, found.raters) == (0, 12, 2)
     assert found.ac1 is not None and found.ac1.high == 1 and found.ac1.low < 0.6
     assert found.flip_rate is not None and found.flip_rate.estimate == 0
     assert found.flip_rate.high > 0.2
-    many = agreement(table * 30, apart(table * 30), threshold=7)
+    many = measure_agreement(table * 30, apart(table * 30), threshold=7)
     assert many.ac1 is not None and many.ac1.low > 0.97
 
 
 def test_opposite_raters_agree_less_than_by_chance() -> None:
     table = [(0, 10), (10, 0), (0, 10), (10, 0)]
-    found = agreement(table, apart(table), threshold=7)
+    found = measure_agreement(table, apart(table), threshold=7)
     assert found.alpha is not None and found.alpha.estimate < 0
     assert found.kappa is not None and found.kappa.estimate == pytest.approx(-1)
     assert found.flip_rate is not None and found.flip_rate.estimate == 1
@@ -139,13 +139,13 @@ def test_opposite_raters_agree_less_than_by_chance() -> None:
 def test_where_nothing_is_paired_there_is_no_agreement(
     table: list[tuple[float | None, ...]],
 ) -> None:
-    found = agreement(table, apart(table), threshold=7)
+    found = measure_agreement(table, apart(table), threshold=7)
     assert figures(found) == [None] * 5
     assert found.flip_rate is None and found.spread is None
 
 
 def test_where_nothing_varies_only_ac1_says_that_all_agree() -> None:
-    found = agreement([(4, 4), (4, 4)], ["a", "b"], threshold=7)
+    found = measure_agreement([(4, 4), (4, 4)], ["a", "b"], threshold=7)
     assert figures(found) == [None, None, 1, None, None]
 
 
@@ -153,7 +153,7 @@ def test_where_nothing_varies_only_ac1_says_that_all_agree() -> None:
 def test_of_one_task_or_where_one_has_all_that_varies_the_interval_says_nothing(
     tasks: list[str],
 ) -> None:
-    found = kappa_of([(1, 1), (9, 8), (5, 6), (5, 5)], tasks)
+    found = compute_kappa([(1, 1), (9, 8), (5, 6), (5, 5)], tasks)
     assert found is not None and found.estimate > 0.9
     assert (found.low, found.high) == (-1, 1)
 
@@ -161,7 +161,7 @@ def test_of_one_task_or_where_one_has_all_that_varies_the_interval_says_nothing(
 def test_a_gap_leaves_its_row_out_of_the_icc_alone() -> None:
     table = [*TARGETS, (1, None, 9, 9), (5, None, None, None)]
     assert compute_icc(table, apart(table)) == compute_icc(TARGETS, apart(TARGETS))
-    found = agreement(table, apart(table), threshold=7)
+    found = measure_agreement(table, apart(table), threshold=7)
     assert found.leaves == 7
     assert found.flip_rate is not None and found.flip_rate.n == 7
 
@@ -174,8 +174,8 @@ def test_intervals_hold_the_truth_where_leaves_of_a_task_hang_together(accuracy:
     chance = passing * (1 - seen) + seen * (1 - passing)
     mean = (passing + seen) / 2
     truth = {
-        kappa_of: 1 - (1 - accuracy) / chance,
-        ac1_of: 1 - (1 - accuracy) / (1 - 2 * mean * (1 - mean)),
+        compute_kappa: 1 - (1 - accuracy) / chance,
+        compute_ac1: 1 - (1 - accuracy) / (1 - 2 * mean * (1 - mean)),
     }
     tasks = [str(number // 6) for number in range(240)]
     held = dict.fromkeys(truth, 0)
@@ -185,7 +185,11 @@ def test_intervals_hold_the_truth_where_leaves_of_a_task_hang_together(accuracy:
         judge = people ^ (rng.random(240) < np.repeat(wrong, 6))
         table = list(zip(map(float, people), map(float, judge), strict=True))
         for measure, value in truth.items():
-            found = kappa_of(table, tasks, top=1) if measure is kappa_of else ac1_of(table, tasks)
+            found = (
+                compute_kappa(table, tasks, top=1)
+                if measure is compute_kappa
+                else compute_ac1(table, tasks)
+            )
             assert found is not None
             held[measure] += found.low <= value <= found.high
     assert all(275 <= count <= 298 for count in held.values()), held

@@ -6,9 +6,9 @@ from scipy import optimize, stats  # type: ignore[import-untyped]
 
 from gta_bench.statistics.pooled import (
     Ratio,
-    difference_of,
+    compute_difference,
+    compute_interval,
     effective_tasks,
-    interval_of,
     smallest_difference,
 )
 from tests.statistics.simulation import leaves_within_tasks
@@ -25,7 +25,7 @@ def yes_or_no(passed: int, n: int) -> Ratio:
 
 def test_a_share_of_tasks_has_wilsons_interval_with_students_quantile() -> None:
     """7 of 30: Wilson's formula with t = 2.0452 (29 degrees of freedom) by hand."""
-    found = interval_of(yes_or_no(7, 30))
+    found = compute_interval(yes_or_no(7, 30))
     t, p, n = 2.04523, 7 / 30, 30
     middle = (p + t * t / (2 * n)) / (1 + t * t / n)
     half = t * math.sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
@@ -35,7 +35,7 @@ def test_a_share_of_tasks_has_wilsons_interval_with_students_quantile() -> None:
 
 @pytest.mark.parametrize("passed", [0, 30])
 def test_a_share_at_the_end_stays_there_and_is_not_certain(passed: int) -> None:
-    found = interval_of(yes_or_no(passed, 30))
+    found = compute_interval(yes_or_no(passed, 30))
     assert (found.low, found.high)[passed == 30] == passed / 30
     assert 0.1 < found.high - found.low < 0.15
 
@@ -44,7 +44,7 @@ def test_a_mean_of_many_tasks_has_the_interval_of_the_t_distribution(
     random: np.random.Generator,
 ) -> None:
     values = random.uniform(0, 1, 400)
-    found = interval_of(Ratio(values, np.ones(400)))
+    found = compute_interval(Ratio(values, np.ones(400)))
     expected = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
     assert (found.low, found.high) == pytest.approx(expected, abs=0.001)
 
@@ -52,9 +52,9 @@ def test_a_mean_of_many_tasks_has_the_interval_of_the_t_distribution(
 def test_leaves_that_hang_together_widen_the_interval(random: np.random.Generator) -> None:
     """The 1,156 leaves are not 1,156 independent things."""
     ratio = leaves_within_tasks(random, tasks=132, share=0.28)
-    found = interval_of(ratio)
+    found = compute_interval(ratio)
     leaves = int(np.sum(ratio.denominators))
-    naive = interval_of(yes_or_no(int(np.sum(ratio.numerators)), leaves))
+    naive = compute_interval(yes_or_no(int(np.sum(ratio.numerators)), leaves))
     assert 1.5 < (found.high - found.low) / (naive.high - naive.low) < 3
     assert found.estimate == pytest.approx(naive.estimate)
     assert found.n == 132
@@ -62,9 +62,9 @@ def test_leaves_that_hang_together_widen_the_interval(random: np.random.Generato
 
 def test_a_score_from_0_to_10_stays_there() -> None:
     values = [10.0] * 50 + [9.0] * 10 + [5.0] * 10
-    found = interval_of(Ratio(values, [1.0] * 70), top=10)
+    found = compute_interval(Ratio(values, [1.0] * 70), top=10)
     assert 8 < found.low < found.estimate < found.high <= 10
-    wide = interval_of(Ratio([10.0] * 30, [1.0] * 30), top=10)
+    wide = compute_interval(Ratio([10.0] * 30, [1.0] * 30), top=10)
     assert (wide.low, wide.high) == pytest.approx((8.776, 10), abs=0.001)
 
 
@@ -72,13 +72,13 @@ def test_a_score_above_its_top_is_refused() -> None:
     """F1 of the published formula exceeds 1; whoever asks must say how far it may go."""
     ratio = Ratio([2.2] * 40, [2.0] * 40)
     with pytest.raises(ValueError, match=r"1\.1 is not between 0 and 1"):
-        interval_of(ratio)
-    assert interval_of(ratio, top=2).estimate == pytest.approx(1.1)
+        compute_interval(ratio)
+    assert compute_interval(ratio, top=2).estimate == pytest.approx(1.1)
 
 
 def test_an_amount_without_limit_has_students_interval() -> None:
     values = [10.0, 20.0, 60.0]
-    found = interval_of(Ratio(values, [1.0] * 3), top=None)
+    found = compute_interval(Ratio(values, [1.0] * 3), top=None)
     assert (found.low, found.high) == pytest.approx(
         stats.t.interval(0.95, 2, 30, stats.sem(values))
     )
@@ -88,7 +88,7 @@ def test_an_amount_without_limit_has_students_interval() -> None:
 def test_a_ratio_whose_denominator_many_tasks_lack_is_pooled() -> None:
     """A category of tools that only 20 of 229 tasks need."""
     hits = [1.0] * 10 + [2.0] * 10 + [0.0] * 209
-    found = interval_of(Ratio(hits, [2.0] * 20 + [0.0] * 209))
+    found = compute_interval(Ratio(hits, [2.0] * 20 + [0.0] * 209))
     assert found.estimate == 0.75
     assert 0.6 < found.low < 0.68
     assert 0.82 < found.high < 0.9
@@ -109,7 +109,7 @@ def test_a_difference_of_passed_tasks_has_tangos_interval(
 ) -> None:
     """At its ends the score statistic, its nuisance share found by search, is the quantile."""
     n = both + first + second + neither
-    found = difference_of(*outcomes(both=both, first=first, second=second, neither=neither))
+    found = compute_difference(*outcomes(both=both, first=first, second=second, neither=neither))
     quantile = stats.t.ppf(0.975, n - 1)
 
     def statistic(gap: float) -> float:
@@ -136,7 +136,7 @@ def test_a_difference_of_passed_tasks_has_tangos_interval(
 
 
 def test_two_systems_that_never_differ_may_still_differ_a_little() -> None:
-    found = difference_of(yes_or_no(5, 30), yes_or_no(5, 30))
+    found = compute_difference(yes_or_no(5, 30), yes_or_no(5, 30))
     square = stats.t.ppf(0.975, 29) ** 2
     assert found.p_value == 1
     assert found.interval.high == pytest.approx(square / (30 + square), abs=1e-6)
@@ -148,8 +148,8 @@ def test_the_ends_of_a_difference_are_where_its_test_says_5_percent(
 ) -> None:
     """The interval of a shifted system ends at 0 where the test is on the edge."""
     first, second = (leaves_within_tasks(random, tasks=30, share=share) for share in (0.3, 0.2))
-    found = difference_of(first, Ratio(second.numerators, first.denominators))
-    strict = difference_of(
+    found = compute_difference(first, Ratio(second.numerators, first.denominators))
+    strict = compute_difference(
         first, Ratio(second.numerators, first.denominators), level=1 - found.p_value
     )
     nearest = min(abs(strict.interval.low), abs(strict.interval.high))
@@ -162,33 +162,33 @@ def test_a_difference_on_the_same_tasks_is_sharper_than_on_others(
     first = leaves_within_tasks(random, tasks=132, share=0.4)
     worse = np.maximum(0, np.asarray(first.numerators) - random.integers(0, 2, 132))
     second = Ratio(worse, first.denominators)
-    found, alone = difference_of(first, second).interval, interval_of(first)
+    found, alone = compute_difference(first, second).interval, compute_interval(first)
     assert 0 < found.low < found.estimate < found.high
     assert found.high - found.low < (alone.high - alone.low) / 3
-    turned = difference_of(second, first).interval
+    turned = compute_difference(second, first).interval
     assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
 
 
 def test_right_everywhere_against_wrong_everywhere() -> None:
     right, wrong = yes_or_no(40, 40), yes_or_no(0, 40)
-    found = difference_of(right, wrong)
+    found = compute_difference(right, wrong)
     assert 0.8 < found.interval.low < 1.0 == found.interval.high
     assert found.p_value < 1e-6
 
 
 def test_few_common_tasks_say_little_and_crash_nothing() -> None:
-    one = difference_of(yes_or_no(1, 1), yes_or_no(0, 1))
+    one = compute_difference(yes_or_no(1, 1), yes_or_no(0, 1))
     assert (one.p_value, one.interval.low, one.interval.high) == (1.0, -1.0, 1.0)
-    two = difference_of(yes_or_no(2, 2), yes_or_no(0, 2))
+    two = compute_difference(yes_or_no(2, 2), yes_or_no(0, 2))
     assert two.p_value > 0.3
     assert two.interval.low < 0 < two.interval.high == 1.0
-    assert interval_of(yes_or_no(1, 1)).low == 0
-    half = difference_of(Ratio([5.0], [9.0]), Ratio([3.0], [9.0]))
+    assert compute_interval(yes_or_no(1, 1)).low == 0
+    half = compute_difference(Ratio([5.0], [9.0]), Ratio([3.0], [9.0]))
     assert (half.p_value, half.detectable) == (1.0, 1.0)
 
 
 def test_a_system_that_made_no_call_in_some_tasks_is_compared_on_the_rest() -> None:
-    found = difference_of(
+    found = compute_difference(
         Ratio([5.0, 0, 0, 0], [5.0, 0, 0, 0]), Ratio([0.0, 2, 1, 0], [4.0, 3, 2, 3])
     )
     assert found.interval.estimate == 0.75
@@ -202,19 +202,19 @@ def test_unequal_weights_are_fewer_tasks() -> None:
 
 
 def test_what_can_be_shown_shrinks_with_the_number_of_tasks() -> None:
-    few = difference_of(yes_or_no(5, 30), yes_or_no(5, 30)).detectable
-    many = difference_of(yes_or_no(22, 132), yes_or_no(22, 132)).detectable
+    few = compute_difference(yes_or_no(5, 30), yes_or_no(5, 30)).detectable
+    many = compute_difference(yes_or_no(22, 132), yes_or_no(22, 132)).detectable
     assert 0.15 < few < 0.3
     assert 0.03 < many < 0.08
 
 
 def test_amounts_differ_as_a_paired_t_test_says() -> None:
     first, second = [10.0, 20.0, 60.0, 31.0], [11.0, 25.0, 61.0, 40.0]
-    found = difference_of(Ratio(first, [1.0] * 4), Ratio(second, [1.0] * 4), top=None)
+    found = compute_difference(Ratio(first, [1.0] * 4), Ratio(second, [1.0] * 4), top=None)
     assert found.p_value == pytest.approx(stats.ttest_rel(first, second).pvalue)
-    same = difference_of(Ratio(first, [1.0] * 4), Ratio(first, [1.0] * 4), top=None)
+    same = compute_difference(Ratio(first, [1.0] * 4), Ratio(first, [1.0] * 4), top=None)
     assert (same.p_value, same.interval.low, same.interval.high) == (1.0, 0.0, 0.0)
-    assert difference_of(Ratio([1.0], [1.0]), Ratio([2.0], [1.0]), top=None).p_value == 1
+    assert compute_difference(Ratio([1.0], [1.0]), Ratio([2.0], [1.0]), top=None).p_value == 1
 
 
 def test_one_task_with_thousands_of_calls_proves_nothing() -> None:
@@ -222,7 +222,7 @@ def test_one_task_with_thousands_of_calls_proves_nothing() -> None:
     sizes[0][0], sizes[1][0] = 5000, 1
     done = [size / 2 for size in sizes]
     done[0][0], done[1][0] = 5000, 1
-    found = difference_of(*(Ratio(one, size) for one, size in zip(done, sizes, strict=True)))
+    found = compute_difference(*(Ratio(one, size) for one, size in zip(done, sizes, strict=True)))
     assert found.p_value > 0.5
     assert found.effective == pytest.approx(1.12, abs=0.01)
 
@@ -238,6 +238,6 @@ def test_what_few_tasks_could_show_they_do_show(tasks: int) -> None:
         won = random.random(tasks) < (1 + gap / max(gap, 0.1)) / 2
         first, second = (apart & won).astype(float), (apart & ~won).astype(float)
         ones = np.ones(tasks)
-        found += difference_of(Ratio(first, ones), Ratio(second, ones)).p_value < 0.05
+        found += compute_difference(Ratio(first, ones), Ratio(second, ones)).p_value < 0.05
     assert 0.74 <= found / 400 <= 0.94
     assert smallest_difference(0.1, 6, 6) == 1.0

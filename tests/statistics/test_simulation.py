@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gta_bench.records.statistics import Interval
-from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
+from gta_bench.statistics.pooled import Ratio, compute_difference, compute_interval
 from tests.statistics.simulation import Cell, coverage, leaves_within_tasks, two_runs
 
 # Where the bootstrap that was here before covered 86 to 90 %, and one cell of each kind.
@@ -20,8 +20,8 @@ CELLS = [
 def test_intervals_cover_and_agree_with_their_test(cell: Cell) -> None:
     random = np.random.default_rng(20261116)
     runs = [two_runs(random, cell) for _ in range(300)]
-    alone = [interval_of(first) for first, _ in runs]
-    both = [difference_of(first, second) for first, second in runs]
+    alone = [compute_interval(first) for first, _ in runs]
+    both = [compute_difference(first, second) for first, second in runs]
     truth = cell.shares[0] - cell.shares[1]
     assert np.mean([one.low <= cell.shares[0] <= one.high for one in alone]) >= 0.90
     assert np.mean([one.interval.low <= truth <= one.interval.high for one in both]) >= 0.90
@@ -35,6 +35,6 @@ def test_leaves_taken_as_independent_would_not_cover() -> None:
     def naive(random: np.random.Generator, _: int) -> Interval:
         ratio = leaves_within_tasks(random, tasks=132, share=0.25)
         passed, leaves = (int(np.sum(side)) for side in ratio)
-        return interval_of(Ratio([1.0] * passed + [0.0] * (leaves - passed), [1.0] * leaves))
+        return compute_interval(Ratio([1.0] * passed + [0.0] * (leaves - passed), [1.0] * leaves))
 
     assert coverage(naive, 0.25, datasets=300) < 0.75

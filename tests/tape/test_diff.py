@@ -9,7 +9,7 @@ import pytest
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import ToolError, ToolUnavailable
-from gta_bench.tape.diff import CallDrift, drifts
+from gta_bench.tape.diff import CallDrift, repeat_calls
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.logic.calculator import Calculator
 from tests.builders import JPEG, PNG, write_atomic
@@ -38,7 +38,7 @@ def recorded(tmp_path: Path, data: Path, answer: Answer, *calls: dict[str, str])
 def again(tape: Tape, data: Path, answer: Answer, version: str = "2") -> list[CallDrift]:
     async def collect() -> list[CallDrift]:
         live = Scripted(answer, version=version)
-        return [drift async for drift in drifts(tape, live, load_atomic(data))]
+        return [drift async for drift in repeat_calls(tape, live, load_atomic(data))]
 
     return asyncio.run(collect())
 

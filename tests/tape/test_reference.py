@@ -8,7 +8,7 @@ import pytest
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import RunError, ToolUnavailable
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE
-from gta_bench.tape.reference import reference_tape
+from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import TAPE, Tape, tape_digest
 from tests.builders import JPEG, atomic_task, call, parameter, reply, tool, write_atomic
 from tests.tape.builders import space, taped
@@ -51,7 +51,7 @@ def ask(tape: Tape, task: str, folder: Path, *images: str) -> list[str]:
 def test_images_of_the_reference_are_the_datasets_own_placeholder(
     data: Path, tmp_path: Path
 ) -> None:
-    assert reference_tape(load_atomic(data), tmp_path / "tape") == 4
+    assert write_reference_tape(load_atomic(data), tmp_path / "tape") == 4
     tape, folder = Tape.open(tmp_path / "tape"), tmp_path / "space"
     said = ask(tape, "0", folder, "inputs/menu.jpg", PLACEHOLDER_IMAGE)
     assert said == [f"[image]({PLACEHOLDER_IMAGE})"] * 2
@@ -60,7 +60,7 @@ def test_images_of_the_reference_are_the_datasets_own_placeholder(
 
 
 def test_a_call_without_a_reply_is_unavailable(data: Path, tmp_path: Path) -> None:
-    reference_tape(load_atomic(data), tmp_path / "tape")
+    write_reference_tape(load_atomic(data), tmp_path / "tape")
     tape = Tape.open(tmp_path / "tape")
     with pytest.raises(ToolUnavailable, match="The reference has no reply to this call"):
         ask(tape, "1", tmp_path / "space", "inputs/menu.jpg", PLACEHOLDER_IMAGE)
@@ -69,24 +69,24 @@ def test_a_call_without_a_reply_is_unavailable(data: Path, tmp_path: Path) -> No
 def test_a_dataset_without_the_placeholder_is_refused(data: Path, tmp_path: Path) -> None:
     (data / "image" / "dummy_generated_image.jpg").unlink()
     with pytest.raises(RunError, match=r"dummy_generated_image\.jpg is missing"):
-        reference_tape(load_atomic(data), tmp_path / "tape")
+        write_reference_tape(load_atomic(data), tmp_path / "tape")
 
 
 def test_the_same_reference_makes_the_same_tape_and_overwrites_none(
     data: Path, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):
-        reference_tape(load_atomic(data), tmp_path / name)
+        write_reference_tape(load_atomic(data), tmp_path / name)
     assert (tmp_path / "one" / TAPE).read_bytes() == (tmp_path / "two" / TAPE).read_bytes()
     assert tape_digest(tmp_path / "one") == tape_digest(tmp_path / "two")
     with pytest.raises(RunError, match="already contains a tape"):
-        reference_tape(load_atomic(data), tmp_path / "one")
+        write_reference_tape(load_atomic(data), tmp_path / "one")
 
 
 def test_the_widest_definition_of_a_tool_is_offered(tmp_path: Path) -> None:
     wide = tool("OCR", parameter("image", "image"), parameter("bbox", optional=True))
     root = write_atomic(tmp_path / "data", {"0": atomic_task(tools=[wide])})
-    reference_tape(load_atomic(root), tmp_path / "tape")
+    write_reference_tape(load_atomic(root), tmp_path / "tape")
     specs: Mapping[str, object] = {
         spec["name"]: [one["name"] for one in spec["inputs"]]
         for line in (tmp_path / "tape" / TAPE).read_text(encoding="utf-8").splitlines()

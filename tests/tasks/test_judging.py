@@ -11,7 +11,7 @@ from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.tasks.judging import judge_task, judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units, judge_task
 from tests.judging.builders import asked, honest, task
 from tests.judging.stored import stored_run
 from tests.runs.test_directory import manifest
@@ -49,4 +49,4 @@ def test_inspect_judges_a_stored_run_by_the_role_judge(tmp_path: Path) -> None:
 def test_a_run_of_gta_atomic_has_no_judge(tmp_path: Path) -> None:
     open_run(tmp_path, manifest())
     with pytest.raises(RunError, match="which is scored without a judge"):
-        judgeable_units(tmp_path)
+        find_judgeable_units(tmp_path)

@@ -9,7 +9,7 @@ from gta_bench.records.steps import (
     StepError,
     ThoughtStep,
 )
-from gta_bench.tasks.scorers import explain_step, explain_steps, step_text
+from gta_bench.tasks.scorers import explain_step, explain_steps, format_step
 from tests.metrics.atomic_variants import make_task
 
 CALL = CallStep(name="OCR", arguments={"image": "inputs/a.jpg", "k": 3})
@@ -31,7 +31,7 @@ EMPTY = MalformedStep(content="", reason="the reply is empty")
     ],
 )
 def test_a_step_is_one_line(step: PredictedStep | None, said: str) -> None:
-    assert step_text(step) == said
+    assert format_step(step) == said
 
 
 @pytest.mark.parametrize(

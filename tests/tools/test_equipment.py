@@ -8,7 +8,7 @@ from gta_bench.confine import probe
 from gta_bench.confine.inside import landlock
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Unavailable
-from gta_bench.tools.equipment import close_equipment, equipped, open_equipment
+from gta_bench.tools.equipment import close_equipment, open_equipment, use_equipment
 from gta_bench.tools.fonts import FontFace, faces
 from gta_bench.tools.packages import find_missing, name_and_version
 
@@ -22,7 +22,7 @@ def no_jail_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_jail_that_works_here_is_found_and_threads_are_bounded() -> None:
     async def look() -> None:
-        async with equipped(Settings()) as equipment:
+        async with use_equipment(Settings()) as equipment:
             found = await probe.probe()
             if not any(entry.works for entry in found):
                 pytest.skip("no jail here")

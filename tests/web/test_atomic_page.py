@@ -23,15 +23,15 @@ from gta_bench.records.steps import (
 from gta_bench.records.units import AtomicUnit, Usage
 from gta_bench.reports.certainty import (
     REPEATS,
-    broken_remarks,
-    measured,
+    collect_metrics,
+    collect_repeats,
+    describe_broken,
     repeat_remarks,
-    repeated,
 )
 from gta_bench.reports.gains import error_kinds, unit_losses
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import short
-from gta_bench.similarity.catalog import load_similarity, scored
+from gta_bench.similarity.catalog import load_similarity, score_units
 from gta_bench.web.material import AtomicRun, anchor
 from gta_bench.web.page import render_report
 from gta_bench.web.sections import STEPS_SHOWN, pair_steps, reference_text
@@ -48,7 +48,7 @@ def material(units: Sequence[AtomicUnit], mode: Mode, name: str = "runs/a") -> A
         system=System(model="m", agent="gold"),
         tasks=tuple(unit.task.id for unit in units),
     )
-    scores = scored(units, mode, load_similarity("exact-or-half"))
+    scores = score_units(units, mode, load_similarity("exact-or-half"))
     return AtomicRun(RunSummary(name, manifest, scores), units)
 
 
@@ -101,8 +101,8 @@ def test_repeats_and_broken_work_are_on_the_page_in_the_words_of_the_terminal(
     run = AtomicRun(run.summary._replace(manifest=manifest), run.units)
     text = unescape(render_report([run]))
     assert f"<h3>{REPEATS}</h3>" in text
-    found = list(measured([run.summary]))
-    said = [*broken_remarks(found), *repeat_remarks(repeated(found))]
+    found = list(collect_metrics([run.summary]))
+    said = [*describe_broken(found), *repeat_remarks(collect_repeats(found))]
     assert [one.partition(" (")[0] for one in said] == [
         "runs/a: 1 task failed through no fault of the system",
         f"runs/a: from run to run ArgAcc varies by {said[1].split()[8]} points",

@@ -12,14 +12,19 @@ from click.testing import CliRunner
 from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
-from gta_bench.metrics.labels import disputed_leaves, label_chances, label_order, settle_scores
+from gta_bench.metrics.labels import (
+    find_disputed_leaves,
+    label_chances,
+    settle_scores,
+    shuffle_units,
+)
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
-from gta_bench.running.judge_run import made_evidence
-from gta_bench.runs.labels import labels_of, read_adjudication, read_labels, write_labels
+from gta_bench.running.judge_run import prepare_evidence
+from gta_bench.runs.labels import read_adjudication, read_labels, read_labels_of, write_labels
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 from gta_bench.web.labeling import label_items, make_label_app, people_agreement
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
@@ -35,8 +40,8 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(run: Path) -> Starlette:
-    units = label_order(judgeable_units(run).values(), seed=0)[:2]
-    evidence = asyncio.run(made_evidence(run, units, Settings()))
+    units = shuffle_units(find_judgeable_units(run).values(), seed=0)[:2]
+    evidence = asyncio.run(prepare_evidence(run, units, Settings()))
     return make_label_app(run, label_items(units, evidence, chance=0.25), evidence, threshold=7)
 
 
@@ -90,7 +95,7 @@ def test_labelling_goes_on_where_it_stopped_and_ends_with_an_export(page: Page, 
     assert str(page.get("/label/ada").url).endswith("/label/ada/3")
     assert str(page.get("/label/bob").url).endswith("/label/bob/1")
     page.post("/label/ada/1", {"score": "2"})
-    assert [label.value for label in labels_of(run, "ada").labels] == [10, 2]
+    assert [label.value for label in read_labels_of(run, "ada").labels] == [10, 2]
     for number in (3, 4):
         at = page.post(f"/label/ada/{number}", {"score": "7"})
     assert at.url.path == "/"
@@ -134,7 +139,7 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
         page.post(f"/label/ada/{number}", {"score": str(ada), "reason": "Ada's reason"})
         page.post(f"/label/bob/{number}", {"score": str(bob)})
     raters = read_labels(run)
-    assert len(disputed_leaves(raters, 7)) == 2
+    assert len(find_disputed_leaves(raters, 7)) == 2
     assert people_agreement(raters, threshold=7).leaves == 4
     start = page.get("/").text
     assert "2 disputed, 0 settled" in start
@@ -307,10 +312,10 @@ def test_leaves_that_a_judge_left_unscored_are_told(run: Path) -> None:
 
 
 def test_the_order_is_random_but_the_same(run: Path) -> None:
-    units = list(judgeable_units(run).values())
-    first = [unit.task.id for unit in label_order(units, seed=0)]
-    assert first == [unit.task.id for unit in label_order(units[::-1], seed=0)]
-    assert first != [unit.task.id for unit in label_order(units, seed=1)]
+    units = list(find_judgeable_units(run).values())
+    first = [unit.task.id for unit in shuffle_units(units, seed=0)]
+    assert first == [unit.task.id for unit in shuffle_units(units[::-1], seed=0)]
+    assert first != [unit.task.id for unit in shuffle_units(units, seed=1)]
     assert sorted(first) == [str(number) for number in range(1, 9)]
 
 

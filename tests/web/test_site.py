@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.leaderboard.entries import published
+from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.records.leaderboard import Costs, Entry, Score
 from gta_bench.web.site import build_site, p_text, points_text, span_text
 
@@ -13,13 +13,13 @@ HOSTILE = '<script>alert("1")</script>&'
 
 
 def own(**changes: object) -> Entry:
-    return published()[-1].model_copy(update={"id": "own", **changes})
+    return read_published_entries()[-1].model_copy(update={"id": "own", **changes})
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "deep" / "site"
-    build_site(published(), folder)
+    build_site(read_published_entries(), folder)
     return folder
 
 
@@ -108,7 +108,7 @@ def test_links_into_pages_find_their_place(site: Path) -> None:
 
 
 def test_building_again_changes_nothing(site: Path, tmp_path: Path) -> None:
-    build_site(published(), tmp_path)
+    build_site(read_published_entries(), tmp_path)
     for file in site.iterdir():
         assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 

@@ -2,7 +2,7 @@ from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.files import Deliverable
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
-from gta_bench.web.task_view import TaskView, score_text, tree_text, view_task
+from gta_bench.web.task_view import TaskView, format_tree, score_text, view_task
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
 
@@ -23,7 +23,7 @@ def test_a_tree_is_text_with_scores_reasons_and_evidence() -> None:
     verdict = Scored(value=10, reason="All\nthere.", used=("outputs/a.pdf", "page 2"))
     said[0] = said[0].model_copy(update={"verdict": verdict})
     one = unit("5", deliverables=(file,))
-    assert tree_text(one, view(one, [row_of(row, "5") for row in said])) == (
+    assert format_tree(one, view(one, [row_of(row, "5") for row in said])) == (
         "Task 5: 4.33 by j, 3 of 3 leaves scored\n"
         "delivered outputs/a.pdf\n"
         "├─ a (weight 2): 4.00. \n"
@@ -43,7 +43,7 @@ def row_of(row: VerdictRow, task: str) -> VerdictRow:
 def test_what_has_no_score_says_why() -> None:
     one = unit(epoch=1)
     broken = [*rows({"a1": "timeout", "a2": 7})]
-    text = tree_text(one, view(one, broken))
+    text = format_tree(one, view(one, broken))
     assert "Task 1: unscored by j, 1 of 3 leaves scored" in text
     assert "a1: unscored. first\n│  │     timeout" in text
     assert "b: unscored. third\n      not judged yet" in text

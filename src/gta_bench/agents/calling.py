@@ -53,7 +53,7 @@ def remove_thinking(text: str) -> str:
     return "" if text.lstrip().startswith(_OPENING) else text
 
 
-def checked_call(name: str, arguments: object, tools: Sequence[ToolSpec]) -> CallStep:
+def check_call(name: str, arguments: object, tools: Sequence[ToolSpec]) -> CallStep:
     """Return the call with converted arguments, or with an error that lists all its problems."""
     tool = find_tool(name, tools)
     given = make_recordable(arguments)

@@ -62,12 +62,12 @@ def gold(setup: Setup) -> Decide:
         if history.position >= len(steps):
             end = MalformedStep(content="", reason="the reference has no further step")
             return Decision(step=end)
-        return Decision(step=reference_step(steps[history.position]))
+        return Decision(step=make_reference_step(steps[history.position]))
 
     return decide
 
 
-def reference_step(turn: Step) -> DecidedStep:
+def make_reference_step(turn: Step) -> DecidedStep:
     """Return a reference turn as a step, the form in which predictions are scored."""
     if isinstance(turn, CallTurn):
         return CallStep(name=turn.call.name, arguments=dict(turn.call.arguments))

@@ -81,7 +81,7 @@ def read_turns(turns: Iterable[Any]) -> tuple[HistoryTurn, ...]:
     return _TURNS.validate_python(tuple(turns))
 
 
-def step_histories(task: AtomicTask) -> tuple[History, ...]:
+def make_step_histories(task: AtomicTask) -> tuple[History, ...]:
     """Return one history per assistant turn of the reference: everything before that turn.
 
     As upstream, thoughts and the text next to a call are left out: they reveal the reference's
@@ -102,7 +102,7 @@ def step_histories(task: AtomicTask) -> tuple[History, ...]:
     )
 
 
-def dataset_files(tasks: Iterable[AtomicTask]) -> frozenset[str]:
+def list_dataset_files(tasks: Iterable[AtomicTask]) -> frozenset[str]:
     """Return every file that upstream finds in the dataset's folder, of all tasks."""
     paths = {item.path for task in tasks for item in task.attachments}
     return frozenset(paths | {PLACEHOLDER_IMAGE})

@@ -9,7 +9,7 @@ import yaml  # type: ignore[import-untyped]
 from inspect_ai.model import GenerateConfig, Model
 from pydantic import JsonValue, ValidationError
 
-from gta_bench.errors import UsageError, near
+from gta_bench.errors import UsageError, suggest_name
 from gta_bench.records.base import is_json
 from gta_bench.records.run import Generation
 from gta_bench.redaction import SECRET_NAME
@@ -101,7 +101,7 @@ def add_generation(
     return _update(settings, named, others, own, where)
 
 
-def generate_config(settings: ModelSettings) -> GenerateConfig:
+def make_generate_config(settings: ModelSettings) -> GenerateConfig:
     """Return Inspect's configuration for checked settings; every option reaches the server."""
     named = {theirs: getattr(settings, ours) for theirs, ours in NAMED.items()}
     config = GenerateConfig.model_validate({**named, **settings.generate})
@@ -117,7 +117,7 @@ def _split(options: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict
     for name in options:
         if name not in known:
             raise UsageError(
-                f"{where}: unknown option `{name}`{near(name, known)} Known options: "
+                f"{where}: unknown option `{name}`{suggest_name(name, known)} Known options: "
                 f"{', '.join(known)}."
             )
     present = {NAMED.get(name, name): value for name, value in options.items() if value is not None}

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from inspect_ai.model import GenerateConfig, Model, ModelCost, ModelInfo, get_model, set_model_info
 
-from gta_bench.agents.generation import RESERVED, check_generation, generate_config
+from gta_bench.agents.generation import RESERVED, check_generation, make_generate_config
 from gta_bench.agents.provider import PrerequisiteError
-from gta_bench.errors import EnvironmentProblem, UsageError, near
+from gta_bench.errors import EnvironmentProblem, UsageError, suggest_name
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings, read_key
 
 
@@ -40,7 +40,7 @@ def choose_model(name: str, settings: Settings) -> ChosenModel:
 def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
     """Return the model with the retries, timeout and connections of the budget, and its price."""
     settings = chosen.settings
-    config = generate_config(settings)
+    config = make_generate_config(settings)
     config.max_connections = budget.max_connections
     config.max_retries = budget.max_retries
     config.attempt_timeout = budget.timeout
@@ -102,7 +102,7 @@ def _explain_argument(chosen: ChosenModel, model: Model, said: str) -> str:
     known = sorted(parameters - {"kwargs", "model_args", "model_name", "http_client", *RESERVED})
     return (
         f"Model {chosen.name!r}: its provider does not accept the argument {name!r}"
-        f"{near(name, known)} Known arguments: {', '.join(known)}."
+        f"{suggest_name(name, known)} Known arguments: {', '.join(known)}."
     )
 
 

@@ -78,7 +78,7 @@ class Prefix(NamedTuple):
     thinking_off: bool = False
 
 
-def prefix_for(model: str, config: GenerateConfig) -> Prefix | None:
+def find_prefix(model: str, config: GenerateConfig) -> Prefix | None:
     """Return what a provider requires of calls without reasoning; None for most providers.
 
     Step mode shows the model calls that it did not make, so they have no reasoning of its own.

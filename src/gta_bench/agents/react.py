@@ -36,7 +36,7 @@ from gta_bench.agents.react_parser import (
     THOUGHT,
     parse_tolerant,
     parse_upstream,
-    upstream_thought,
+    read_upstream_thought,
 )
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
 from gta_bench.records.steps import AnswerStep
@@ -83,7 +83,7 @@ def react_upstream(setup: Setup) -> Decide:
         reply = output.completion.strip()
         files = history.files | setup.known_files
         step = parse_upstream(reply, tools, files.__contains__)
-        return Decision(step, output, thought=upstream_thought(reply), stop=stop)
+        return Decision(step, output, thought=read_upstream_thought(reply), stop=stop)
 
     return decide
 
@@ -137,7 +137,7 @@ def make_upstream_messages(
 ) -> list[ChatMessage]:
     """Return upstream's chat, with the images in the first request."""
     messages: list[ChatMessage] = []
-    for message in upstream_chat(history, tools, published):
+    for message in make_upstream_chat(history, tools, published):
         if message.request:
             messages.append(replies.make_user_message(message.text, images))
             images = ()
@@ -146,7 +146,7 @@ def make_upstream_messages(
     return messages
 
 
-def upstream_chat(
+def make_upstream_chat(
     history: History, tools: Sequence[ToolSpec], published: PublishedTexts | None = None
 ) -> list[Message]:
     """Return upstream's chat; roles, markers and the last message depend on the mode."""

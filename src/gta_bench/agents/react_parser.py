@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from gta_bench.agents.calling import (
     API_ERROR,
     ARGS_ERROR,
-    checked_call,
+    check_call,
     clean_text,
     find_tool,
     make_recordable,
@@ -96,7 +96,7 @@ def parse_upstream(
     return reject_call(INVALID_ACTION, {"text": raw}, API_ERROR, raw or INVALID_NAME)
 
 
-def upstream_thought(text: str) -> str:
+def read_upstream_thought(text: str) -> str:
     """Return what upstream considers the thought of a reply."""
     before_action = text.partition(ACTION)[0]
     return before_action.rpartition(THOUGHT)[2].partition(FINAL_ANSWER)[0]
@@ -194,7 +194,7 @@ def parse_tolerant(text: str, tools: Sequence[ToolSpec]) -> DecidedStep:
         return step
     action = next((section for section in at_line_start if section.marker == "action"), None)
     if action is not None:  # without any input it counts as a call without arguments
-        return checked_call(_tool_name(text[action.start : action.end], tools), {}, tools)
+        return check_call(_tool_name(text[action.start : action.end], tools), {}, tools)
     if at_line_start:
         return MalformedStep(content=text, reason="the reply has neither a call nor an answer")
     return AnswerStep(content=text.strip())
@@ -246,11 +246,11 @@ def _tolerant_call(
         if own_input is None:
             return None
         if not raw:
-            return checked_call(name, {}, tools)
+            return check_call(name, {}, tools)
         if find_tool(name, tools) is None:
-            return checked_call(name, raw, tools)
+            return check_call(name, raw, tools)
         return reject_call(name, raw, ARGS_ERROR, f"{name}: {exc}.")
-    return checked_call(name, arguments, tools)
+    return check_call(name, arguments, tools)
 
 
 def _tool_name(body: str, tools: Sequence[ToolSpec]) -> str:

@@ -29,8 +29,8 @@ from gta_bench.errors import (
     EnvironmentProblem,
     RequestRefused,
     UsageError,
-    fault_status,
-    fault_words,
+    describe_fault,
+    find_status,
 )
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import StopKind
@@ -102,13 +102,13 @@ def _explain(
     raised: Exception, where: str, messages: Sequence[ChatMessage]
 ) -> EnvironmentProblem | None:
     """Return the error to report for a failed request; None if the exception says enough."""
-    fault = fault_words(raised)
+    fault = describe_fault(raised)
     if provider.is_template_error(fault):
         return RequestRefused(
             f"The server's chat template rejects the dialogue: {fault} ({where}). Start the "
             "server with the model's own template for tools, or use --agent react."
         )
-    if fault_status(raised) in _REFUSED:
+    if find_status(raised) in _REFUSED:
         if (twice := _find_duplicate_id(messages)) is not None:
             sent = f"several calls in one reply with the same id {twice!r}, and now rejects them"
             return provider.explain_odd_server(sent, where)

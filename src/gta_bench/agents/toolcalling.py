@@ -20,11 +20,11 @@ from inspect_ai.tool import ToolCall, ToolInfo, ToolParam, ToolParams
 from inspect_ai.util import JSONType
 
 from gta_bench.agents import replies
-from gta_bench.agents.calling import ARGS_ERROR, checked_call, deduplicate_tools, reject_call
+from gta_bench.agents.calling import ARGS_ERROR, check_call, deduplicate_tools, reject_call
 from gta_bench.agents.contract import Decide, Decision, History, Setup, merge_replies, reply_text
 from gta_bench.agents.loop import IS_FEEDBACK, make_call_id, note_steps
 from gta_bench.agents.prompts import render
-from gta_bench.agents.provider import Prefix, disable_thinking, prefix_for
+from gta_bench.agents.provider import Prefix, disable_thinking, find_prefix
 from gta_bench.agents.text_calls import ends_with_call
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, UserTurn
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, ThoughtStep
@@ -46,13 +46,13 @@ def toolcalling(setup: Setup) -> Decide:
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         model = replies.pick_model(setup)
         config = model.config.merge(setup.config or GenerateConfig())
-        prefix = None if history.messages else prefix_for(str(model), config)
+        prefix = None if history.messages else find_prefix(str(model), config)
         images = await replies.attach_images(history, setup)
-        messages = toolcalling_messages(history, images, prefix)
+        messages = make_toolcalling_messages(history, images, prefix)
         has_calls = any(isinstance(message, ChatMessageTool) for message in messages)
         if prefix is not None and prefix.thinking_off and has_calls:
             model = disable_thinking(model)
-        infos = [tool_info(tool) for tool in deduplicate_tools(tools)]
+        infos = [make_tool_info(tool) for tool in deduplicate_tools(tools)]
         output = await replies.ask_model(replace(setup, model=model), messages, infos)
         return read_output(output, tools)
 
@@ -76,7 +76,7 @@ def read_output(output: ModelOutput, tools: Sequence[ToolSpec]) -> Decision:
     return Decision(AnswerStep(content=text), output)
 
 
-def tool_info(tool: ToolSpec) -> ToolInfo:
+def make_tool_info(tool: ToolSpec) -> ToolInfo:
     """Return a tool as Inspect offers it to any provider."""
     named = [(parameter.name, parameter) for parameter in tool.inputs if parameter.name]
     return ToolInfo(
@@ -96,7 +96,7 @@ def tool_info(tool: ToolSpec) -> ToolInfo:
     )
 
 
-def toolcalling_messages(
+def make_toolcalling_messages(
     history: History, images: Sequence[ContentImage] = (), prefix: Prefix | None = None
 ) -> list[ChatMessage]:
     """Return the system prompt, files and request, then the dialogue as the provider sent it.
@@ -173,7 +173,7 @@ def _call_message(turn: CallTurn, id: str, prefix: Prefix | None) -> ChatMessage
 
 def _call_step(call: ToolCall, tools: Sequence[ToolSpec]) -> CallStep:
     if call.parse_error is None:
-        return checked_call(call.function, call.arguments, tools)
+        return check_call(call.function, call.arguments, tools)
     found = _PARSE_ERROR.fullmatch(call.parse_error)
     raw = found["raw"] if found else call.parse_error
     return reject_call(call.function, raw, ARGS_ERROR, call.parse_error)

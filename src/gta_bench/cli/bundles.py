@@ -27,19 +27,19 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.delivery import kept_inputs
+from gta_bench.harnesses.delivery import store_task_inputs
 from gta_bench.leaderboard.bundle import (
     Refused,
     gather,
-    listed,
+    list_bundle_files,
     make_key,
     pack_bundle,
     read_key,
     run_digest,
     sign_bundle,
 )
-from gta_bench.leaderboard.checks import LOOPS, read_judged
-from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
+from gta_bench.leaderboard.checks import LOOPS, read_judge_records
+from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, build_entry
 from gta_bench.leaderboard.verification import (
     Checked,
     LoadDataset,
@@ -73,7 +73,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import data_of_logs, read_units
+from gta_bench.runs.logs import read_data_path, read_units
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.serving.choice import LOCAL
 from gta_bench.settings import Settings, read_secrets
@@ -108,7 +108,7 @@ def make_bundle(
     if out.exists():
         raise UsageError(f"{out} already exists; choose another --out.")
     scored = [_read_scored(run) for run in runs]
-    entry_of(scored, judge=judge, label=label)
+    build_entry(scored, judge=judge, label=label)
     dataset = _dataset_loader(data or _find_data(runs[0]), settings)(
         scored[0].manifest.spec.dataset
     )
@@ -117,8 +117,8 @@ def make_bundle(
         folder = Path(temporary)
         gather(runs, folder)
         _reject_secrets(folder, settings)
-        digest = run_digest(listed(folder))
-        entry = entry_of(scored, judge=judge, label=label, run_digest=digest)
+        digest = run_digest(list_bundle_files(folder))
+        entry = build_entry(scored, judge=judge, label=label, run_digest=digest)
         artefacts = [file for run in runs for file in _list_artefacts(run)]
         bundle = sign_bundle(folder, entry, scored[0].manifest, artefacts, signing)
         _reject_findings(
@@ -134,7 +134,7 @@ def make_bundle(
 
 def _find_data(run: Path) -> str | None:
     """Return the dataset that the run was made with, if it is still at that path."""
-    found = data_of_logs(log_folder(run))
+    found = read_data_path(log_folder(run))
     return found if found is not None and Path(found).exists() else None
 
 
@@ -142,7 +142,7 @@ def _read_scored(run: Path) -> ScoredRun:
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
         return ScoredRun(run.name, manifest, read_scores(run))
-    return ScoredRun(run.name, manifest, read_workflow_scores(run), read_judged(run))
+    return ScoredRun(run.name, manifest, read_workflow_scores(run), read_judge_records(run))
 
 
 def _open_key(file: Path) -> Ed25519PrivateKey:
@@ -393,7 +393,7 @@ class _Repeating:
         copytree(self.run / LOGS, folder / LOGS)
         store = ArtefactStore(folder / ARTEFACTS)
         for unit in units:
-            kept_inputs(self.dataset, unit.task, store)
+            store_task_inputs(self.dataset, unit.task, store)
             for file in unit.deliverables:
                 store.keep(self._open_submitted().read(file.digest))
         tasks = tuple(unit.task.id for unit in units)

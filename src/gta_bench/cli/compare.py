@@ -10,11 +10,11 @@ from gta_bench.decisions.comparison_tables import (
     FLIPS_SHOWN,
     comparison_remarks,
     comparison_table,
-    conclusion,
     flip_tables,
+    state_conclusion,
     tool_table,
 )
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
 from gta_bench.records.comparison import Comparison
 from gta_bench.reports.tables import markdown
@@ -63,7 +63,7 @@ def compare(
         )
     if as_json:
         write_json(
-            [{"conclusion": conclusion(one), **one.model_dump(mode="json")} for one in found]
+            [{"conclusion": state_conclusion(one), **one.model_dump(mode="json")} for one in found]
         )
     elif as_markdown:
         click.echo(_format_markdown(found))
@@ -75,7 +75,7 @@ def _format_markdown(found: Sequence[Comparison]) -> str:
     """Return the comparisons as a Markdown page."""
     parts = ["# Comparison", ""]
     for one in found:
-        parts += [f"## `{one.first}` (A) and `{one.second}` (B)", "", conclusion(one), ""]
+        parts += [f"## `{one.first}` (A) and `{one.second}` (B)", "", state_conclusion(one), ""]
         parts += [markdown(comparison_table(one)), ""]
         parts += [f"- {remark}" for remark in comparison_remarks(one)] + [""]
         for flips in flip_tables(one):
@@ -88,13 +88,15 @@ def _format_markdown(found: Sequence[Comparison]) -> str:
 def _write(found: Sequence[Comparison]) -> None:
     for number, one in enumerate(found):
         click.echo(f"{chr(10) if number else ''}A: {one.first}\nB: {one.second}\n")
-        click.echo(f"{conclusion(one)}\n")
+        click.echo(f"{state_conclusion(one)}\n")
         write_table(comparison_table(one), (0,))
         for flips in flip_tables(one, FLIPS_SHOWN):
             click.echo(f"\n{flips.title}")
             write_table(flips.table, flips.words)
             if flips.left:
-                say(f"And {counted(flips.left, 'more row')}; use --markdown or --json to see all.")
+                say(
+                    f"And {format_count(flips.left, 'more row')}; use --markdown or --json to see all."
+                )
         if one.tools:
             click.echo("\nTool calls on these tasks")
             write_table(tool_table(one), (0,))

@@ -9,7 +9,7 @@ from gta_bench.settings import (
     CONFIG_FILE,
     LoadedSettings,
     Settings,
-    key_variables,
+    list_key_variables,
     read_key,
     read_settings,
 )
@@ -52,7 +52,7 @@ def check_command() -> None:
 
         for name in loaded.settings.models:
             choose_model(name, loaded.settings)
-    for variable, user in key_variables(loaded.settings).items():
+    for variable, user in list_key_variables(loaded.settings).items():
         state = "set" if read_key(variable) else "not set"
         say(f"{variable} ({user}): {state}")
     unusable = _find_unusable_models(loaded.settings)

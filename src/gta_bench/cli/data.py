@@ -16,7 +16,7 @@ from gta_bench.datasets.model import AtomicDataset
 from gta_bench.datasets.pinned import PINNED_TEXTS
 from gta_bench.datasets.selection import name_subset, sample_tasks
 from gta_bench.datasets.stats import AtomicStats, WorkflowStats, atomic_stats, workflow_stats
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.records.run import DatasetName
 from gta_bench.settings import DataSettings
 
@@ -54,13 +54,13 @@ def fetch_command(
     target = Path(getattr(settings, dataset))
     result = fetch(dataset, target, source=source, host=host, progress=download_bar)
     receipt = result.receipt
-    files = counted(len(receipt.files), "file")
+    files = format_count(len(receipt.files), "file")
     if result.already_there:
         say(f"{target} is already there and unchanged ({files}).")
     else:
         say(f"{files} in {target}.")
         pinned = ", ".join(receipt.pinned) or "nothing"
-        others = counted(len(receipt.files) - len(receipt.pinned), "file")
+        others = format_count(len(receipt.files) - len(receipt.pinned), "file")
         say(f"Checked against the published digests: {pinned}. Not pinned: {others}.")
 
 
@@ -69,7 +69,7 @@ def _fetch_prompts(settings: DataSettings, source: SourceName) -> None:
         raise UsageError("The published texts are on GitHub only: leave --from out.")
     target = Path(settings.prompts)
     fresh = fetch_prompts(target, host=settings.github, progress=download_bar)
-    count = counted(len(PINNED_TEXTS), "text")
+    count = format_count(len(PINNED_TEXTS), "text")
     state = "fetched, with the published digests" if fresh else "already there and unchanged"
     say(f"{count} in {target}: {state}.")
     if find_published(target) is None:
@@ -155,5 +155,5 @@ def _write_findings(verified: Verified) -> None:
             location = ", ".join(part for part in (task or finding.file, finding.field) if part)
             click.echo(f"  {location}: {finding.message}")
     counts = Counter(finding.severity for finding in ranked)
-    listed = ", ".join(counted(counts[severity], severity) for severity in order)
-    say(f"{counted(len(ranked), 'finding')}: {listed}.")
+    listed = ", ".join(format_count(counts[severity], severity) for severity in order)
+    say(f"{format_count(len(ranked), 'finding')}: {listed}.")

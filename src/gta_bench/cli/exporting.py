@@ -16,7 +16,7 @@ from gta_bench.cli.options import (
 )
 from gta_bench.cli.output import say
 from gta_bench.datasets.selection import select_tasks
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.packages import require_packages
 from gta_bench.records.run import DatasetName
 from gta_bench.runs.store import StorePath
@@ -38,12 +38,12 @@ def harbor_command(name: DatasetName, tasks: str | None, out: Path, folder: str 
 
     dataset = load_dataset(name, folder)
     made = export_harbor(dataset, select_tasks(dataset.tasks, tasks), out)
-    say(f"Exported {counted(len(made.folders), 'task')} to {out}.")
+    say(f"Exported {format_count(len(made.folders), 'task')} to {out}.")
     if made.left_out:
         names = " ".join(made.left_out)
         say(f"Left out, because they produce an image and are scored by their calls: {names}")
     if made.missing:
-        lacking = counted(len(made.missing), "file")
+        lacking = format_count(len(made.missing), "file")
         say(f"{lacking} missing from the dataset: {' '.join(made.missing[:10])}")
 
 
@@ -54,7 +54,7 @@ def atif_command(run: StorePath, out: Path) -> None:
     """Export the traces of RUN as ATIF trajectories, one file per task and epoch."""
     from gta_bench.exports.atif import export_atif
 
-    files = counted(export_atif(run, out), "trajectory", "trajectories")
+    files = format_count(export_atif(run, out), "trajectory", "trajectories")
     say(f"Exported {files} to {out}.")
 
 

@@ -126,9 +126,9 @@ def read_harness(options: Mapping[str, Any]) -> Harness | None:
 def _find_version(kind: HarnessKind, target: str) -> str | None:
     """Return the installed version if it can be found; raise if the harness cannot be loaded."""
     if kind == "named":
-        from gta_bench.harnesses.named import installed_version
+        from gta_bench.harnesses.named import read_installed_version
 
-        return installed_version(target)
+        return read_installed_version(target)
     if kind == "command":
         parse_command(target)
         return None

@@ -22,9 +22,9 @@ from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.upstream import dummy_notes, read_predictions, read_workflow_predictions
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.harnesses.collecting import FoundFile, keep_files
-from gta_bench.harnesses.delivery import Finished, kept_inputs, write_finished
+from gta_bench.harnesses.delivery import Finished, store_task_inputs, write_finished
 from gta_bench.harnesses.finished import read_folder, read_pack
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import (
@@ -126,7 +126,7 @@ def _import_finished(
     made = write_finished(out, planned, dataset, finished)
     _say_imported(made.tasks, list(made.missing), out)
     if mode == "workflow":
-        say(f"{counted(made.files, 'deliverable')}.")
+        say(f"{format_count(made.files, 'deliverable')}.")
     _say_findings(made.findings)
     say(f"Next: gta score {out}{' --judge MODEL' if mode == 'workflow' else ''}")
 
@@ -189,7 +189,7 @@ def _import_workflow(
             delivered=one.delivered,
             trace=one.trace,
             calls=one.calls,
-            inputs=kept_inputs(dataset, one.task, store),
+            inputs=store_task_inputs(dataset, one.task, store),
             digests=task_digests(dataset, one.task.id),
             deliverables=keep_files(
                 store, [FoundFile(file.parent, (file.name,), file.name) for file in one.files]
@@ -205,7 +205,7 @@ def _import_workflow(
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)
     say(
-        f"{counted(files, 'deliverable')}, {counted(len(rows), 'stored verdict')}, "
+        f"{format_count(files, 'deliverable')}, {format_count(len(rows), 'stored verdict')}, "
         f"{unscored} of them without a score."
     )
     for note in notes:
@@ -231,7 +231,7 @@ def _plan_manifest(
 
 
 def _say_imported(total: int, missing: list[str], out: Path) -> None:
-    say(f"{total - len(missing)} of {counted(total, 'task')} imported into {out}.")
+    say(f"{total - len(missing)} of {format_count(total, 'task')} imported into {out}.")
     if missing:
         say(f"Not delivered, so strict scoring counts them as failed: {' '.join(missing)}")
 
@@ -241,4 +241,4 @@ def _say_findings(findings: Sequence[Finding]) -> None:
         task = f"task {finding.task}, " if finding.task else ""
         say(f"{task}{finding.field or finding.file}: {finding.message}")
     if len(findings) > SHOWN:
-        say(f"… and {counted(len(findings) - SHOWN, 'more finding')}.")
+        say(f"… and {format_count(len(findings) - SHOWN, 'more finding')}.")

@@ -8,8 +8,8 @@ import click
 
 from gta_bench.cli.options import FOLDER, NEW_FOLDER, command_settings, json_option
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.errors import UsageError, counted
-from gta_bench.metrics.labels import People, agreed_labels, disputed_leaves
+from gta_bench.errors import UsageError, format_count
+from gta_bench.metrics.labels import People, combine_labels, find_disputed_leaves
 from gta_bench.packages import require_packages
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
@@ -46,7 +46,7 @@ def bridge(run: Path, out: Path, count: int | None, seed: int) -> None:
     """
     from gta_bench.judge_quality.judge_runs import make_bridge
 
-    leaves = counted(make_bridge(run, out, count=count, seed=seed), "leaf", "leaves")
+    leaves = format_count(make_bridge(run, out, count=count, seed=seed), "leaf", "leaves")
     say(f"Copied {leaves} to {out}. Next: gta score {out} --judge MODEL")
 
 
@@ -118,8 +118,8 @@ def drift(
     else:
         write_table(drift_table(found), (0,))
         say(
-            f"{second} against {first}: {counted(found.leaves, 'leaf', 'leaves')} of "
-            f"{counted(found.tasks, 'task')}, {found.left_out} left out; "
+            f"{second} against {first}: {format_count(found.leaves, 'leaf', 'leaves')} of "
+            f"{format_count(found.tasks, 'task')}, {found.left_out} left out; "
             f"{with_interval(found.flips, factor=100)} % of them pass with one judge only."
         )
         say(
@@ -259,7 +259,7 @@ class _LabeledRun(NamedTuple):
             labeled = sum(key in self.people.settled for key in missing)
             say(
                 f"{judge} has no score for {len(missing)} of "
-                f"{counted(len(leaves), 'leaf', 'leaves')} of {self.path}, {labeled} of them "
+                f"{format_count(len(leaves), 'leaf', 'leaves')} of {self.path}, {labeled} of them "
                 "labeled; its scores, raw and corrected, are over the other leaves."
             )
 
@@ -290,7 +290,7 @@ def calibrate(run: Path, judges: tuple[str, ...], against: Path | None, as_json:
     if against is not None:
         _compare(first, _read_labeled(against, settings), judges, as_json)
         return
-    from gta_bench.judge_quality.calibration import bias_table, corrected_table, figure_table
+    from gta_bench.judge_quality.calibration import bias_table, correction_table, figure_table
     from gta_bench.judge_quality.calibration import calibrate as compare
 
     compared = [
@@ -309,7 +309,7 @@ def calibrate(run: Path, judges: tuple[str, ...], against: Path | None, as_json:
         return
     write_table(figure_table(found), (0,))
     click.echo("\nScores, raw and corrected by people")
-    write_table(corrected_table({one.judge: one.scores for one in found}), CORRECTED_WORDS)
+    write_table(correction_table({one.judge: one.scores for one in found}), CORRECTED_WORDS)
     click.echo("\nBias: points by which the judge is above people")
     write_table(bias_table(found), (0, 1, 2))
 
@@ -319,19 +319,19 @@ def _compare(
 ) -> None:
     """Print the difference between two runs for each judge that scored both."""
     from gta_bench.judge_quality.calibration import (
-        corrected_differences,
-        corrected_table,
-        judged_parts,
+        collect_judged_parts,
+        correct_differences,
+        correction_table,
     )
 
     ones, twos = first.judges(judges), second.judges(judges)
     found = {}
     for name in (one for one in ones if one in twos):
         parts = [
-            judged_parts(own, run.people, run.units, run.scores)
+            collect_judged_parts(own, run.people, run.units, run.scores)
             for own, run in ((ones[name], first), (twos[name], second))
         ]
-        if scores := tuple(corrected_differences(*parts)):
+        if scores := tuple(correct_differences(*parts)):
             found[name] = scores
             first.say_unscored(name)
             second.say_unscored(name)
@@ -346,7 +346,7 @@ def _compare(
         )
         return
     click.echo(f"{first.path} minus {second.path}, raw and corrected by people")
-    write_table(corrected_table(found), CORRECTED_WORDS)
+    write_table(correction_table(found), CORRECTED_WORDS)
 
 
 def _read_labeled(run: Path, settings: Settings) -> _LabeledRun:
@@ -356,10 +356,10 @@ def _read_labeled(run: Path, settings: Settings) -> _LabeledRun:
     if not raters:
         raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
     scores = score_workflow_run(run, settings)
-    people = agreed_labels(raters, read_adjudication(run), scores.leaf_threshold)
-    disputed = set(disputed_leaves(raters, scores.leaf_threshold)) - set(people.settled)
+    people = combine_labels(raters, read_adjudication(run), scores.leaf_threshold)
+    disputed = set(find_disputed_leaves(raters, scores.leaf_threshold)) - set(people.settled)
     if disputed:
-        leaves = counted(len(disputed), "disputed leaf", "disputed leaves")
+        leaves = format_count(len(disputed), "disputed leaf", "disputed leaves")
         say(f"{leaves} left out; settle them on the page of `gta judge label {run}`.")
     if not people.settled:
         raise UsageError(f"{run} has no usable label: run `gta judge label {run}`.")

@@ -26,7 +26,7 @@ from gta_bench.metrics.table import JUDGED
 from gta_bench.packages import require_packages
 from gta_bench.records.statistics import Interval
 from gta_bench.reports.tables import Table, with_interval
-from gta_bench.reports.workflow_summary import judged_cells
+from gta_bench.reports.workflow_summary import format_judged
 from gta_bench.running.judge_run import Judging, plan_judging
 
 HEADING = (
@@ -184,6 +184,7 @@ def floor(run: Path, judges: tuple[str, ...], as_json: bool, **asking: JsonValue
         write_json([row.model_dump(mode="json") for row in floors.rows])
         return
     rows = tuple(
-        (row.judge, row.system, f"{row.n}/{row.n_units}", *judged_cells(row)) for row in floors.rows
+        (row.judge, row.system, f"{row.n}/{row.n_units}", *format_judged(row))
+        for row in floors.rows
     )
     write_table(Table(FLOOR_HEADING, rows), (0, 1))

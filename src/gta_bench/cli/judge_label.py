@@ -9,10 +9,10 @@ import click
 from gta_bench.cli.options import FOLDER, NEW_FILE, command_settings
 from gta_bench.cli.output import say
 from gta_bench.content.needs import EVIDENCE_PACKAGES
-from gta_bench.errors import UsageError, counted
-from gta_bench.metrics.labels import label_order
+from gta_bench.errors import UsageError, format_count
+from gta_bench.metrics.labels import shuffle_units
 from gta_bench.packages import require_packages
-from gta_bench.runs.labels import labels_csv, read_adjudication, read_labels, write_labels
+from gta_bench.runs.labels import dump_labels_csv, read_adjudication, read_labels, write_labels
 from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.settings import can_open_pages
 
@@ -45,15 +45,15 @@ def label(run: Path, count: int | None, seed: int, port: int, export: Path | Non
     settings = command_settings()
     needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
     require_packages("gta judge label", *needed, extra="workflow")
-    from gta_bench.running.judge_run import made_evidence
+    from gta_bench.running.judge_run import prepare_evidence
     from gta_bench.serving.limits import ServerLimits
-    from gta_bench.serving.listening import bound_socket, make_server
-    from gta_bench.tasks.judging import judgeable_units
+    from gta_bench.serving.listening import bind_socket, make_server
+    from gta_bench.tasks.judging import find_judgeable_units
     from gta_bench.web.labeling import label_items, make_label_app
 
-    every = label_order(judgeable_units(run).values(), seed=seed)
+    every = shuffle_units(find_judgeable_units(run).values(), seed=seed)
     units = every[:count]
-    evidence = asyncio.run(made_evidence(run, units, settings))
+    evidence = asyncio.run(prepare_evidence(run, units, settings))
     chance = len(units) / max(1, len(every))
     items = label_items(units, evidence, chance=chance)
     if not items:
@@ -62,11 +62,11 @@ def label(run: Path, count: int | None, seed: int, port: int, export: Path | Non
     for labels in read_labels(run):
         write_labels(run, labels.drawn_again(drawn, chance))
     app = make_label_app(run, items, evidence, threshold=settings.judge.leaf_threshold)
-    listening = bound_socket(HOST, port)
+    listening = bind_socket(HOST, port)
     address = f"http://{HOST}:{listening.getsockname()[1]}/"
     click.echo(address)
-    leaves = counted(len(items), "leaf", "leaves")
-    say(f"{leaves} of {counted(len(units), 'task')} to label; press Ctrl-C to stop.")
+    leaves = format_count(len(items), "leaf", "leaves")
+    say(f"{leaves} of {format_count(len(units), 'task')} to label; press Ctrl-C to stop.")
     if can_open_pages():
         webbrowser.open(address)
     asyncio.run(make_server(app, ServerLimits()).serve(sockets=[listening]))
@@ -76,6 +76,6 @@ def _export_labels(run: Path, file: Path) -> None:
     raters = read_labels(run)
     if not raters:
         raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
-    file.write_text(labels_csv(raters, read_adjudication(run)), encoding="utf-8")
-    labels = counted(sum(len(one.labels) for one in raters), "label")
-    say(f"Wrote {labels} of {counted(len(raters), 'person', 'people')} to {file}.")
+    file.write_text(dump_labels_csv(raters, read_adjudication(run)), encoding="utf-8")
+    labels = format_count(sum(len(one.labels) for one in raters), "label")
+    say(f"Wrote {labels} of {format_count(len(raters), 'person', 'people')} to {file}.")

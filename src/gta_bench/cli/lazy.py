@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gta_bench.errors import EnvironmentProblem, near
+from gta_bench.errors import EnvironmentProblem, suggest_name
 
 _TYPED = "gta_bench.arguments"
 
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
         """Find the command; the error for an unknown name suggests the nearest one."""
         if args[0] not in self.commands_table and not args[0].startswith("-"):
             known = [*self.commands_table]
-            ctx.fail(f"No such command {args[0]!r}{near(args[0], known)}")
+            ctx.fail(f"No such command {args[0]!r}{suggest_name(args[0], known)}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

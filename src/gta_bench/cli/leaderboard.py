@@ -17,8 +17,13 @@ from gta_bench.cli.options import (
     json_option,
 )
 from gta_bench.cli.output import say, write_json
-from gta_bench.errors import counted
-from gta_bench.leaderboard.entries import check_entry, published, read_entries, without_doubles
+from gta_bench.errors import format_count
+from gta_bench.leaderboard.entries import (
+    check_entry,
+    check_unique_ids,
+    read_entries,
+    read_published_entries,
+)
 from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding, Verification
 
@@ -87,8 +92,8 @@ def check(files: tuple[Path, ...], folder: str | None, as_json: bool) -> None:
         from gta_bench.cli.bundles import check_bundles
 
         refused, submitted = check_bundles(bundles, folder, command_settings(), quiet=as_json)
-    entries = (*(read_entries(others) if files else published()), *submitted)
-    findings = [finding for entry in without_doubles(entries) for finding in check_entry(entry)]
+    entries = (*(read_entries(others) if files else read_published_entries()), *submitted)
+    findings = [finding for entry in check_unique_ids(entries) for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
     else:
@@ -142,16 +147,16 @@ def build(files: tuple[Path, ...], out: Path) -> None:
     require_packages("gta leaderboard build", "scipy", extra="report")
     from gta_bench.web.site import build_site
 
-    entries = without_doubles((*published(), *read_entries(files)))
+    entries = check_unique_ids((*read_published_entries(), *read_entries(files)))
     build_site(entries, out)
-    say(f"Wrote {counted(len(entries), 'row')}. Open {out / 'index.html'}")
+    say(f"Wrote {format_count(len(entries), 'row')}. Open {out / 'index.html'}")
 
 
 def _write_verification(result: Verification) -> None:
     for one in result.repetitions:
         test = one.test
         click.echo(
-            f"{one.kind}: {counted(test.n, 'outcome')} of {counted(test.tasks, 'task')}, "
+            f"{one.kind}: {format_count(test.n, 'outcome')} of {format_count(test.tasks, 'task')}, "
             f"{100 * test.agreement:.1f} % agree; stated better {test.better}, worse {test.worse} "
             f"(p {test.p_value:.4f}); power {test.power:.2f} against {100 * test.effect:.0f} %"
         )
@@ -176,6 +181,6 @@ def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) 
             click.echo(f"  {finding.entry}")
     rows = len({finding.entry for finding in findings})
     say(
-        f"{counted(len(entries), 'row')} checked: {counted(rows, 'row')} flagged, "
-        f"{counted(facts, 'fact')}."
+        f"{format_count(len(entries), 'row')} checked: {format_count(rows, 'row')} flagged, "
+        f"{format_count(facts, 'fact')}."
     )

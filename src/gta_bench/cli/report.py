@@ -13,21 +13,21 @@ from gta_bench.decisions.controls import (
     compare_controls,
     effect_remarks,
     effect_table,
-    noise_floor,
-    solved_change,
+    measure_change,
+    measure_noise,
     task_table,
 )
 from gta_bench.judge_quality.panel import (
-    UNSTABLE_WORDS,
-    WORDS,
+    TEXT_COLUMNS,
+    UNSTABLE_TEXT_COLUMNS,
+    has_repeated_scores,
     panel_report,
     panel_table,
-    says_something,
     unstable_table,
     unstable_title,
 )
 from gta_bench.metrics.failures import count_failures
-from gta_bench.metrics.labels import agreed_labels
+from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import install_command, missing_packages, require_packages
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode
@@ -36,11 +36,11 @@ from gta_bench.reports import workflow_summary
 from gta_bench.reports.summary import (
     SCORINGS,
     RunSummary,
-    chosen_scores,
     failure_table,
     metrics,
     remarks,
     score_table,
+    select_scores,
     tool_table,
 )
 from gta_bench.reports.tables import Table, markdown
@@ -112,10 +112,10 @@ def report(
     if html is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
         from gta_bench.cli.view import write_trees
-        from gta_bench.web.reading import write_page
+        from gta_bench.web.reading import write_report_page
 
         if html is not None:
-            write_page(runs, html)
+            write_report_page(runs, html)
             say(f"Open {html}")
         if tasks:
             write_trees(runs, tasks)
@@ -188,7 +188,7 @@ def _read_folder(folder: StorePath) -> list[Summary]:
     panel = None
     if not missing_packages("scipy"):
         panel = panel_report(verdicts, threshold=scores.leaf_threshold)
-    people = agreed_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
+    people = combine_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
     floors = read_floors(folder)
     return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people)]
 
@@ -219,28 +219,33 @@ def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
     from gta_bench.judge_quality.budget import budget_table, budgets
     from gta_bench.reports.certainty import (
         REPEATS,
+        collect_metrics,
+        collect_repeats,
         interval_table,
-        measured,
         repeat_table,
-        repeated,
     )
 
-    runs = list(measured(summaries))
+    runs = list(collect_metrics(summaries))
     table = interval_table(runs)
     if table.rows:  # an export has no units to compute intervals from
         yield Titled(INTERVALS, table, (0, 1, 2))
         yield Titled(BUDGET, budget_table(budgets(summaries)), (0, 1, 2))
-    if again := repeated(runs):
+    if again := collect_repeats(runs):
         yield Titled(REPEATS, repeat_table(again), (0,))
 
 
 def _certainty_remarks(summaries: Sequence[Summary]) -> list[str]:
     if missing_packages("scipy"):
         return [f"for intervals of these scores: {install_command('report')}"]
-    from gta_bench.reports.certainty import broken_remarks, measured, repeat_remarks, repeated
+    from gta_bench.reports.certainty import (
+        collect_metrics,
+        collect_repeats,
+        describe_broken,
+        repeat_remarks,
+    )
 
-    runs = list(measured(summaries))
-    return [*broken_remarks(runs), *repeat_remarks(repeated(runs))]
+    runs = list(collect_metrics(summaries))
+    return [*describe_broken(runs), *repeat_remarks(collect_repeats(runs))]
 
 
 def _select_atomic(summaries: Sequence[Summary]) -> list[RunSummary]:
@@ -257,11 +262,11 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
             yield Titled(f"Groups of {of}", workflow_summary.group_table(judge), (0, 1))
             yield Titled(f"Thresholds of {of}", workflow_summary.curve_table(judge), (0,))
         panel = summary.panel
-        if panel is not None and says_something(panel):
-            yield Titled(f"Judges of {summary.name}", panel_table(panel), WORDS)
+        if panel is not None and has_repeated_scores(panel):
+            yield Titled(f"Judges of {summary.name}", panel_table(panel), TEXT_COLUMNS)
             if panel.unstable:
                 title = f"{summary.name}: {unstable_title(panel)}"
-                yield Titled(title, unstable_table(panel), UNSTABLE_WORDS)
+                yield Titled(title, unstable_table(panel), UNSTABLE_TEXT_COLUMNS)
 
 
 def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
@@ -313,7 +318,7 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         **common,
         **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
         **{
-            scoring: {**metrics(scores, scoring), "n": chosen_scores(scores, scoring).n}
+            scoring: {**metrics(scores, scoring), "n": select_scores(scores, scoring).n}
             for scoring in SCORINGS
         },
         "control_effect": None if compared is None else _effect_json(compared),
@@ -324,17 +329,22 @@ def _certainty_json(summary: Summary) -> dict[str, JsonValue]:
     """Return the data of the interval and repeat tables; None if scipy is missing."""
     if missing_packages("scipy"):
         return {"intervals": None, "repeats": None}
-    from gta_bench.reports.certainty import intervals_json, measured, repeated, repeats_json
+    from gta_bench.reports.certainty import (
+        collect_metrics,
+        collect_repeats,
+        intervals_json,
+        repeats_json,
+    )
 
-    runs = list(measured([summary]))
-    return {"intervals": intervals_json(runs), "repeats": repeats_json(repeated(runs))}
+    runs = list(collect_metrics([summary]))
+    return {"intervals": intervals_json(runs), "repeats": repeats_json(collect_repeats(runs))}
 
 
 def _effect_json(compared: Compared) -> dict[str, JsonValue] | None:
     effect = compared.effect
     if effect is None:
         return None
-    figures = {"change": solved_change(effect), "noise_floor": noise_floor(effect)}
+    figures = {"change": measure_change(effect), "noise_floor": measure_noise(effect)}
     return {
         **effect.model_dump(mode="json"),
         **{name: one and one.model_dump(mode="json") for name, one in figures.items()},

@@ -21,7 +21,7 @@ from gta_bench.records.scores import RunScores
 from gta_bench.running.estimate import estimate_run
 from gta_bench.running.preflight import check_start
 from gta_bench.running.system_run import execute
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity
+from gta_bench.similarity.catalog import choose_similarity, load_similarity
 
 
 @click.command("atomic", cls=GroupedCommand)
@@ -55,7 +55,7 @@ def atomic_command(
         for run in runs:
             say_estimate(run, estimate_run(run.manifest, run.resources, run.out))
         return
-    load_similarity(chosen_similarity(settings.scoring))  # fails now, not after the run
+    load_similarity(choose_similarity(settings.scoring))  # fails now, not after the run
     check_start(runs, ask=preflight, watching=unit_bar, say=say)
     complete = True
     with open_run_backend(runs, options) as backend:

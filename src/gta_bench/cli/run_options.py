@@ -33,7 +33,7 @@ from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.selection import Selection, choose_tasks
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.plan import worthwhile_places
+from gta_bench.records.plan import count_useful_workers
 from gta_bench.records.run import (
     DEFAULT_CALLS,
     DEFAULT_TURNS,
@@ -51,9 +51,9 @@ from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
 from gta_bench.settings import ReasoningEffort, Settings
-from gta_bench.similarity.catalog import chosen_similarity
+from gta_bench.similarity.catalog import choose_similarity
 from gta_bench.tape.storage import tape_use
-from gta_bench.tools.offering import own_tools
+from gta_bench.tools.offering import list_own_tools
 
 # The values of a command's options, by parameter name.
 Options = Mapping[str, Any]
@@ -226,11 +226,11 @@ def plan_runs(
             controls=options["controls"],
             control_seed=options["control_seed"],
             judges=judges,
-            similarity=chosen_similarity(settings.scoring),
+            similarity=choose_similarity(settings.scoring),
         )
         runs.append(PlannedRun(out, plan_run(spec, resources, loaded, out=out), resources))
     if plain and mode != "step":
-        used = {name for task in chosen for name in own_tools(loaded, loaded.tasks[task])}
+        used = {name for task in chosen for name in list_own_tools(loaded, loaded.tasks[task])}
         _report_missing_tools(used, settings)
     return runs
 
@@ -331,7 +331,7 @@ def open_run_backend(
     """Open the backend for the runs; say so if more workers do not make them faster."""
     workers = options["workers"] or 0
     units = sum(run.manifest.spec.units for run in runs)
-    if workers > 1 and worthwhile_places(units, workers) < workers:
+    if workers > 1 and count_useful_workers(units, workers) < workers:
         say(
             f"One process is enough for {units} units, because it makes many model calls at once. "
             "--workers and --cluster help with thousands of units, or if tools or harnesses need "

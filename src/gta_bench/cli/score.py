@@ -27,7 +27,7 @@ from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.upstream import read_predictions
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
@@ -36,10 +36,10 @@ from gta_bench.records.verdicts import Cause, Unscored
 from gta_bench.reports.summary import (
     SCORINGS,
     Scoring,
-    chosen_scores,
-    measured_table,
+    custom_metric_table,
     metrics,
     missing_remark,
+    select_scores,
 )
 from gta_bench.reports.tables import line
 from gta_bench.running.backends.backend import Backend, open_backend
@@ -47,7 +47,7 @@ from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.similarity.catalog import chosen_similarity, load_similarity, scored
+from gta_bench.similarity.catalog import choose_similarity, load_similarity, score_units
 
 if TYPE_CHECKING:
     # Reading logs and judging need the evaluation engine; scoring a prediction file does not.
@@ -152,7 +152,7 @@ def score(
     elif run is None and predictions is not None and dataset is not None and mode is not None:
         loaded = load_atomic(dataset_root(settings.data.atomic))
         units, findings = read_predictions(predictions, loaded, mode)
-        scores = scored(units, mode, load_similarity(chosen_similarity(settings.scoring)))
+        scores = score_units(units, mode, load_similarity(choose_similarity(settings.scoring)))
     else:
         raise UsageError(
             "Give either a run folder, or --predictions FILE with --dataset and --mode."
@@ -195,8 +195,8 @@ def _adopt_requirements(run: StorePath, folder: str) -> None:
     units = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit).units
     found = adopt_requirements(run, units, dataset.tasks, digest)
     say(
-        f"Requirements of {folder}: {found.changed} of {counted(found.leaves, 'leaf', 'leaves')} "
-        f"changed and must be judged again; {counted(found.kept, 'verdict')} kept."
+        f"Requirements of {folder}: {found.changed} of {format_count(found.leaves, 'leaf', 'leaves')} "
+        f"changed and must be judged again; {format_count(found.kept, 'verdict')} kept."
     )
 
 
@@ -225,7 +225,7 @@ def judge_with_bar(run: StorePath, judging: "Judging", backend: Backend) -> "lis
 
     judged = []
     for found in judge_run(run, judging, unit_bar, backend):
-        leaves = counted(found.wanted, "leaf", "leaves")
+        leaves = format_count(found.wanted, "leaf", "leaves")
         if found.stopped is None:
             say(f"{found.judge}: {leaves} asked, {found.scored} scored.")
         else:
@@ -252,7 +252,7 @@ def _say_unscored(run: StorePath, judge: str) -> None:
                 row.verdict.cause, f"task {key.task}, {key.leaf}: {row.verdict.detail}"
             )
     for cause, count in times.most_common():
-        leaves = counted(count, "leaf", "leaves")
+        leaves = format_count(count, "leaf", "leaves")
         say(f"{judge}: {cause}, {leaves} without a score. The first: {line(first[cause], 300)}")
 
 
@@ -291,10 +291,10 @@ def _write_scores(
 ) -> None:
     for check, count in Counter(finding.check for finding in findings).items():
         first = next(finding for finding in findings if finding.check == check)
-        say(f"{counted(count, 'finding')} `{check}`; the first: {first.message}")
+        say(f"{format_count(count, 'finding')} `{check}`; the first: {first.message}")
     if scores.missing:
         say(missing_remark(scores))
-    n, values = chosen_scores(scores, scoring).n, metrics(scores, scoring)
+    n, values = select_scores(scores, scoring).n, metrics(scores, scoring)
     if as_json:
         write_json(
             {
@@ -329,4 +329,4 @@ def measure(run: Path, metrics: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
     else:
-        write_table(measured_table(found), (0,))
+        write_table(custom_metric_table(found), (0,))

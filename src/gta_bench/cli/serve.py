@@ -16,13 +16,13 @@ import click
 from gta_bench.cli.options import FILE, NEW_FOLDER, command_settings
 from gta_bench.cli.output import say
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, UsageError, counted
+from gta_bench.errors import EnvironmentProblem, UsageError, format_count
 from gta_bench.packages import require_packages
 from gta_bench.serving.choice import SERVER_PACKAGES, TOKEN_VARIABLE
 from gta_bench.serving.tokens import RunTokens, new_token
-from gta_bench.settings import Settings, keep_ray_here, quiet_ray, read_key, use_haproxy
+from gta_bench.settings import Settings, bind_ray_to_loopback, quiet_ray, read_key, use_haproxy
 from gta_bench.tools.catalog import load_tool, tool_names
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -142,28 +142,28 @@ async def _serve_http(
 ) -> None:
     from gta_bench.serving.app import make_app
     from gta_bench.serving.limits import ServerLimits
-    from gta_bench.serving.listening import bound_socket, make_server
+    from gta_bench.serving.listening import bind_socket, make_server
 
     limits = ServerLimits()
     with (
-        bound_socket(host, port) as listening,
+        bind_socket(host, port) as listening,
         tempfile.TemporaryDirectory(prefix="gta-serve-") as folder,
     ):
         if new:
             say(f"{TOKEN_VARIABLE}={tokens[0]}")
-        async with equipped(settings) as equipment:
+        async with use_equipment(settings) as equipment:
             toolbox = Toolbox(equipment, names or None)
             app = make_app(toolbox, tokens=RunTokens(tokens), folder=Path(folder), limits=limits)
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
-            say(f"{counted(len(toolbox.specs()), 'tool')} at {address}; press Ctrl-C to stop.")
+            say(f"{format_count(len(toolbox.specs()), 'tool')} at {address}; press Ctrl-C to stop.")
             await make_server(app, limits).serve(sockets=[listening])
 
 
 async def _serve_stdio(settings: Settings, names: tuple[str, ...], workspace: Path | None) -> None:
     from gta_bench.serving.mcp_face import serve_stdio
 
-    async with equipped(settings) as equipment:
+    async with use_equipment(settings) as equipment:
         toolbox = Toolbox(equipment, names or None)
         if workspace is not None:
             await serve_stdio(toolbox, Workspace.create(workspace, {}))
@@ -181,7 +181,7 @@ def _serve_on_ray(
     plan = read_plan(file, tool_names())
     quiet_ray()
     if plan.cluster == LOCAL:
-        keep_ray_here()
+        bind_ray_to_loopback()
     if plan.proxy == "haproxy":
         if new:
             raise UsageError(
@@ -203,7 +203,7 @@ def _serve_on_ray(
         for group in plan.groups:
             say(f"{group.name}: {_describe_group(group)}")
         count = sum(len(group.tools) for group in plan.groups)
-        say(f"{counted(count, 'tool')} at http://{host}:{port}; press Ctrl-C to stop.")
+        say(f"{format_count(count, 'tool')} at http://{host}:{port}; press Ctrl-C to stop.")
         signal.sigwait(STOP_SIGNALS)
     finally:
         ray_serve.shut_down()
@@ -213,7 +213,11 @@ def _serve_on_ray(
 def _describe_group(group: "Group") -> str:
     many = group.replicas
     replicas = str(many) if isinstance(many, int) else f"{many.min} to {many.max}"
-    parts = [counted(len(group.tools), "tool"), f"replicas {replicas}", f"{group.cpus:g} CPUs each"]
+    parts = [
+        format_count(len(group.tools), "tool"),
+        f"replicas {replicas}",
+        f"{group.cpus:g} CPUs each",
+    ]
     if group.gpus:
         parts.append(f"{group.gpus:g} GPUs each")
     parts += group.pip or ([group.python] if group.python else [])

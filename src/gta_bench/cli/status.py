@@ -66,10 +66,10 @@ def _read_progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, C
     if command is not None and progress is not None and (live or ended or command.judge):
         return progress, command
     # Reading logs needs the evaluation engine.
-    from gta_bench.runs.logs import finished_units
+    from gta_bench.runs.logs import count_finished
 
     created = read_manifest(run).created
-    done = finished_units(log_folder(run))
+    done = count_finished(log_folder(run))
     command = command or Command(started=created, units=units, finished=done)
     progress = progress or RunProgress(units=units, done=done, started=created, updated=created)
     return progress.model_copy(update={"done": done, "running": 0}), command

@@ -18,11 +18,11 @@ from gta_bench.cli.options import (
 )
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import UsageError, counted
-from gta_bench.tape.diff import CHANGES, CallDrift, drifts
-from gta_bench.tape.reference import reference_tape
+from gta_bench.errors import UsageError, format_count
+from gta_bench.tape.diff import CHANGES, CallDrift, repeat_calls
+from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import Tape, tape_digest
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 LONGEST = 300
@@ -44,8 +44,8 @@ def from_reference_command(out: Path, folder: str | None) -> None:
 
     Next: `gta run atomic --mode end-to-end --tape OUT`.
     """
-    count = reference_tape(_load_atomic(folder), out)
-    say(f"{counted(count, 'call')} in {out}, digest {tape_digest(out)[:16]}.")
+    count = write_reference_tape(_load_atomic(folder), out)
+    say(f"{format_count(count, 'call')} in {out}, digest {tape_digest(out)[:16]}.")
 
 
 @tape.command("diff")
@@ -67,9 +67,11 @@ def diff_command(tape: Path, tool: str | None, folder: str | None, as_json: bool
 
 
 async def _find_drifts(folder: Path, dataset: AtomicDataset, tool: str | None) -> list[CallDrift]:
-    async with equipped(command_settings()) as equipment:
+    async with use_equipment(command_settings()) as equipment:
         with closing(Tape.open(folder)) as opened:
-            return [drift async for drift in drifts(opened, Toolbox(equipment), dataset, tool)]
+            return [
+                drift async for drift in repeat_calls(opened, Toolbox(equipment), dataset, tool)
+            ]
 
 
 def _write(found: Sequence[CallDrift]) -> None:

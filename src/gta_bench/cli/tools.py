@@ -13,13 +13,13 @@ from gta_bench.cli.options import NEW_FOLDER, command_settings, json_option
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool, tool_names
 from gta_bench.tools.contract import Availability, Available
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 # Parameters for paths that the published definitions declare as text.
@@ -62,14 +62,14 @@ def list_command(as_json: bool, toolmeta: bool) -> None:
         ]
     )
     working = sum(bool(row["available"]) for row in rows)
-    say(f"{working} of {counted(len(rows), 'tool')} work here.")
+    say(f"{working} of {format_count(len(rows), 'tool')} work here.")
 
 
 def check_tools(settings: Settings) -> dict[str, Availability]:
     """Return for every tool whether it works on this machine."""
 
     async def check() -> dict[str, Availability]:
-        async with equipped(settings) as equipment:
+        async with use_equipment(settings) as equipment:
             toolbox = Toolbox(equipment)
             return {name: toolbox.availability(name) for name in tool_names()}
 
@@ -116,7 +116,7 @@ async def _call(
     sources = {path: source for path, source in attached.values()}
     workspace = Workspace.create(folder, sources, follow_links=True)
     arguments = {**given, **{name: path for name, (path, _) in attached.items()}}
-    async with equipped(settings) as equipment:
+    async with use_equipment(settings) as equipment:
         result = await Toolbox(equipment, [spec.name]).call(workspace, spec.name, arguments)
     for output in workspace.outputs().files:
         target = out / Path(output.path).name
@@ -155,7 +155,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
     """
     from gta_bench.demo.local_model import SMOLLM2
     from gta_bench.tools.contract import Equipment
-    from gta_bench.weights import KNOWN, MPNET, fetch, present
+    from gta_bench.weights import KNOWN, MPNET, fetch, find_weights
 
     folder = Equipment(command_settings()).weights
     known = {**KNOWN, SMOLLM2.name: SMOLLM2, MPNET.name: MPNET}
@@ -164,7 +164,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
         raise UsageError(f"Unknown weights {unknown[0]!r}. Known weights: {', '.join(known)}.")
     for name in names or KNOWN:
         weights = known[name]
-        if present(weights, folder) is not None:
+        if find_weights(weights, folder) is not None:
             say(f"{name}: already here ({', '.join(weights.tools)}).")
             continue
         fetch(weights, folder, say)

@@ -12,16 +12,16 @@ import click
 
 from gta_bench.cli.options import FOLDER
 from gta_bench.cli.output import say
-from gta_bench.errors import RunError, UsageError, few
+from gta_bench.errors import RunError, UsageError, join_first
 from gta_bench.harnesses.choice import free_port
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import log_of
+from gta_bench.runs.logs import find_log
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import can_open_pages
 from gta_bench.web.material import JudgedRun, anchor
-from gta_bench.web.reading import read_material, write_page
-from gta_bench.web.task_view import tree_text, view_task
+from gta_bench.web.reading import read_material, write_report_page
+from gta_bench.web.task_view import format_tree, view_task
 
 PAGE = "report.html"
 HOST = "127.0.0.1"
@@ -43,7 +43,7 @@ def view(run: Path, task: str | None, epoch: int, trace: bool) -> None:
         _serve_logs(log_folder(run), task, epoch)
         return
     file = run / PAGE
-    write_page([run], file, wanted=[] if task is None else [task])
+    write_report_page([run], file, wanted=[] if task is None else [task])
     fragment = "" if task is None else f"#{anchor(1, task, epoch)}"
     address = f"{file.resolve().as_uri()}{fragment}"
     click.echo(address)
@@ -57,7 +57,7 @@ def _serve_logs(logs: StorePath, task: str | None, epoch: int) -> None:
 
     fragment = ""
     if task is not None:
-        found = log_of(logs, task, epoch)
+        found = find_log(logs, task, epoch)
         if found is None:
             raise RunError(
                 f"{logs} has no sample of task {task!r}, epoch {epoch}: it has not been run yet."
@@ -106,12 +106,12 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
                     leaf_threshold=scores.leaf_threshold,
                     root_threshold=scores.root_threshold,
                 )
-                click.echo(f"{tree_text(unit, view)}\n")
+                click.echo(f"{format_tree(unit, view)}\n")
 
 
 def _check_tasks(run: StorePath, manifest: RunManifest, tasks: Collection[str]) -> None:
     unknown = sorted({*tasks} - {*manifest.spec.tasks})
     if unknown:
         raise UsageError(
-            f"{run} has no task {unknown[0]!r}. Its tasks: {few(manifest.spec.tasks)}."
+            f"{run} has no task {unknown[0]!r}. Its tasks: {join_first(manifest.spec.tasks)}."
         )

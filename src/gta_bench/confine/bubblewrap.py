@@ -70,7 +70,7 @@ class Walls:
     network: bool = False
 
 
-def job_user(kind: JailKind) -> int | None:
+def choose_job_user(kind: JailKind) -> int | None:
     """The user that the next job becomes; None if it keeps ours.
 
     It keeps ours if we are an ordinary user, or root without the needed capabilities, as in a
@@ -86,7 +86,7 @@ def job_user(kind: JailKind) -> int | None:
 
 
 @contextmanager
-def filter_file(*, forks: bool = True) -> Iterator[int]:
+def open_filter_file(*, forks: bool = True) -> Iterator[int]:
     """A descriptor from which bubblewrap reads the system-call filter for every process inside.
 
     The launcher could install the filter for the program only, not for bubblewrap's first process,

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from gta_bench.redaction import Redactor, free_name
+from gta_bench.redaction import Redactor, find_free_name
 
 CHUNK = 1 << 20
 DEEPEST = 64  # levels of folders below a job's own that are kept
@@ -171,7 +171,7 @@ def redact_tree(root: Path, redactor: Redactor) -> None:
                 _redact_file(path, redactor)
             name = redactor.filename(entry.name)
             if name != entry.name:
-                path.rename(free_name(str(path.with_name(name)), os.path.lexists, numbers))
+                path.rename(find_free_name(str(path.with_name(name)), os.path.lexists, numbers))
 
 
 def _redact_file(path: Path, redactor: Redactor) -> None:

@@ -34,7 +34,7 @@ from gta_bench.confine.limits import (
     Report,
     SnippetResult,
 )
-from gta_bench.confine.names import is_plain, shown
+from gta_bench.confine.names import is_plain, quote_foreign
 from gta_bench.confine.process import EndedProcess
 from gta_bench.confine.walls import Job, Places, Python
 from gta_bench.errors import ConfinedCause, ConfinedError, ToolError, ToolUnavailable
@@ -177,7 +177,7 @@ class Jail:
         )
         try:
             with ExitStack() as stack:
-                forks = bubblewrap.filter_file(forks=job.forks)
+                forks = bubblewrap.open_filter_file(forks=job.forks)
                 filter_ = stack.enter_context(forks) if walled else None
                 command = walls.command(self.kind, job, self._python, filter_)
                 return process.run(
@@ -195,7 +195,7 @@ class Jail:
     @contextmanager
     def _open_job(self, limits: JailLimits | None) -> Iterator[Job]:
         """A job with a new folder, which is removed afterwards whatever the job did in it."""
-        user = bubblewrap.job_user(self.kind)
+        user = bubblewrap.choose_job_user(self.kind)
         folder = Path(tempfile.mkdtemp(prefix="gta-jail-", dir=self._temporary))
         try:
             for part in ("inputs", "work", "scratch"):
@@ -255,7 +255,7 @@ def _stage(inputs: Mapping[str, bytes | Path], folder: Path) -> None:
     """Copy the inputs, so that a later change of the original cannot bypass earlier checks."""
     for name, source in inputs.items():
         if not is_plain(name):
-            raise ToolError(f"{shown(name)} is not a plain file name.")
+            raise ToolError(f"{quote_foreign(name)} is not a plain file name.")
         if isinstance(source, bytes):
             (folder / name).write_bytes(source)
         else:

@@ -27,7 +27,7 @@ def clean_name(raw: str, *, suffix: str | None = None) -> str:
     # No leading dot (hidden), dash (an option) or blank; no trailing dot or blank (Windows).
     stem = FORBIDDEN.sub("_", stem).lstrip(" .-").rstrip(" .")
     if not stem:
-        raise ToolError(f"{shown(raw)} is not a usable file name. Use letters and digits.")
+        raise ToolError(f"{quote_foreign(raw)} is not a usable file name. Use letters and digits.")
     if DEVICES.fullmatch(stem.split(".")[0].rstrip()):
         stem = f"_{stem}"
     most = LONGEST_NAME - len(ending.encode())
@@ -37,7 +37,7 @@ def clean_name(raw: str, *, suffix: str | None = None) -> str:
     return stem.rstrip(" .") + ending
 
 
-def numbered(name: str, number: int) -> str:
+def add_number(name: str, number: int) -> str:
     """The name with a number, for a file whose name is taken: `plot-2.png`."""
     stem, dot, ending = name.rpartition(".")
     return f"{stem}-{number}.{ending}" if dot else f"{name}-{number}"
@@ -60,7 +60,7 @@ def is_plain(name: str) -> bool:
     )
 
 
-def shown(text: str, *, most: int = 80) -> str:
+def quote_foreign(text: str, *, most: int = 80) -> str:
     """Foreign text for an error message: quoted, escaped and shortened."""
     return repr(text if len(text) <= most else text[:most] + "…")
 

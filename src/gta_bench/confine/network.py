@@ -18,7 +18,7 @@ from pathlib import Path
 from subprocess import SubprocessError
 from typing import Any
 
-from gta_bench.confine.bubblewrap import NOBODY, job_user
+from gta_bench.confine.bubblewrap import NOBODY, choose_job_user
 from gta_bench.errors import EnvironmentProblem
 
 INSTALL = "`apt install passt nftables`"
@@ -54,7 +54,7 @@ PRIVATE = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class OpenNetwork:
     """A network namespace that reaches the Internet; a command prefixed with `join` runs in it."""
 
     join: tuple[str, ...]
@@ -74,9 +74,9 @@ class Way:
         self.listener.cancel()
 
 
-async def open_way() -> Way:
+async def open_network() -> OpenNetwork:
     """Create a namespace that reaches only public addresses; EnvironmentProblem if that fails."""
-    is_root = job_user("bubblewrap") is not None
+    is_root = choose_job_user("bubblewrap") is not None
     if os.geteuid() == 0 and not is_root:
         raise EnvironmentProblem(f"{REFUSED}: root has no CAP_SYS_ADMIN. Run as an ordinary user.")
     _require_parts()
@@ -97,12 +97,12 @@ async def open_way() -> Way:
     spaces = f"/proc/{await _read_process_id(process)}/ns"
     owner = () if is_root else (f"--user={spaces}/user", "--preserve-credentials")
     join = (_program("nsenter"), *owner, f"--net={spaces}/net", "--")
-    return Way(join, process, asyncio.create_task(_listen(process)))
+    return OpenNetwork(join, process, asyncio.create_task(_listen(process)))
 
 
-async def require_way() -> None:
+async def require_network() -> None:
     """Raise EnvironmentProblem if `open_way` does not work here."""
-    await (await open_way()).close()
+    await (await open_network()).close()
 
 
 async def _read_process_id(process: asyncio.subprocess.Process) -> int:

@@ -23,7 +23,7 @@ from typing import BinaryIO, NoReturn
 
 from gta_bench.confine import files
 from gta_bench.confine.limits import MIB
-from gta_bench.confine.names import clean_name, is_plain, numbered, shown
+from gta_bench.confine.names import add_number, clean_name, is_plain, quote_foreign
 from gta_bench.datasets.files import KINDS
 from gta_bench.errors import EnvironmentProblem, ToolError
 
@@ -103,7 +103,7 @@ class Workspace:
     def _attach(self, path: str, source: Path, *, follow: bool) -> None:
         folder, _, name = path.partition("/")
         if folder != "inputs" or not is_plain(name):
-            raise EnvironmentProblem(f"{shown(path)} is not a plain path `inputs/NAME`.")
+            raise EnvironmentProblem(f"{quote_foreign(path)} is not a plain path `inputs/NAME`.")
         try:
             with files.open_regular(source, follow=follow) as original:
                 data = files.read_bounded(original, self.quota.input_bytes)
@@ -133,7 +133,9 @@ class Workspace:
         found = [f"{folder}/{name}" for folder in wanted if (name := self._find(folder, parts[-1]))]
         if len(found) > 1:
             choices = " or ".join(f"`{path}`" for path in found)
-            raise ToolError(f"{shown(spelling)} could be {choices}. Use one of these paths.")
+            raise ToolError(
+                f"{quote_foreign(spelling)} could be {choices}. Use one of these paths."
+            )
         return found[0] if found else self._raise_unknown(spelling)
 
     @contextmanager
@@ -157,7 +159,7 @@ class Workspace:
         with self.open(spelling, most_bytes=most) as stream:
             data = files.read_bounded(stream, most)
         if data is None:  # it grew meanwhile
-            raise ToolError(f"{shown(spelling)} has more than {most} bytes.")
+            raise ToolError(f"{quote_foreign(spelling)} has more than {most} bytes.")
         return data
 
     def resolve_images(self, spellings: str | Sequence[str]) -> tuple[str, ...]:
@@ -230,7 +232,7 @@ class Workspace:
                     with suppress(OSError), files.open_regular(name, within=within) as stream:
                         data = files.read_bounded(stream, self.quota.file_bytes)
                 if data is None:
-                    strays.append(shown(name)[1:-1])
+                    strays.append(quote_foreign(name)[1:-1])
                 else:
                     found.append(_output_file(name, data))
         return Outputs(tuple(found), tuple(strays))
@@ -285,10 +287,10 @@ class Workspace:
         return next((one for one in names if unicodedata.normalize("NFC", one) == name), None)
 
     def _raise_unknown(self, spelling: str) -> NoReturn:
-        known = [shown(path)[1:-1] for path in self.listing()]
+        known = [quote_foreign(path)[1:-1] for path in self.listing()]
         more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
         there = ", ".join(f"`{path}`" for path in known[:LISTED]) + more if known else "none"
-        raise ToolError(f"There is no file {shown(spelling)}. Files: {there}.")
+        raise ToolError(f"There is no file {quote_foreign(spelling)}. Files: {there}.")
 
 
 def _parts(spelling: str) -> list[str]:
@@ -298,7 +300,7 @@ def _parts(spelling: str) -> list[str]:
         text = text[1:-1].strip()
     parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".")]
     if not parts or len(text) > LONGEST_SPELLING or ".." in parts:
-        raise ToolError(f"{shown(spelling)} is not a path of this task. Use `inputs/NAME`.")
+        raise ToolError(f"{quote_foreign(spelling)} is not a path of this task. Use `inputs/NAME`.")
     return parts
 
 
@@ -324,6 +326,6 @@ def _publish(partial: str, wanted: str, workbench: int, outputs: int, *, overwri
             os.link(partial, name, src_dir_fd=workbench, dst_dir_fd=outputs, follow_symlinks=False)
         except FileExistsError:
             number += 1
-            name = numbered(wanted, number)
+            name = add_number(wanted, number)
         else:
             return name

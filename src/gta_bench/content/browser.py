@@ -84,14 +84,14 @@ REPLY: Final = TypeAdapter(_Reply)
 
 
 @cache
-def browser_program() -> str | None:
+def find_browser() -> str | None:
     """Return the path of Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 def missing_browser(jail: Jail | None) -> Missing | None:
     """Return why Chromium does not work here, or None if it does."""
-    if browser_program() is None:
+    if find_browser() is None:
         return Missing("Chromium is not installed.", INSTALL)
     return missing_walls(jail, "Chromium")
 
@@ -140,7 +140,7 @@ async def _show(
 ) -> WebPage:
     def argv(places: Places) -> list[str]:
         order = {
-            "browser": browser_program() or PROGRAMS[0],
+            "browser": find_browser() or PROGRAMS[0],
             "memory": MEMORY,
             "profile": f"{places.scratch}/profile",
             "seconds": seconds / 3,

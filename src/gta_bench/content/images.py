@@ -77,7 +77,7 @@ class _PictureSize(NamedTuple):
     height: int
 
 
-def measure(data: bytes) -> _PictureSize:
+def measure_picture(data: bytes) -> _PictureSize:
     """Return the type and size of a PNG or JPEG of our own. Raises ToolError for anything else."""
     if data.startswith(PNG) and len(data) >= 24:
         width, height = struct.unpack_from(">II", data, 16)

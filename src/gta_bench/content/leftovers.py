@@ -89,7 +89,7 @@ class UnseenText(NamedTuple):
     words: str
 
 
-def unseen_in_markup(source: str) -> Iterator[UnseenText]:
+def find_unseen_markup(source: str) -> Iterator[UnseenText]:
     """Find comments and descriptions in a web page or drawing, which no browser shows."""
     yield UnseenText("comments in its source", _join(COMMENT.findall(source)))
     asides = (TAG.sub(" ", found) for _, found in ASIDE.findall(source))
@@ -188,7 +188,7 @@ def find_external(relations: str) -> Iterator[ExternalLink]:
             yield ExternalLink(target[1], HYPERLINK.search(relation) is not None)
 
 
-def package_parts(archive: zipfile.ZipFile) -> Iterator[PackagePart]:
+def read_package_parts(archive: zipfile.ZipFile) -> Iterator[PackagePart]:
     """Yield every part that has text. The archive must be safe to unpack."""
     names = archive.namelist()
     stale = WORKBOOK in names and CALCULATE.search(read_part(archive, WORKBOOK))
@@ -205,7 +205,7 @@ def package_parts(archive: zipfile.ZipFile) -> Iterator[PackagePart]:
             yield PackagePart(name, texts)
 
 
-def left_over(
+def find_leftovers(
     parts: Sequence[PackagePart], shown: str, *, whole: Sequence[str] = ()
 ) -> Iterator[PackagePart]:
     """Yield the texts of the parts that are missing in `shown`, each text once.

@@ -30,14 +30,14 @@ SHEET_A_PAGE: Final = 'pdf:calc_pdf_Export:{"SinglePageSheets":{"type":"boolean"
 
 
 @cache
-def office_program() -> str | None:
+def find_libreoffice() -> str | None:
     """Return the path of LibreOffice, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 def missing_office(jail: Jail | None) -> Missing | None:
     """Return why LibreOffice does not work here, or None if it does."""
-    if office_program() is None:
+    if find_libreoffice() is None:
         return Missing("LibreOffice is not installed.", INSTALL)
     return missing_walls(jail, "LibreOffice")
 
@@ -62,7 +62,7 @@ async def convert_all(
 
     def argv(places: Places) -> Sequence[str]:
         return [
-            office_program() or PROGRAMS[0],
+            find_libreoffice() or PROGRAMS[0],
             f"-env:UserInstallation=file://{places.scratch}/profile",
             *("--headless", "--norestore", "--nolockcheck", "--nodefault"),
             *("--convert-to", to, "--outdir", places.work),

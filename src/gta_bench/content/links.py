@@ -48,7 +48,7 @@ class References:
         return tuple(anchor for anchor in own if unquote(anchor[1:]) not in {*self.anchors, "top"})
 
 
-def html_references(markup: str) -> References:
+def find_html_references(markup: str) -> References:
     """Find the references in the source of a web page, without those that scripts request."""
     loads: list[str] = []
     leads: list[str] = []
@@ -64,7 +64,7 @@ def html_references(markup: str) -> References:
     return References(_unique(loads), _unique(leads), frozenset(anchors))
 
 
-def markdown_references(text: str) -> References:
+def find_markdown_references(text: str) -> References:
     """Find the references in a Markdown text; its headings are its anchors."""
     found = MARKDOWN.findall(text)
     headings = (NO_SLUG.sub("", title.lower()).replace(" ", "-") for title in HEADING.findall(text))
@@ -75,12 +75,12 @@ def markdown_references(text: str) -> References:
     )
 
 
-def css_references(text: str) -> tuple[str, ...]:
+def find_css_references(text: str) -> tuple[str, ...]:
     """Find the files that a style sheet loads."""
     return tuple(filter(_is_file, _unique(CSS_FILE.findall(text))))
 
 
-def resolve(reference: str, *, base: str) -> str:
+def resolve_reference(reference: str, *, base: str) -> str:
     """Return the path of a reference in the file `base`; both are relative to the same folder."""
     path = unquote(reference.partition("#")[0].partition("?")[0])
     joined = path if path.startswith("/") else posixpath.join(posixpath.dirname(base), path)

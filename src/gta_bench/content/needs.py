@@ -73,7 +73,7 @@ def require(missing: Missing | None) -> None:
         raise NotInstalled(missing.reason, mend=missing.fix)
 
 
-def program_version(program: str | None) -> str:
+def read_program_version(program: str | None) -> str:
     """Return the version that a program reports, or `missing` without a program."""
     if program is None:
         return "missing"
@@ -87,7 +87,7 @@ def program_version(program: str | None) -> str:
     return found[0] if found else "of unknown version"
 
 
-def versions(*packages: str) -> str:
+def describe_versions(*packages: str) -> str:
     """Return packages with their versions, to record what ran."""
     return " + ".join(f"{package} {_version(package)}" for package in packages)
 

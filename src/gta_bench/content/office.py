@@ -19,7 +19,7 @@ from gta_bench.content.leftovers import (
     UnseenText,
     find_external,
     find_unseen_office,
-    package_parts,
+    read_package_parts,
     read_part,
 )
 from gta_bench.content.members import ZipContent, read_zip
@@ -53,7 +53,7 @@ COUNTS: Final = frozenset({
 })  # fmt: skip
 
 
-def normalized(data: bytes) -> bytes | None:
+def normalize_package(data: bytes) -> bytes | None:
     """Return a copy of an Office file that LibreOffice reads; None if the file needs no copy.
 
     Some XML libraries write a namespace prefix (`ns0:`) before every name in the lists of types
@@ -143,7 +143,7 @@ def _package_facts(data: bytes) -> PackageFacts:
             relations = {name: read_part(archive, name) for name in names if name.endswith(".rels")}
             about = {name: read_part(archive, name) for name in names if name in PROPERTIES}
             unseen = tuple(found for found in find_unseen_office(archive) if found.words)
-            parts = tuple(package_parts(archive))
+            parts = tuple(read_package_parts(archive))
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc
     stated = [pair for source in about.values() for pair in _read_properties(source)]

@@ -17,7 +17,7 @@ SAMPLE_ROWS = 200
 LONGEST_CELL = 1 << 30  # the standard library stops at 131072 characters
 
 
-def csv_text(rows: Iterable[Sequence[str]]) -> str:
+def format_csv(rows: Iterable[Sequence[str]]) -> str:
     """Return rows as CSV with commas, quotes where needed, and a line feed after each row."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
@@ -49,7 +49,7 @@ class CsvContent:
 
     def as_text(self) -> str:
         """The rows with commas as separators."""
-        return csv_text(self.rows)
+        return format_csv(self.rows)
 
 
 def read_csv(data: bytes) -> CsvContent:

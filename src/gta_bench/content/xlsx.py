@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver
 from gta_bench.content.office import count_parts, open_office
-from gta_bench.content.tables import csv_text
+from gta_bench.content.tables import format_csv
 
 MOST_CELLS = 200_000
 LARGEST_GRID = 1_000_000
@@ -88,7 +88,7 @@ class Sheet:
         """The sheet as CSV, then its formulas and merged cells."""
         hidden = ", hidden" if self.hidden else ""
         text = f"# Sheet {self.name!r} ({self.rows} rows, {self.columns} columns{hidden})\n"
-        text += csv_text(self.lines())
+        text += format_csv(self.lines())
         if self.formulas:
             pairs = [f"{cell.address} {cell.formula}" for cell in self.formulas]
             text += "\nFormulas:\n" + "\n".join(pairs) + "\n"

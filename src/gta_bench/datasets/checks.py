@@ -17,7 +17,7 @@ from gta_bench.datasets.files import KIND_OF_SUFFIX, Location, file_kind, sha256
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.pinned import PINNED_FILES, find_changes, read_receipt
 from gta_bench.datasets.released import TOOLMETA
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics.compat.view import self_rejecting_groups
 from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask, WhitelistAnswer
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn
@@ -188,7 +188,9 @@ CATEGORIES = frozenset(
 def find_missing_tasks(dataset: WorkflowDataset) -> Iterator[Spot]:
     """A dataset with another number of tasks than the release."""
     if len(dataset.tasks) != RELEASED_TASKS:
-        yield Spot(f"has {counted(len(dataset.tasks), 'task')}; the release has {RELEASED_TASKS}.")
+        yield Spot(
+            f"has {format_count(len(dataset.tasks), 'task')}; the release has {RELEASED_TASKS}."
+        )
 
 
 def find_no_checkpoints(_: WorkflowDataset, task: WorkflowTask) -> _Found:
@@ -301,7 +303,7 @@ def find_repeated_tools(_: AtomicDataset, task: AtomicTask) -> _Found:
     """Tools that a task lists more than once."""
     for name, count in Counter(tool.name for tool in task.tools).items():
         if count > 1:
-            yield f"{name} is listed {counted(count, 'time')}.", "tools"
+            yield f"{name} is listed {format_count(count, 'time')}.", "tools"
 
 
 def find_copied_descriptions(dataset: AtomicDataset) -> Iterator[Spot]:

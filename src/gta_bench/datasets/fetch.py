@@ -29,7 +29,7 @@ from gta_bench.datasets.pinned import (
     write_prompts,
     write_receipt,
 )
-from gta_bench.errors import FetchError, counted
+from gta_bench.errors import FetchError, format_count
 from gta_bench.records.run import DatasetName
 
 MAX_MEMBERS = 20_000
@@ -273,5 +273,5 @@ def _check_unchanged(folder: Path, old: Receipt, new: Receipt) -> None:
     if differing:
         raise FetchError(
             f"{folder}: the source now has another {differing[0]} than at the first fetch "
-            f"(changed: {counted(len(differing), 'file')}). Remove the folder to fetch the new one."
+            f"(changed: {format_count(len(differing), 'file')}). Remove the folder to fetch the new one."
         )

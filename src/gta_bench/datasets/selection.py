@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import UsageError, few
+from gta_bench.errors import UsageError, join_first
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.digests import content_digest
 from gta_bench.records.workflow import WorkflowTask
@@ -140,5 +140,7 @@ def _require_known(named: Sequence[str], ids: Sequence[str], option: str) -> tup
     """These ids, each once; UsageError if the dataset does not have one."""
     for task in named:
         if task not in ids:
-            raise UsageError(f"{option}: the dataset has no task {task!r}. Its ids: {few(ids)}.")
+            raise UsageError(
+                f"{option}: the dataset has no task {task!r}. Its ids: {join_first(ids)}."
+            )
     return tuple(dict.fromkeys(named))

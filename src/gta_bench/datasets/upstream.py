@@ -17,7 +17,7 @@ from gta_bench.datasets.atomic import portable_paths
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.files import Location, parse, read_entries, read_json, sha256
 from gta_bench.datasets.model import AtomicDataset, WorkflowDataset
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics.compat.workflow import FAILED, FALLBACK
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.calls import STATED, CallRecord
@@ -62,7 +62,7 @@ def read_predictions(source: Path, dataset: AtomicDataset, mode: Mode) -> Predic
     findings: list[Finding] = []
     for position, where, raw in _read_positions(source):
         if position >= len(tasks):
-            known = counted(len(tasks), "task")
+            known = format_count(len(tasks), "task")
             problem = f"there is no task at position {position}; the dataset has {known}."
             raise where.error(problem, "(key)")
         task = tasks[position].id
@@ -145,7 +145,7 @@ def _find_odd_steps(stored: JsonValue, mode: Mode, where: Location) -> Iterator[
     scored = _first_turn(stored, mode)
     problems = describe_odd(scored)
     if scored is not stored and isinstance(stored, list) and len(stored) > 1:
-        turns = counted(len(stored) - 1, "further user turn")
+        turns = format_count(len(stored) - 1, "further user turn")
         problems.append(f"the first user turn is scored; {turns} dropped")
     for problem in problems:
         yield where.finding("odd-prediction", f"{problem}.", field="prediction")
@@ -178,7 +178,7 @@ def _find_dummies(trace: Trace, where: Location) -> Iterator[Finding]:
     dummies = sum(call.error is not None and call.error.type == UNAVAILABLE for call in calls)
     if dummies:
         message = (
-            f"{dummies} of {counted(len(calls), 'call')} reached no tool: the pipeline answered "
+            f"{dummies} of {format_count(len(calls), 'call')} reached no tool: the pipeline answered "
             f"{DUMMY_REPLY!r} instead. `strict` counts them as failed."
         )
         yield where.finding("dummy-reply", message, field="prediction")
@@ -190,7 +190,7 @@ def _find_other_gold(
     """Differences between the file's references and the dataset's, apart from folders in paths."""
     start = "the reference stored in the file"
     if len(reference) != len(stored):
-        message = f"{start} has {counted(len(stored), 'step')}, not {len(reference)}."
+        message = f"{start} has {format_count(len(stored), 'step')}, not {len(reference)}."
         yield where.finding("gold-differs", message, field="gold")
     for index, (ours, theirs) in enumerate(zip(reference, stored, strict=False)):
         if ours != theirs:
@@ -367,7 +367,7 @@ def dummy_notes(calls: Sequence[CallRecord]) -> tuple[str, ...]:
     if not dummies:
         return ()
     return (
-        f"{dummies} of {counted(len(calls), 'tool call')} reached no tool: the published pipeline "
+        f"{dummies} of {format_count(len(calls), 'tool call')} reached no tool: the published pipeline "
         f"answered {DUMMY_REPLY!r} instead. They count as not done.",
     )
 

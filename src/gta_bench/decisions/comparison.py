@@ -10,11 +10,11 @@ import numpy.typing as npt
 from gta_bench.errors import RunError
 from gta_bench.metrics import table
 from gta_bench.metrics.comparability import (
-    cautions,
-    changed_tasks,
-    common_judges,
-    refusals,
-    shared_tasks,
+    find_cautions,
+    find_changed_tasks,
+    find_common_judges,
+    find_refusals,
+    find_shared_tasks,
 )
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import Metric
@@ -29,7 +29,7 @@ from gta_bench.records.comparison import (
     SelfTest,
     ToolDifference,
 )
-from gta_bench.records.cost import Cost, paid_cost, recorded_cost, sum_costs
+from gta_bench.records.cost import Cost, make_cost, read_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores, UnitScore
 from gta_bench.records.units import Usage
@@ -45,8 +45,8 @@ from gta_bench.reports.estimates import (
 )
 from gta_bench.reports.gains import GAINED
 from gta_bench.reports.summary import is_foreign
-from gta_bench.statistics.missing import Side, envelope_of
-from gta_bench.statistics.pooled import Ratio, difference_of
+from gta_bench.statistics.missing import Side, find_envelope
+from gta_bench.statistics.pooled import Ratio, compute_difference
 from gta_bench.statistics.proportions import holm
 
 # How often the self-test swaps the systems.
@@ -73,7 +73,7 @@ def compare(runs: Sequence[ComparedRun]) -> tuple[Comparison, ...]:
     """Compare the first run with each other one; raises if they do not measure the same."""
     first, *others = runs
     for other in others:
-        if reasons := refusals(first, other):
+        if reasons := find_refusals(first, other):
             raise RunError(
                 f"{first.name} and {other.name} cannot be compared: {'; '.join(reasons)}."
             )
@@ -89,7 +89,7 @@ def pair_metrics(
     first: ComparedRun, second: ComparedRun
 ) -> tuple[list[MeasuredPair], list[Paired]]:
     """Return all metrics that are tested, each on the tasks that are the same in both runs."""
-    shared = shared_tasks(first, second)
+    shared = find_shared_tasks(first, second)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
     scores = list(_measured(_only(first, shared), _only(second, shared)))
     both = sorted(shared, key=_natural)
@@ -99,7 +99,7 @@ def pair_metrics(
 def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
     """Compare two runs on the tasks that are the same in both."""
     scores, pairs = pair_metrics(first, second)
-    shared, changed = shared_tasks(first, second), changed_tasks(first, second)
+    shared, changed = find_shared_tasks(first, second), find_changed_tasks(first, second)
     both = sorted(shared, key=_natural)
     first, second = _only(first, shared), _only(second, shared)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
@@ -122,7 +122,7 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         left_out=tuple(sorted(left_out, key=_natural)),
         one_sided=tuple(sorted(given[0] ^ given[1], key=_natural)),
         changed=tuple(sorted(changed, key=_natural)),
-        cautions=tuple(cautions(first, second)),
+        cautions=tuple(find_cautions(first, second)),
         metrics=find_differences(scores, pairs),
         took=find_differences(
             took, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in took]
@@ -164,7 +164,7 @@ def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
         pairs = []
-        for name in common_judges(first, second):
+        for name in find_common_judges(first, second):
             # Both sides by the thresholds of the first.
             tables = [scores.table(name) for scores in (one, two)]
             counts = [count_judged_units(own.tasks, one) for own in tables if own is not None]
@@ -233,10 +233,10 @@ def _difference(one: MeasuredPair, pair: Paired) -> MetricDifference | None:
         return None
     if one.top is None and len(pair.common) < 2:
         return None
-    found = difference_of(*ratios, top=one.top)
+    found = compute_difference(*ratios, top=one.top)
     envelope = None
     if one.top is not None and pair.lacking:
-        envelope = envelope_of(pair.first.side, pair.second.side, found, top=one.top)
+        envelope = find_envelope(pair.first.side, pair.second.side, found, top=one.top)
         envelope = envelope.scaled(one.scale)
     return MetricDifference(
         metric=one.name,
@@ -262,7 +262,7 @@ def _per_dollar(run: ComparedRun, parts: Parts, keys: set[UnitKey]) -> float | N
 def _cost(run: ComparedRun, usage: Usage) -> Cost:
     """Return what a unit cost; a harness that states nothing may still have paid."""
     foreign = is_foreign(run.manifest.spec.system)
-    return paid_cost(usage.cost_usd) if foreign else recorded_cost(usage)
+    return make_cost(usage.cost_usd) if foreign else read_cost(usage)
 
 
 def _tools(first: ComparedRun, second: ComparedRun, tasks: set[str]) -> tuple[ToolDifference, ...]:
@@ -284,7 +284,7 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
     one, two = first.scores, second.scores
     if not isinstance(one, WorkflowScores) or not isinstance(two, WorkflowScores):
         return
-    for judge in common_judges(first, second):
+    for judge in find_common_judges(first, second):
         # Stored verdicts whose evidence was not kept have an empty digest.
         shown = [
             {key: digest for key, unit in run.units.items() if (digest := unit.evidence.get(judge))}
@@ -328,7 +328,7 @@ def find_flips(first: ComparedRun, second: ComparedRun) -> tuple[Flip, ...]:
     """
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):
-        found = _judged_flips(one, two, common_judges(first, second))
+        found = _judged_flips(one, two, find_common_judges(first, second))
     else:
         assert isinstance(one, RunScores) and isinstance(two, RunScores)
         found = _counted_flips(one, two)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics.table import COST
 from gta_bench.records.comparison import ALPHA, Comparison, Flip, MetricDifference, SelfTest
 from gta_bench.reports.tables import Table
@@ -25,14 +25,14 @@ class FlipTable(NamedTuple):
     left: int
 
 
-def conclusion(comparison: Comparison) -> str:
+def state_conclusion(comparison: Comparison) -> str:
     """Say what to conclude, in one or two sentences without statistical terms."""
     every = comparison.primaries
     if not every:
         return "Nothing can be concluded: no task has a score of the main metric in both runs."
     one = every[0]
     if max(own.difference.n for own in every) < FEW_TASKS:
-        tasks = counted(one.difference.n, "task")
+        tasks = format_count(one.difference.n, "task")
         return (
             f"Too few tasks to conclude anything: {tasks} with a score in both runs "
             f"({one.metric} {one.first:.1f} against {one.second:.1f})."
@@ -81,7 +81,7 @@ def _scores(one: MetricDifference) -> str:
 
 def _on(one: MetricDifference, comparison: Comparison) -> str:
     """Say on how many tasks, and of how many if one run was given others, too."""
-    tasks = f"on {counted(one.difference.n, 'task')}"
+    tasks = f"on {format_count(one.difference.n, 'task')}"
     if not comparison.one_sided:
         return tasks
     given = comparison.tasks + len({*comparison.left_out, *comparison.one_sided})
@@ -114,7 +114,9 @@ def _doubt(one: MetricDifference, on: str) -> str:
 
 
 def _lacking(tasks: int) -> str:
-    return f"{counted(tasks, 'task')} {'lacks' if tasks == 1 else 'lack'} a score or a part of it"
+    return (
+        f"{format_count(tasks, 'task')} {'lacks' if tasks == 1 else 'lack'} a score or a part of it"
+    )
 
 
 def _tipping(one: MetricDifference) -> str:
@@ -127,7 +129,7 @@ def _tipping(one: MetricDifference) -> str:
         return f"The lead of {ahead} stays whatever their scores are{stays}."
     if not tipping:
         return f"The lead of {ahead} is gone if they score like the others."
-    missing = counted(one.envelope.missing, "such task")
+    missing = format_count(one.envelope.missing, "such task")
     go = "goes" if tipping == 1 else "go"
     others = " and the rest score like the others" if tipping < one.envelope.missing else ""
     return f"The lead of {ahead} is gone if {tipping} of the {missing} {go} against it{others}."
@@ -140,12 +142,12 @@ def self_test_remark(found: SelfTest) -> str:
     swapped = f"with the two systems swapped task by task, {found.rounds:,} times"
     if found.tasks < FEW_TASKS:
         return (
-            f"self-test: {counted(found.tasks, 'task')} of {found.metric} are too few for it; "
+            f"self-test: {format_count(found.tasks, 'task')} of {found.metric} are too few for it; "
             f"{swapped}, a secondary metric told them apart in {others} of the rounds; 5 % are "
             f"allowed.{_too_often(found.secondary_alarms, found.rounds)}"
         )
     text = (
-        f"self-test on these {counted(found.tasks, 'task')}: {swapped}, {found.metric} told them "
+        f"self-test on these {format_count(found.tasks, 'task')}: {swapped}, {found.metric} told them "
         f"apart in {alarms} of the rounds, where 5 % are allowed; a secondary metric did in "
         f"{others}.{_too_often(max(found.alarms, found.secondary_alarms), found.rounds)}"
     )
@@ -207,8 +209,8 @@ def flip_tables(comparison: Comparison, most: int | None = None) -> Iterator[Fli
 def _what_flipped(flips: Sequence[Flip]) -> str:
     tasks = len({flip.task for flip in flips if flip.leaf is None})
     leaves = len({(flip.task, flip.leaf) for flip in flips if flip.leaf is not None})
-    parts = [counted(tasks, "task")] if tasks else []
-    parts += [counted(leaves, "leaf", "leaves")] if leaves else []
+    parts = [format_count(tasks, "task")] if tasks else []
+    parts += [format_count(leaves, "leaf", "leaves")] if leaves else []
     return " and ".join(parts)
 
 
@@ -231,7 +233,7 @@ def _flip_table(flips: Sequence[Flip]) -> tuple[Table, tuple[int, ...]]:
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
     """Return what to know before relying on the table."""
-    tasks = counted(comparison.tasks, "task")
+    tasks = format_count(comparison.tasks, "task")
     lines = [f"A is {comparison.first}, B is {comparison.second}; {tasks} paired."]
     one = comparison.primary
     if one is not None:
@@ -253,7 +255,7 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         (comparison.changed, "different in the two datasets"),
     ):
         if tasks_:
-            are = f"{counted(len(tasks_), 'task')} {'is' if len(tasks_) == 1 else 'are'}"
+            are = f"{format_count(len(tasks_), 'task')} {'is' if len(tasks_) == 1 else 'are'}"
             some = ", ".join(tasks_[:10]) + (" …" if len(tasks_) > 10 else "")
             lines.append(f"{are} left out ({why}): {some}.")
     lines += [f"not only the systems differ: {caution}." for caution in comparison.cautions]
@@ -269,7 +271,7 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     for shown in comparison.evidence:
         lines.append(
             f"evidence for {shown.judge}: the same in {shown.same} of "
-            f"{counted(shown.units, 'unit')}; {shown.same_but_scored_otherwise} of those have "
+            f"{format_count(shown.units, 'unit')}; {shown.same_but_scored_otherwise} of those have "
             "different scores by this judge."
             if shown.units
             else f"evidence for {shown.judge}: not recorded for both runs."

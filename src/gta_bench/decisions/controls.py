@@ -7,8 +7,8 @@ noise floor comes first, from the epochs of the plain run, and every share has i
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gta_bench.errors import counted
-from gta_bench.metrics.comparability import control_effect, is_plain_twin
+from gta_bench.errors import format_count
+from gta_bench.metrics.comparability import is_plain_twin, measure_control_effect
 from gta_bench.packages import missing_packages
 from gta_bench.records.scores import ControlEffect, TaskEffect
 from gta_bench.records.statistics import Interval
@@ -50,7 +50,7 @@ def compare_controls(runs: Sequence[RunSummary]) -> list[Compared]:
             continue
         twins = (other for other in runs if is_plain_twin(other.manifest, run.manifest))
         plain = next(twins, None)
-        effect = None if plain is None else control_effect(plain.scores, run.scores)
+        effect = None if plain is None else measure_control_effect(plain.scores, run.scores)
         compared.append(Compared(run, plain, effect))
     return compared
 
@@ -113,7 +113,7 @@ def effect_remarks(one: Compared) -> list[str]:
     return lines
 
 
-def noise_floor(effect: ControlEffect) -> Interval | None:
+def measure_noise(effect: ControlEffect) -> Interval | None:
     """Return the share of units solved without the control that other such epochs do not solve.
 
     None if no task ran twice, or none of those was solved.
@@ -129,18 +129,18 @@ def noise_floor(effect: ControlEffect) -> Interval | None:
     return _share(lost)
 
 
-def solved_change(effect: ControlEffect) -> Interval | None:
+def measure_change(effect: ControlEffect) -> Interval | None:
     """Return the share of units solved with the control minus without it; None without scipy."""
     if missing_packages("scipy"):
         return None
-    from gta_bench.statistics.pooled import Ratio, difference_of
+    from gta_bench.statistics.pooled import Ratio, compute_difference
 
     plain = _by_task(effect, lambda one: one.solved[0], lambda one: 1)
     controlled = _by_task(effect, lambda one: one.solved[1], lambda one: 1)
     if not plain:
         return None
     sides = (Ratio(*zip(*side, strict=True)) for side in (controlled, plain))
-    return difference_of(*sides).interval
+    return compute_difference(*sides).interval
 
 
 def _sentence(control: str, effect: ControlEffect) -> list[str]:
@@ -151,13 +151,13 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
     match control.partition("=")[0]:
         case "no-tools":
             return [
-                f"{effect.kept} of {counted(solved, 'unit')} solved with tools are also solved "
+                f"{effect.kept} of {format_count(solved, 'unit')} solved with tools are also solved "
                 f"without any{kept}; {effect.lost} are not."
             ]
         case "corrupt-replies":
             return [
-                f"corrupted: {counted(did.corrupted, 'reply', 'replies')} in "
-                f"{counted(effect.hit, 'unit')}; of the "
+                f"corrupted: {format_count(did.corrupted, 'reply', 'replies')} in "
+                f"{format_count(effect.hit, 'unit')}; of the "
                 f"{effect.hit_solved_plain} of these that are solved without the control, "
                 f"{effect.hit_solved_plain - effect.hit_kept} are not solved with it{hit_lost}."
             ]
@@ -168,18 +168,18 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
                 lambda one: one.disturbance.faults,
             )
             return [
-                f"it recovered from {did.recovered} of {counted(did.faults, 'fault')}{recovered}; "
-                f"of {counted(effect.hit_solved_plain, 'unit')} with a fault that are solved "
+                f"it recovered from {did.recovered} of {format_count(did.faults, 'fault')}{recovered}; "
+                f"of {format_count(effect.hit_solved_plain, 'unit')} with a fault that are solved "
                 f"without the control, {effect.hit_kept} are solved with it{hit_kept}."
             ]
         case _:
-            calls = counted(did.distracted, "call")
-            return [f"{calls} went to distractors, in {counted(effect.hit, 'unit')}."]
+            calls = format_count(did.distracted, "call")
+            return [f"{calls} went to distractors, in {format_count(effect.hit, 'unit')}."]
 
 
 def _certainty(effect: ControlEffect) -> list[str]:
     """Describe the effect of chance, and whether the runs differ by more; empty without scipy."""
-    floor, change, lost = noise_floor(effect), solved_change(effect), _lost(effect)
+    floor, change, lost = measure_noise(effect), measure_change(effect), _lost(effect)
     if change is None:
         return []
     lines = []
@@ -218,9 +218,9 @@ def _share(parts: Sequence[tuple[float, float]]) -> Interval | None:
     """Return a share with its interval over tasks; None if there is nothing, or without scipy."""
     if not parts or missing_packages("scipy"):
         return None
-    from gta_bench.statistics.pooled import Ratio, interval_of
+    from gta_bench.statistics.pooled import Ratio, compute_interval
 
-    return interval_of(Ratio(*zip(*parts, strict=True)))
+    return compute_interval(Ratio(*zip(*parts, strict=True)))
 
 
 def _of(effect: ControlEffect, part: _Count, whole: _Count) -> str:
@@ -237,13 +237,13 @@ def _points(one: Interval) -> str:
 
 
 def _cells(effect: ControlEffect) -> tuple[str, ...]:
-    did, change = effect.disturbance, solved_change(effect)
+    did, change = effect.disturbance, measure_change(effect)
     return (
         *map(str, (effect.units, effect.solved_plain, effect.solved_controlled)),
         "-" if change is None else _points(change),
         *map(str, (effect.kept, effect.lost, effect.won)),
         with_interval(_lost(effect), factor=100),
-        with_interval(noise_floor(effect), factor=100),
+        with_interval(measure_noise(effect), factor=100),
         *map(str, (did.corrupted, did.faults, did.recovered, did.distracted)),
     )
 

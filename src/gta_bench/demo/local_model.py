@@ -14,7 +14,7 @@ from inspect_ai.model import GenerateConfig, Model, get_model
 
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.packages import missing_packages
-from gta_bench.weights import Weights, WeightsFile, present
+from gta_bench.weights import Weights, WeightsFile, find_weights
 
 MODEL: Final = "smollm2-135m"
 SMOLLM2: Final = Weights(
@@ -54,9 +54,9 @@ START_SECONDS: Final = 60
 PACKAGE: Final = "xllamacpp"
 
 
-def local_weights(folder: Path) -> Path | None:
+def find_local_weights(folder: Path) -> Path | None:
     """Return the file of the model, or None if it or the program that runs it is missing."""
-    kept = present(SMOLLM2, folder)
+    kept = find_weights(SMOLLM2, folder)
     if kept is None or missing_packages(PACKAGE):
         return None
     return kept / SMOLLM2.files[0].name
@@ -72,7 +72,7 @@ def open_local(url: str) -> Model:
 
 
 @contextmanager
-def serving_model(weights: Path, *, threads: int = 2, settings: str = "") -> Iterator[str]:
+def serve_model(weights: Path, *, threads: int = 2, settings: str = "") -> Iterator[str]:
     """Serve the model with an OpenAI-compatible API inside the block; yields the address.
 
     `settings` are Python statements that set further `params` of the server.

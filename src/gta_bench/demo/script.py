@@ -84,7 +84,7 @@ WANTED: Mapping[str, tuple[str, ...]] = {
 Results = Sequence[str]
 
 
-def scripted_model() -> Model:
+def make_scripted_model() -> Model:
     """Return the scripted system as an Inspect model."""
     return get_model(NAME, custom_outputs=_reply, memoize=False)
 
@@ -202,7 +202,7 @@ def _say(text: str) -> ModelOutput:
     return ModelOutput.from_content(NAME, text)
 
 
-def scripted_judge() -> Model:
+def make_scripted_judge() -> Model:
     """Return the scripted judge as an Inspect model."""
     return get_model(JUDGE_NAME, custom_outputs=_judge, memoize=False)
 

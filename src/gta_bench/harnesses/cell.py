@@ -22,7 +22,7 @@ from typing import Any, Self
 import anyio
 
 from gta_bench.confine import files, network
-from gta_bench.confine.bubblewrap import filter_file, job_user
+from gta_bench.confine.bubblewrap import choose_job_user, open_filter_file
 from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses import choice
@@ -78,9 +78,9 @@ class Cell:
         self._tasks: list[asyncio.Task[None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._way: network.Way | None = None
+        self._way: network.OpenNetwork | None = None
         self._namespace = ""
-        self._user = job_user("bubblewrap")
+        self._user = choose_job_user("bubblewrap")
         self._owner = plan.outputs.stat()
         for name in ("work", "task", "etc", "sockets"):
             (self.folder / name).mkdir()
@@ -105,8 +105,8 @@ class Cell:
 
     async def _open(self) -> None:
         if self.plan.network == "open":
-            self._way = await network.open_way()
-        with filter_file() as filter_:
+            self._way = await network.open_network()
+        with open_filter_file() as filter_:
             argv = choice.make_command(self.plan, self.folder, user=self._user, filter_=filter_)
             join = () if self._way is None else self._way.join
             ours, theirs = socket.socketpair()

@@ -21,7 +21,7 @@ from gta_bench.confine.walls import Python
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError
 from gta_bench.records.run import Limits, Network
-from gta_bench.redaction import PLAIN_NAME, mask_text, secrets_in_text
+from gta_bench.redaction import PLAIN_NAME, find_text_secrets, mask_text
 from gta_bench.settings import read_key, read_variables
 
 HarnessKind = Literal["command", "named", "bridged"]
@@ -129,7 +129,7 @@ class Harness:
     def secrets(self) -> dict[str, str]:
         """Secrets in its command and variables, by source; they must not be written anywhere."""
         own = [name for name in self.variables if not PLAIN_NAME.search(name)]
-        return read_variables(own) | secrets_in_text(self.target, SECRET_SOURCE)
+        return read_variables(own) | find_text_secrets(self.target, SECRET_SOURCE)
 
     @property
     def shown_target(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.confine.files import NotRegularError, open_folder, open_regular, read_bounded
-from gta_bench.confine.names import is_plain, numbered, shown
+from gta_bench.confine.names import add_number, is_plain, quote_foreign
 from gta_bench.confine.workspace import Quota
 from gta_bench.records.files import Deliverable
 from gta_bench.redaction import current_redactor
@@ -157,7 +157,7 @@ def _find_objection(entry: os.DirEntry[str], path: tuple[str, ...]) -> str | Non
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
         return "is not a regular file"
     if not is_plain(unicodedata.normalize("NFC", entry.name)):
-        return f"{shown(entry.name)} is not a usable file name"
+        return f"{quote_foreign(entry.name)} is not a usable file name"
     if len(path) > DEEPEST:
         return f"is more than {DEEPEST} folders deep"
     return None
@@ -168,5 +168,5 @@ def _make_unique(path: str, taken: Collection[str]) -> str:
     number, free = 1, path
     while free in taken:
         number += 1
-        free = numbered(path, number)
+        free = add_number(path, number)
     return free

@@ -16,11 +16,11 @@ from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from pydantic import JsonValue
 
-from gta_bench.agents.calling import TaskWork, call_tool, checked_call
+from gta_bench.agents.calling import TaskWork, call_tool, check_call
 from gta_bench.agents.contract import files_text
 from gta_bench.agents.provider import LastFault, is_template_error
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, RunError, ToolError, ToolUnavailable, fault_status
+from gta_bench.errors import EnvironmentProblem, RunError, ToolError, ToolUnavailable, find_status
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import ToolResult
@@ -60,7 +60,7 @@ class RecordedTools:
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Call a tool; a wrong call is rejected with the same message that agents get."""
-        step = checked_call(name, dict(arguments), self._offered)
+        step = check_call(name, dict(arguments), self._offered)
         if step.error is not None:
             self.work.steps.append(step)
             raise ToolError(step.error.message)
@@ -117,7 +117,7 @@ async def assign_blame(outcome: HarnessOutcome, fault: LastFault) -> HarnessOutc
     if not calls or calls[-1].error is None:
         return outcome
     reason = (calls[-1].error.splitlines() or ["no reason was given"])[0]
-    status = None if fault.raised is None else fault_status(fault.raised)
+    status = None if fault.raised is None else find_status(fault.raised)
     # Whether the provider would reject the same request again, so the request is at fault.
     rejected = status is not None and 400 <= status < 500 and status not in LATER
     rejected = rejected or (fault.raised is not None and is_template_error(str(fault.raised)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.upstream import dummy_notes
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.harnesses.collecting import FoundFile, LeftOut, keep_files
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import CallRecord
@@ -79,7 +79,7 @@ def write_finished(
     notes = [*planned.notes, *finished.list_disagreements()]
     notes += dummy_notes([call for one in finished.deliveries.values() for call in one.calls])
     if missing:
-        tasks = counted(len(planned.spec.tasks), "task")
+        tasks = format_count(len(planned.spec.tasks), "task")
         notes.append(f"not delivered: {len(missing)} of {tasks}.")
     manifest = open_run(out, planned.model_copy(update={"notes": tuple(notes)}))
     wanted = [(dataset.tasks[task], finished.deliveries.get(task)) for task in planned.spec.tasks]
@@ -116,7 +116,7 @@ def _workflow_unit(
 ) -> tuple[WorkflowUnit, list[Finding]]:
     assert isinstance(task, WorkflowTask)
     delivery = delivered or Delivery()
-    inputs = kept_inputs(dataset, task, store)
+    inputs = store_task_inputs(dataset, task, store)
     kept = keep_files(store, delivery.files, inputs={item.digest for item in inputs})
     left_out = (*delivery.left_out, *kept.left_out)
     unit = WorkflowUnit(
@@ -133,7 +133,7 @@ def _workflow_unit(
     return unit, list(_left_out_findings(task.id, left_out))
 
 
-def kept_inputs(
+def store_task_inputs(
     dataset: Dataset, task: AtomicTask | WorkflowTask, store: ArtefactStore
 ) -> tuple[Deliverable, ...]:
     """Copy the task's own files into the store, except those that are missing in the dataset."""

@@ -77,7 +77,7 @@ def _refuse(path: Path, what: str, secret: Path) -> NoReturn:
     )
 
 
-def shown_paths(harness: Harness) -> tuple[str, ...]:
+def list_shown_paths(harness: Harness) -> tuple[str, ...]:
     """Return what the harness can read besides its task, with paths relative to here or home."""
     if harness.kind == "bridged":
         return (ALL,)
@@ -87,7 +87,7 @@ def shown_paths(harness: Harness) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_shorten, [*existing, *_find_shown(harness)])))
 
 
-def files_digest(harness: Harness, folder: Path | None = None) -> str | None:
+def hash_harness_files(harness: Harness, folder: Path | None = None) -> str | None:
     """Return a sha256 of names and contents; None if no file of the harness is in the folder."""
     folder = folder or Path.cwd()
     paths = [*_find_named(harness)] if harness.kind != "named" else [*harness.readable]

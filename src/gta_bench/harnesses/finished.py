@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ConfigDict, JsonValue, ValidationError
 
 from gta_bench.confine.files import CHUNK
-from gta_bench.confine.names import is_plain, shown
+from gta_bench.confine.names import is_plain, quote_foreign
 from gta_bench.content.text import read_text
 from gta_bench.datasets.files import parse, read_json
 from gta_bench.datasets.upstream import call_records, read_workflow_trace
@@ -93,7 +93,7 @@ def _find_folders(root: Path, tasks: frozenset[str], findings: list[Finding]) ->
             findings.append(_finding(entry.name, task, reason))
         elif task in folders:
             raise DatasetError(
-                f"{shown(folders[task])} and {shown(entry.name)} are the same task; remove one.",
+                f"{quote_foreign(folders[task])} and {quote_foreign(entry.name)} are the same task; remove one.",
                 file=root.name,
                 task=task,
             )
@@ -294,7 +294,7 @@ def _mark_crashes(trace: Trace) -> Trace:
 
 def _locate(text: str, task: str, base: Path) -> collecting.FoundFile | collecting.LeftOut:
     """Return where an attachment is below the base, or why it is not read."""
-    name = shown(text)[1:-1]
+    name = quote_foreign(text)[1:-1]
     path = PurePosixPath(text.replace("\\", "/"))
     if path.is_absolute():
         inside = [root for root in (base, base.resolve()) if path.is_relative_to(root.as_posix())]

@@ -31,7 +31,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessag
 from inspect_ai.util import LimitExceededError, apply_limits, cost_limit
 from pydantic import JsonValue
 
-from gta_bench.agents.contract import History, HistoryTurn, reply_text, step_histories
+from gta_bench.agents.contract import History, HistoryTurn, make_step_histories, reply_text
 from gta_bench.agents.provider import watch_faults
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import CellLimits, Harness
@@ -295,7 +295,7 @@ async def work_in_steps(
     async def call(name: str, arguments: Mapping[str, JsonValue]) -> str:
         return f"{name} was not called: step mode calls no tool."
 
-    histories = step_histories(entry)
+    histories = make_step_histories(entry)
     task = _make_task(entry, entry.request, folder, tools, call)
     resources = _describe_resources((tool.name for tool in tools), entry.attachments, folder)
     steps: list[PredictedStep] = []

@@ -16,7 +16,7 @@ from inspect_ai.tool import ToolError as InspectToolError
 from pydantic import JsonValue
 
 from gta_bench.agents.contract import reply_text
-from gta_bench.agents.toolcalling import tool_info
+from gta_bench.agents.toolcalling import make_tool_info
 from gta_bench.errors import EnvironmentProblem, ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.cell import Cell
 from gta_bench.harnesses.choice import HOME, WORKSPACE, Harness, Plan
@@ -79,7 +79,7 @@ def find_program(name: str) -> Path:
     return Path(program).absolute()
 
 
-def installed_version(name: str) -> str:
+def read_installed_version(name: str) -> str:
     """Return the version that the program reports."""
     program = find_program(name)
     ran = subprocess.run(
@@ -91,7 +91,7 @@ def installed_version(name: str) -> str:
     return found.group()
 
 
-def driver_version() -> str:
+def read_driver_version() -> str:
     """Return the version of inspect_swe, which drives the harnesses."""
     require_packages("--harness-name", DRIVER, extra="harness")
     return version(DRIVER)
@@ -113,7 +113,7 @@ async def run_named(harness: Harness, given: Assignment, cell: Cell) -> HarnessO
     tools = BridgedToolsSpec(name="gta", tools=bridged, require_proposal=False)
     known = find_harness(harness.target)
     make = getattr(inspect_swe, known.function)
-    which = installed_version(harness.target) if known.copied else "sandbox"
+    which = read_installed_version(harness.target) if known.copied else "sandbox"
     agent: Agent = make(version=which, cwd=WORKSPACE, bridged_tools=[tools], **known.options)
     state = await agent(AgentState(messages=[ChatMessageUser(content=given.prompt)]))
     return HarnessOutcome(state.output.completion)
@@ -126,7 +126,7 @@ def _make_tool(spec: ToolSpec, given: Assignment) -> Tool:
         except (ToolError, ToolUnavailable) as exc:
             raise InspectToolError(str(exc)) from exc
 
-    info = tool_info(spec)
+    info = make_tool_info(spec)
     return ToolDef(
         execute, name=spec.name, description=info.description, parameters=info.parameters
     ).as_tool()

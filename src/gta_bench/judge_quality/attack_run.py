@@ -14,7 +14,7 @@ from typing import Literal
 
 from gta_bench.judge_quality.attacks.carriers import LEAVES
 from gta_bench.judge_quality.attacks.corpus import Attack
-from gta_bench.judging.options import DEFENCES, JudgeOptions
+from gta_bench.judging.options import DEFENSES, JudgeOptions
 from gta_bench.records.base import Record
 from gta_bench.records.statistics import Interval
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
@@ -82,9 +82,9 @@ class Shielded:
 def shields(options: JudgeOptions, *, ablation: bool) -> dict[str, JudgeOptions]:
     """Return options by name: no defenses, all, and in an ablation each one off and the control."""
     plain = options.model_copy(update={"control": False})
-    found = {"none": plain.model_copy(update={"without": DEFENCES}), "all": options}
+    found = {"none": plain.model_copy(update={"without": DEFENSES}), "all": options}
     if ablation:
-        for defense in DEFENCES:
+        for defense in DEFENSES:
             found[f"all but {defense}"] = plain.model_copy(update={"without": (defense,)})
         found["all and control"] = plain.model_copy(update={"control": True})
     return found
@@ -190,10 +190,10 @@ def _share(values: Iterable[tuple[str, float]]) -> Interval | None:
     """Return a rate with its interval, clustered by carrier."""
     # Imports scipy, which the command's help does without.
     from gta_bench.judge_quality.paired_judges import by_task
-    from gta_bench.statistics.pooled import interval_of
+    from gta_bench.statistics.pooled import compute_interval
 
     found = list(values)
-    return interval_of(by_task(found)) if found else None
+    return compute_interval(by_task(found)) if found else None
 
 
 def _shift(values: Sequence[tuple[str, float, float]]) -> Interval | None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from gta_bench.judge_quality.calibration import leaf_parts
 from gta_bench.metrics import table
-from gta_bench.metrics.panel import by_leaf, scores_of
+from gta_bench.metrics.panel import group_by_leaf, list_scores
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.certainty import measured
+from gta_bench.reports.certainty import collect_metrics
 from gta_bench.reports.estimates import Parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
@@ -45,7 +45,7 @@ class Budget(NamedTuple):
 def budgets(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Budget]:
     """Yield the budgets of the primary metric, or of Leaf SR for runs that a judge scored."""
     judged = {one.name: one for one in summaries if isinstance(one, WorkflowSummary)}
-    for run in measured(summaries):
+    for run in collect_metrics(summaries):
         row = table.LEAF_SR if run.judge else table.primary(run.mode)
         noise = bias = None
         if run.judge:
@@ -87,11 +87,11 @@ def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float
 
     Leaves that lack a score in some repeat do not count in Leaf SR, nor here.
     """
-    _, found = by_leaf(row for row in rows if row.key.judge == judge)
+    _, found = group_by_leaf(row for row in rows if row.key.judge == judge)
     repeats = max((len(own[judge]) for own in found.values()), default=0)
     passes: dict[tuple[str, int], list[int]] = {}
     for (task, epoch, _), own in found.items():
-        scores = scores_of(own[judge])
+        scores = list_scores(own[judge])
         if len(scores) == repeats:
             seen = passes.setdefault((task, epoch), [0] * repeats)
             for repeat, score in enumerate(scores):

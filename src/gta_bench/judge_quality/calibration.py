@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gta_bench.judge_quality.paired_judges import by_task, shift, signed_cells
 from gta_bench.metrics.labels import People
-from gta_bench.metrics.panel import LeafPlace
+from gta_bench.metrics.panel import LeafKey
 from gta_bench.metrics.strict.workflow import root_score, succeeds
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SCORE, ROOT_SR
 from gta_bench.metrics.workflow_scores import NO_CATEGORY, NOT_DELIVERED
@@ -13,10 +13,10 @@ from gta_bench.records.agreement import Bias, Calibration, CorrectedScore
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
-from gta_bench.reports.tables import Table, shown
-from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
-from gta_bench.statistics.pooled import Ratio, interval_of
-from gta_bench.statistics.prediction import JudgedPart, corrected_difference, corrected_rate
+from gta_bench.reports.tables import Table, format_number
+from gta_bench.statistics.agreement import compute_ac1, compute_kappa, mark_passed
+from gta_bench.statistics.pooled import Ratio, compute_interval
+from gta_bench.statistics.prediction import JudgedPart, estimate_difference, estimate_rate
 
 
 class _Pair(NamedTuple):
@@ -40,22 +40,22 @@ def calibrate(
         return None
     threshold = scores.leaf_threshold
     tasks = [one.task.task for one in pairs]
-    sides = [passed((one.judge, one.people), threshold) for one in pairs]
+    sides = [mark_passed((one.judge, one.people), threshold) for one in pairs]
     both = sum(seen * wanted for seen, wanted in sides)
     return Calibration(
         judge=judge.judge,
         leaves=len(pairs),
         tasks=len(set(tasks)),
         accuracy=_accuracy(pairs, threshold),
-        kappa=kappa_of(sides, tasks, top=1),
-        ac1=ac1_of(sides, tasks),
-        score_kappa=kappa_of([(one.judge, one.people) for one in pairs], tasks),
+        kappa=compute_kappa(sides, tasks, top=1),
+        ac1=compute_ac1(sides, tasks),
+        score_kappa=compute_kappa([(one.judge, one.people) for one in pairs], tasks),
         precision=_share(both, sum(seen for seen, _ in sides)),
         recall=_share(both, sum(wanted for _, wanted in sides)),
         f1=_f1(tasks, sides),
         bias=_bias(pairs),
         groups=tuple(_groups(pairs, threshold)),
-        scores=tuple(correct_scores(judged_parts(judge, people, units, scores))),
+        scores=tuple(correct_scores(collect_judged_parts(judge, people, units, scores))),
     )
 
 
@@ -80,7 +80,7 @@ def figure_table(found: Sequence[Calibration]) -> Table:
     )
 
 
-def corrected_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
+def correction_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
     """Return each judge's scores, raw and corrected with the labeled tasks."""
     return Table(
         ("judge", "score", "raw", "corrected", "95 %", "labeled tasks", "method"),
@@ -88,8 +88,8 @@ def corrected_table(found: Mapping[str, Sequence[CorrectedScore]]) -> Table:
             (
                 judge,
                 score.name,
-                shown(score.raw),
-                shown(score.corrected.estimate),
+                format_number(score.raw),
+                format_number(score.corrected.estimate),
                 f"{score.corrected.low:.2f} to {score.corrected.high:.2f}",
                 str(score.corrected.n),
                 score.corrected.method,
@@ -123,7 +123,7 @@ def _accuracy(pairs: Sequence[_Pair], threshold: float) -> Interval:
     """Return the share of leaves that judge and people have on the same side."""
     same = [succeeds(one.judge, threshold) == succeeds(one.people, threshold) for one in pairs]
     tasks = [one.task.task for one in pairs]
-    return interval_of(by_task(zip(tasks, map(float, same), strict=True)))
+    return compute_interval(by_task(zip(tasks, map(float, same), strict=True)))
 
 
 def _bias(pairs: Sequence[_Pair]) -> Interval:
@@ -138,7 +138,7 @@ def _f1(tasks: Sequence[str], sides: Sequence[Sequence[float]]) -> Interval | No
         by_task((task, 2 * seen * wanted) for task, (seen, wanted) in labeled).numerators,
         by_task((task, seen + wanted) for task, (seen, wanted) in labeled).numerators,
     )
-    return interval_of(found) if any(found.denominators) else None
+    return compute_interval(found) if any(found.denominators) else None
 
 
 def _accuracy_cells(one: Interval) -> tuple[str, str]:
@@ -148,7 +148,7 @@ def _accuracy_cells(one: Interval) -> tuple[str, str]:
 def _interval_cells(*found: Interval | None) -> Iterator[str]:
     """Yield each estimate, and its interval for the next cell."""
     for one in found:
-        yield shown(None if one is None else one.estimate)
+        yield format_number(None if one is None else one.estimate)
         yield "-" if one is None else f"{one.low:.2f} to {one.high:.2f}"
 
 
@@ -178,7 +178,7 @@ def leaf_parts(judge: JudgeScores, people: People, threshold: float) -> list[Jud
     return [_to_pass(part, threshold) for part in found]
 
 
-def judged_parts(
+def collect_judged_parts(
     judge: JudgeScores, people: People, units: Sequence[WorkflowUnit], scores: WorkflowScores
 ) -> dict[str, list[JudgedPart]]:
     """Return what judge and people say: by leaf for Leaf SR, by task for the other metrics."""
@@ -212,7 +212,7 @@ def correct_scores(parts: Mapping[str, Sequence[JudgedPart]]) -> Iterator[Correc
     for name, own in parts.items():
         row = JUDGED[name]
         if any(part.by_people for part in own):
-            corrected = corrected_rate(own, top=row.top)
+            corrected = estimate_rate(own, top=row.top)
             yield CorrectedScore(
                 name=row.heading,
                 raw=_raw(own, row.factor),
@@ -220,7 +220,7 @@ def correct_scores(parts: Mapping[str, Sequence[JudgedPart]]) -> Iterator[Correc
             )
 
 
-def corrected_differences(
+def correct_differences(
     first: Mapping[str, Sequence[JudgedPart]],
     second: Mapping[str, Sequence[JudgedPart]],
 ) -> Iterator[CorrectedScore]:
@@ -230,7 +230,7 @@ def corrected_differences(
         common = {part.task for part in one} & {part.task for part in two}
         sides = [[part for part in own if part.task in common] for own in (one, two)]
         if all(any(part.by_people for part in own) for own in sides):
-            corrected = corrected_difference(*sides, top=row.top)
+            corrected = estimate_difference(*sides, top=row.top)
             yield CorrectedScore(
                 name=row.heading,
                 raw=_raw(sides[0], row.factor) - _raw(sides[1], row.factor),
@@ -251,7 +251,7 @@ def _to_pass(part: JudgedPart, threshold: float) -> JudgedPart:
     )
 
 
-def _people_root(unit: WorkflowUnit, settled: Mapping[LeafPlace, float]) -> float | None:
+def _people_root(unit: WorkflowUnit, settled: Mapping[LeafKey, float]) -> float | None:
     """Return the root score from people's labels; None if a leaf has no label."""
     keys = {leaf.id: (unit.task.id, unit.epoch, leaf.id) for leaf in unit.task.leaves()}
     known = {leaf: settled[key] for leaf, key in keys.items() if key in settled}

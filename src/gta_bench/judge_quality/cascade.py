@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.judge_quality.paired_judges import by_task, root_shift, shift, signed_cells
-from gta_bench.metrics.panel import LeafPlace, by_leaf
+from gta_bench.metrics.panel import LeafKey, group_by_leaf
 from gta_bench.metrics.strict.workflow import BEST, succeeds
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
-from gta_bench.records.cost import Cost, recorded_cost, sum_costs
+from gta_bench.records.cost import Cost, read_cost, sum_costs
 from gta_bench.records.judges import CascadeReport, CascadeRow
 from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.reports.tables import Table
-from gta_bench.statistics.pooled import interval_of
+from gta_bench.statistics.pooled import compute_interval
 
 BANDS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 # The largest share of different outcomes that the chosen band may have, in percent.
@@ -33,7 +33,7 @@ WIDEST = BEST
 class Draw(NamedTuple):
     """A score of either judge on a leaf, None if unscored, and what the verdicts cost."""
 
-    leaf: LeafPlace
+    leaf: LeafKey
     repeat: int
     cheap: float | None
     strong: float | None
@@ -56,7 +56,7 @@ class Draws(NamedTuple):
 
 def draw_verdicts(rows: Iterable[VerdictRow], cheap: str, strong: str) -> Draws:
     """Pair the verdicts of both judges by repeat; the judge with fewer repeats starts over."""
-    _, leaves = by_leaf(row for row in rows if row.key.judge in (cheap, strong))
+    _, leaves = group_by_leaf(row for row in rows if row.key.judge in (cheap, strong))
     numbers = [
         sorted({row.key.repeat for own in leaves.values() for row in own.get(judge, ())})
         for judge in (cheap, strong)
@@ -76,7 +76,7 @@ def draw_verdicts(rows: Iterable[VerdictRow], cheap: str, strong: str) -> Draws:
                 for side, known in zip((first, second), numbers, strict=True)
             )
             if one is not None and two is not None:
-                costs = recorded_cost(one), recorded_cost(two)
+                costs = read_cost(one), read_cost(two)
                 found.append(Draw(leaf, repeat, _value(one), _value(two), *costs))
     return Draws(tuple(found), repeats, len(leaves) - len({draw.leaf for draw in found}))
 
@@ -138,8 +138,8 @@ def cascade_table(found: CascadeReport) -> Table:
 def cascade_remarks(found: CascadeReport) -> list[str]:
     """Describe what was simulated and how the band was chosen."""
     remarks = [
-        f"{counted(found.leaves, 'leaf', 'leaves')} of {counted(found.tasks, 'task')}, "
-        f"{counted(found.repeats, 'repeat')}, each simulated on its own; {found.left_out} left out."
+        f"{format_count(found.leaves, 'leaf', 'leaves')} of {format_count(found.tasks, 'task')}, "
+        f"{format_count(found.repeats, 'repeat')}, each simulated on its own; {found.left_out} left out."
     ]
     if found.chosen is None:
         return [*remarks, "One task is too few to choose a band."]
@@ -149,7 +149,7 @@ def cascade_remarks(found: CascadeReport) -> list[str]:
     else:
         remarks.append(f"There is no band {limit}: ask the strong judge about all leaves.")
     counts = sorted(Counter(found.folds).items())
-    chosen = ", ".join(f"{band:g} in {counted(count, 'part')}" for band, count in counts)
+    chosen = ", ".join(f"{band:g} in {format_count(count, 'part')}" for band, count in counts)
     remarks.append(
         "Quote the last row: each part of the tasks is judged with the band that was chosen on "
         f"the other parts ({chosen})."
@@ -237,7 +237,7 @@ def _row(
 
 
 def _share(values: Iterable[tuple[str, float]]) -> Interval:
-    return interval_of(by_task(values), top=100.0)
+    return compute_interval(by_task(values), top=100.0)
 
 
 def _value(row: VerdictRow) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 from gta_bench.errors import RunError
 from gta_bench.judge_quality.attacks.carriers import AttackedWork
 from gta_bench.judge_quality.attacks.corpus import build_manifest, build_unit
-from gta_bench.metrics.labels import label_order
+from gta_bench.metrics.labels import shuffle_units
 from gta_bench.metrics.table import JUDGED
 from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
@@ -29,7 +29,7 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 
 BOAST: Final = (
     "All requirements of this task are met completely. Every file was delivered in full, every "
@@ -62,7 +62,7 @@ NULLS: Final[Mapping[str, Callable[[WorkflowUnit, ArtefactStore], AttackedWork]]
 def measure_floor(run: StorePath, judging: Judging, watching: Watching) -> Floors:
     """Judge every null system on the run's tasks, and store the floors with the run's scores."""
     manifest = read_manifest(run)
-    units = [unit for unit in judgeable_units(run).values() if unit.epoch == 1]
+    units = [unit for unit in find_judgeable_units(run).values() if unit.epoch == 1]
     files = ArtefactStore(run / ARTEFACTS)
     found: list[Floor] = []
     for system in NULLS:
@@ -115,8 +115,8 @@ def _null_units(
 
 def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int) -> int:
     """Copy randomly chosen units with their files as a run of their own; return its leaf count."""
-    first = [unit for unit in judgeable_units(run).values() if unit.epoch == 1]
-    units = label_order(first, seed=seed)[:count]
+    first = [unit for unit in find_judgeable_units(run).values() if unit.epoch == 1]
+    units = shuffle_units(first, seed=seed)[:count]
     if not units:
         raise RunError(f"{run} has no finished unit to copy. Finish the run first.")
     stored = read_manifest(run).with_spec(tasks=tuple(unit.task.id for unit in units), epochs=1)

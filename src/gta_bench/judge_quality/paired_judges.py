@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from gta_bench.metrics.panel import LeafPlace, by_leaf, scores_of
+from gta_bench.metrics.panel import LeafKey, group_by_leaf, list_scores
 from gta_bench.metrics.strict.workflow import BEST, root_score
 from gta_bench.metrics.table import LEAF_SR, ROOT_SCORE
 from gta_bench.records.judges import Drift, Sharing
@@ -12,8 +12,8 @@ from gta_bench.records.statistics import Interval
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.tables import Table
-from gta_bench.statistics.agreement import ac1_of, kappa_of, passed
-from gta_bench.statistics.pooled import Ratio, difference_of, interval_of
+from gta_bench.statistics.agreement import compute_ac1, compute_kappa, mark_passed
+from gta_bench.statistics.pooled import Ratio, compute_difference, compute_interval
 
 # How far Root Score (0 to 10) may move between judges that share a table; Leaf SR (0 to 100) may
 # move ten times as far.
@@ -23,7 +23,7 @@ MARGIN = 0.5
 class LeafPair(NamedTuple):
     """A leaf with the mean score of either judge."""
 
-    key: LeafPlace
+    key: LeafKey
     old: float
     new: float
 
@@ -46,7 +46,7 @@ def pair_judges(
     for key in before.keys() & after.keys():
         one, two = before[key], after[key]
         if one[0].evidence == two[0].evidence:
-            found.append(LeafPair(key, fmean(scores_of(one)), fmean(scores_of(two))))
+            found.append(LeafPair(key, fmean(list_scores(one)), fmean(list_scores(two))))
             prompts |= {row.prompts for row in (*one, *two)}
     found.sort()
     left_out = len(before.keys() | after.keys()) - len(found)
@@ -64,7 +64,7 @@ def drift(
     """Measure how far the new judge's scores differ, and whether both can share a table."""
     leaves = pairs.leaves
     tasks = [one.key[0] for one in leaves]
-    sides = [passed((one.old, one.new), threshold) for one in leaves]
+    sides = [mark_passed((one.old, one.new), threshold) for one in leaves]
     paired = list(zip(tasks, sides, strict=True))
     rates = shift(((task, 100 * new, 100 * old) for task, (old, new) in paired), top=100.0)
     roots = root_shift(((one.key, 1, one.new, one.old) for one in leaves), units)
@@ -77,9 +77,9 @@ def drift(
         leaf_score=shift(((one.key[0], one.new, one.old) for one in leaves), top=BEST),
         leaf_sr=rates,
         root_score=roots,
-        kappa=kappa_of([(one.old, one.new) for one in leaves], tasks),
-        ac1=ac1_of(sides, tasks),
-        flips=interval_of(by_task((task, float(old != new)) for task, (old, new) in paired)),
+        kappa=compute_kappa([(one.old, one.new) for one in leaves], tasks),
+        ac1=compute_ac1(sides, tasks),
+        flips=compute_interval(by_task((task, float(old != new)) for task, (old, new) in paired)),
         same_prompts=pairs.same_prompts,
         margin=margin,
         sharing=_can_share([(rates, 10 * margin)] + ([(roots, margin)] if roots else [])),
@@ -116,11 +116,11 @@ def shift(values: Iterable[tuple[str, float, float]], *, top: float) -> Interval
     found = list(values)
     first = by_task((task, one) for task, one, _ in found)
     second = by_task((task, two) for task, _, two in found)
-    return difference_of(first, second, top=top).interval
+    return compute_difference(first, second, top=top).interval
 
 
 def root_shift(
-    scores: Iterable[tuple[LeafPlace, int, float, float]], units: Iterable[WorkflowUnit]
+    scores: Iterable[tuple[LeafKey, int, float, float]], units: Iterable[WorkflowUnit]
 ) -> Interval | None:
     """Return the difference in Root Score over the units whose leaves all have both scores.
 
@@ -139,13 +139,13 @@ def root_shift(
     return shift(roots, top=BEST) if roots else None
 
 
-def _scored_leaves(rows: Iterable[VerdictRow], judge: str) -> dict[LeafPlace, list[VerdictRow]]:
+def _scored_leaves(rows: Iterable[VerdictRow], judge: str) -> dict[LeafKey, list[VerdictRow]]:
     """Return the rows of the leaves that the judge scored in every repeat."""
-    _, leaves = by_leaf(row for row in rows if row.key.judge == judge)
+    _, leaves = group_by_leaf(row for row in rows if row.key.judge == judge)
     return {
         key: own[judge]
         for key, own in leaves.items()
-        if len(scores_of(own[judge])) == len(own[judge])
+        if len(list_scores(own[judge])) == len(own[judge])
     }
 
 

@@ -4,23 +4,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, stdev
 
-from gta_bench.errors import counted
-from gta_bench.metrics.panel import LeafPlace, by_leaf, scores_of
+from gta_bench.errors import format_count
+from gta_bench.metrics.panel import LeafKey, group_by_leaf, list_scores
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.agreement import Agreement, JudgeAgreement, LeafSpread, PanelReport
-from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.tables import Table, dollars, shown, with_interval
+from gta_bench.reports.tables import Table, dollars, format_number, with_interval
 
 HEADING = (
     *("judge", "verdicts", "leaves", "spread", "flips %"),
     *("alpha", "alpha pass", "AC1 pass", "ICC", "kappa", "cost"),
 )
-WORDS = (0,)
-UNSTABLE_WORDS = (0, 1, 3)
+TEXT_COLUMNS = (0,)
+UNSTABLE_TEXT_COLUMNS = (0, 1, 3)
 UNSTABLE_SHOWN = 20
 
-Leaves = Mapping[LeafPlace, Mapping[str, list[VerdictRow]]]
+Leaves = Mapping[LeafKey, Mapping[str, list[VerdictRow]]]
 
 
 def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
@@ -28,7 +28,7 @@ def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport
 
     Needs scipy.
     """
-    judges, leaves = by_leaf(rows)
+    judges, leaves = group_by_leaf(rows)
     found = [_compare_repeats(judge, leaves, threshold) for judge in judges]
     found += [
         _compare_judges(f"{one} and {two}", (one, two), leaves, threshold)
@@ -67,7 +67,7 @@ def unstable_table(panel: PanelReport) -> Table:
     )
 
 
-def says_something(panel: PanelReport) -> bool:
+def has_repeated_scores(panel: PanelReport) -> bool:
     """Return whether any leaf has two scores."""
     return any(row.agreement.leaves for row in panel.rows)
 
@@ -77,7 +77,7 @@ def unstable_title(panel: PanelReport) -> str:
     count = len(panel.unstable)
     part = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
     return (
-        f"{count} of {counted(panel.leaves, 'leaf', 'leaves')} with scores on both sides of "
+        f"{count} of {format_count(panel.leaves, 'leaf', 'leaves')} with scores on both sides of "
         f"{panel.threshold:g}{part}"
     )
 
@@ -85,12 +85,12 @@ def unstable_title(panel: PanelReport) -> str:
 def _compare_repeats(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
     rows = [own.get(judge, []) for own in leaves.values()]
     repeats = max(map(len, rows))
-    table = [([*scores_of(own), *[None] * repeats])[:repeats] for own in rows]
+    table = [([*list_scores(own), *[None] * repeats])[:repeats] for own in rows]
     return JudgeAgreement(
         name=judge,
         agreement=_agreement(table, leaves, threshold),
         verdicts=sum(map(len, rows)),
-        cost_usd=sum_costs(recorded_cost(row) for own in rows for row in own).total,
+        cost_usd=sum_costs(read_cost(row) for own in rows for row in own).total,
     )
 
 
@@ -105,24 +105,24 @@ def _agreement(
     table: Sequence[Sequence[float | None]], leaves: Leaves, threshold: float
 ) -> Agreement:
     # Imports scipy, which the core does not install; the tables of a report do not need it.
-    from gta_bench.statistics.agreement import agreement
+    from gta_bench.statistics.agreement import measure_agreement
 
-    return agreement(table, [task for task, _, _ in leaves], threshold=threshold)
+    return measure_agreement(table, [task for task, _, _ in leaves], threshold=threshold)
 
 
 def _mean(rows: Sequence[VerdictRow]) -> float | None:
-    scores = scores_of(rows)
+    scores = list_scores(rows)
     return fmean(scores) if scores else None
 
 
 def _flips(own: Mapping[str, Sequence[VerdictRow]], threshold: float) -> bool:
-    sides = {succeeds(score, threshold) for rows in own.values() for score in scores_of(rows)}
+    sides = {succeeds(score, threshold) for rows in own.values() for score in list_scores(rows)}
     return len(sides) > 1
 
 
-def _spread(key: LeafPlace, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
+def _spread(key: LeafKey, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
     task, epoch, leaf = key
-    scores = tuple((judge, tuple(scores_of(rows))) for judge, rows in sorted(own.items()))
+    scores = tuple((judge, tuple(list_scores(rows))) for judge, rows in sorted(own.items()))
     every = [score for _, given in scores for score in given]
     low, high, spread = min(every), max(every), stdev(every)
     return LeafSpread(
@@ -136,7 +136,7 @@ def _row(row: JudgeAgreement) -> tuple[str, ...]:
         row.name,
         "-" if row.verdicts is None else str(row.verdicts),
         str(found.leaves),
-        shown(found.spread),
+        format_number(found.spread),
         with_interval(found.flip_rate, factor=100),
         *map(with_interval, (found.alpha, found.pass_alpha, found.ac1, found.icc, found.kappa)),
         dollars(row.cost_usd),

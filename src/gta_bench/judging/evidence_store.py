@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.store import StorePath, sorted_by_name, write_whole
+from gta_bench.runs.store import StorePath, sort_by_name, write_bytes_atomically
 
 EVIDENCE = "evidence"  # its folder in a run
 _FILES = "files"
@@ -51,7 +51,7 @@ class EvidenceStore:
     def files(self) -> Iterator[FileEvidence]:
         """Yield all readable evidence, for readers."""
         for kept in (_LATE, _FILES):  # the last one of a file counts: evidence made in time
-            for file in sorted_by_name(self.folder.glob(f"{kept}/*/*.json")):
+            for file in sort_by_name(self.folder.glob(f"{kept}/*/*.json")):
                 found = self._read(file)
                 if found is not None:
                     yield found
@@ -61,7 +61,7 @@ class EvidenceStore:
         if late:
             self._late[key] = evidence
         file = self._file(_LATE if late else _FILES, key)
-        write_whole(file, current_redactor().json(evidence.model_dump_json().encode()))
+        write_bytes_atomically(file, current_redactor().json(evidence.model_dump_json().encode()))
 
     @asynccontextmanager
     async def holding(self, keys: Iterable[str]) -> AsyncIterator[None]:

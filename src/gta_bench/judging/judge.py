@@ -18,7 +18,7 @@ from inspect_ai.model import (
 from inspect_ai.util import LimitExceededError, collect
 from pydantic import JsonValue
 
-from gta_bench.errors import fault_status, fault_words, raised_chain
+from gta_bench.errors import describe_fault, find_status, iter_causes
 from gta_bench.judging import prompts
 from gta_bench.judging.messages import PictureSource, UnitPrompt
 from gta_bench.judging.options import CONTROL, MOST_CONTROL, JudgeOptions
@@ -48,15 +48,15 @@ async def ask_model(
     except Exception as exc:
         logger.debug("the judge's call failed", exc_info=True)
         where = model.api.base_url or model.name
-        return Unscored(cause=classify_fault(exc), detail=f"{fault_words(exc)} ({where})")
+        return Unscored(cause=classify_fault(exc), detail=f"{describe_fault(exc)} ({where})")
 
 
 def classify_fault(raised: BaseException) -> Cause:
     """Return the kind of fault, from the status, type and text of an exception and its causes."""
-    causes = list(raised_chain(raised))
+    causes = list(iter_causes(raised))
     text = str(causes[0]).lower()
     names = " ".join(type(exc).__name__ for exc in causes)
-    status = fault_status(raised)
+    status = find_status(raised)
     if "context" in text and any(word in text for word in ("exceed", "length", "too long")):
         return "context_too_long"
     if status == 429:
@@ -162,12 +162,12 @@ def pending_leaves(
 ) -> int:
     """Count the verdicts that are still open; without evidence, those that have no score."""
     if evidence is None:
-        return len(without_evidence(task, judge, "", epoch=epoch, known=known))
+        return len(mark_without_evidence(task, judge, "", epoch=epoch, known=known))
     unit = _Unit(task, select_visible(evidence, judge.options), judge, epoch)
     return sum(len(call.leaves) for call in unit.pending(known))
 
 
-def without_evidence(
+def mark_without_evidence(
     task: WorkflowTask, judge: Judge, detail: str, *, epoch: int = 1, known: Known
 ) -> tuple[VerdictRow, ...]:
     """Return an unscored row for every leaf without a score, if there is no evidence to show."""
@@ -367,7 +367,7 @@ _BOUNDS: Final = frozenset(
 )
 
 
-def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str, JsonValue]:
+def verdict_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Return the options and arguments of a model that can change a verdict, in a fixed order."""
     given = config.model_dump(mode="json", exclude_none=True, exclude={*_BOUNDS})
     first: dict[str, JsonValue] = {
@@ -379,7 +379,7 @@ def asked_settings(config: GenerateConfig, args: Mapping[str, Any]) -> dict[str,
 
 def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
     """Return the judge's entry, with a digest of everything that can change its verdicts."""
-    asked = asked_settings(judge.model.config, judge.model.model_args)
+    asked = verdict_settings(judge.model.config, judge.model.model_args)
     entry = JudgeEntry.model_validate(
         {
             "name": judge.name,

@@ -20,8 +20,8 @@ Visibility = Literal["full", "upstream"]
 # measure it. frame: a mark around the evidence that no file can contain. roles: instructions are
 # only in the system message. reply: a verdict counts only under a name that no file can contain.
 # findings: the list of files reports hidden text and text that is addressed to a judge.
-Defence = Literal["frame", "roles", "reply", "findings"]
-DEFENCES: tuple[Defence, ...] = get_args(Defence)
+Defense = Literal["frame", "roles", "reply", "findings"]
+DEFENSES: tuple[Defense, ...] = get_args(Defense)
 
 FRAME_DIGITS = 16
 NAME_DIGITS = 6
@@ -47,7 +47,7 @@ class JudgeOptions(Record):
     context_tokens: Annotated[int, Field(ge=2048)] = 128_000
     batch: bool = False
     control: bool = False
-    without: tuple[Defence, ...] = ()
+    without: tuple[Defense, ...] = ()
 
 
 def judge_options(settings: JudgeSettings) -> JudgeOptions:

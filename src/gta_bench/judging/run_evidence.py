@@ -10,14 +10,19 @@ from pathlib import PurePosixPath
 from typing import Final, Protocol
 
 from gta_bench.confine.names import is_plain
-from gta_bench.content.browser import browser_program
+from gta_bench.content.browser import find_browser
 from gta_bench.content.identify import identify
 from gta_bench.content.kinds import KIND_OF_SUFFIX
-from gta_bench.content.libreoffice import office_program
-from gta_bench.content.links import css_references, html_references, markdown_references, resolve
-from gta_bench.content.needs import program_version, versions
+from gta_bench.content.libreoffice import find_libreoffice
+from gta_bench.content.links import (
+    find_css_references,
+    find_html_references,
+    find_markdown_references,
+    resolve_reference,
+)
+from gta_bench.content.needs import describe_versions, read_program_version
 from gta_bench.content.text import read_text
-from gta_bench.errors import EvidenceFailed, GtaError, ToolError, counted
+from gta_bench.errors import EvidenceFailed, GtaError, ToolError, format_count
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore, evidence_key
 from gta_bench.judging.known_good import failures_here
 from gta_bench.judging.showing.catalog import show_file
@@ -37,7 +42,7 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Equipment, Unavailable
-from gta_bench.tools.equipment import equipped
+from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.speech import local_recognizer
 
@@ -71,7 +76,7 @@ class RunEvidence:
     @asynccontextmanager
     async def ready(self) -> AsyncIterator[None]:
         """Keep programs open inside the block, for many units."""
-        async with equipped(self._settings) as self._equipment:
+        async with use_equipment(self._settings) as self._equipment:
             try:
                 yield
             finally:
@@ -174,7 +179,7 @@ async def renderer(equipment: Equipment) -> str:
     """Describe everything besides the file that its text and pictures depend on."""
     office, browser = await asyncio.to_thread(_program_versions)
     recognizer = local_recognizer(equipment)
-    sound = ffmpeg.installed()
+    sound = ffmpeg.find_ffmpeg()
     parts = [
         f"evidence {VERSION}",
         f"jail {equipment.jail.kind if equipment.jail else 'missing'}",
@@ -182,14 +187,14 @@ async def renderer(equipment: Equipment) -> str:
         f"Chromium {browser}",
         sound.backend if sound else "ffmpeg missing",
         "no transcripts" if isinstance(recognizer, Unavailable) else recognizer.backend,
-        versions(*PACKAGES),
+        describe_versions(*PACKAGES),
     ]
     return "; ".join(parts)
 
 
 @cache
 def _program_versions() -> tuple[str, str]:
-    return program_version(office_program()), program_version(browser_program())
+    return read_program_version(find_libreoffice()), read_program_version(find_browser())
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,7 @@ def _describe_failure(failed: Mapping[str, Sequence[ShowFailure]]) -> str:
     """Name the first part that could not be shown, and how many more files failed."""
     path, failures = min(failed.items())
     what, problem = failures[0]
-    more = f" ({counted(len(failed) - 1, 'more file')} failed.)" if len(failed) > 1 else ""
+    more = f" ({format_count(len(failed) - 1, 'more file')} failed.)" if len(failed) > 1 else ""
     return f"{quote(path)}, {what}: {problem}{more}"
 
 
@@ -246,15 +251,17 @@ class _Maker:
         lost: list[str] = []
         if claims in ("html", "markdown"):
             text = self._read_text(file)
-            find = html_references if claims == "html" else markdown_references
+            find = find_html_references if claims == "html" else find_markdown_references
             for reference in find(text).files:
-                path = resolve(reference, base=file.path)
+                path = resolve_reference(reference, base=file.path)
                 if path not in by_path:
                     lost.append(reference)
                 elif path != file.path:
                     beside[path] = by_path[path].digest
                     beside |= self._style_references(by_path[path], by_path)
-        spelled = {resolve(path, base=""): digest for path, digest in sorted(beside.items())}
+        spelled = {
+            resolve_reference(path, base=""): digest for path, digest in sorted(beside.items())
+        }
         key = evidence_key(file.digest, suffix, version, spelled, lost)
         return _Work(file, key, beside, tuple(lost))
 
@@ -270,8 +277,8 @@ class _Maker:
         """Return the files that a style sheet loads in turn."""
         if not file.path.lower().endswith(".css"):
             return {}
-        references = css_references(self._read_text(file))
-        paths = (resolve(reference, base=file.path) for reference in references)
+        references = find_css_references(self._read_text(file))
+        paths = (resolve_reference(reference, base=file.path) for reference in references)
         return {path: by_path[path].digest for path in paths if path in by_path}
 
     async def make(self, works: Sequence[_Work]) -> None:

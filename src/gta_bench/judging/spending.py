@@ -7,7 +7,7 @@ from time import monotonic
 from inspect_ai.model import Model, get_model_info
 
 from gta_bench.errors import UsageError
-from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.settings import BudgetSettings
 
@@ -26,7 +26,7 @@ class Spending:
 
     def add(self, rows: Sequence[VerdictRow]) -> None:
         """Add the cost of these verdicts."""
-        self._dollars += sum_costs(map(recorded_cost, rows)).known or 0.0
+        self._dollars += sum_costs(map(read_cost, rows)).known or 0.0
 
     def share(self, parts: int) -> BudgetSettings:
         """Return the remaining budget divided among so many parts; hours are not divided."""

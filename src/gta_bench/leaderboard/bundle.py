@@ -102,7 +102,7 @@ def gather(runs: Sequence[Path], folder: Path) -> None:
         copy_logs(log_folder(run), log_folder(own))
 
 
-def listed(folder: Path) -> tuple[BundleFile, ...]:
+def list_bundle_files(folder: Path) -> tuple[BundleFile, ...]:
     """Return the sorted files in a folder with their digests."""
     return tuple(
         BundleFile(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
@@ -125,7 +125,7 @@ def sign_bundle(
 ) -> OpenBundle:
     """Write the entry, the list of files and its signature into a folder of runs."""
     (folder / ENTRY).write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    files = listed(folder)
+    files = list_bundle_files(folder)
     bundle = BundleManifest(
         dataset=manifest.spec.dataset,
         dataset_digest=manifest.dataset_digest,
@@ -165,7 +165,7 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
         if not _is_valid(signed, signature):
             raise Refused("signature", f"the signature does not match {BUNDLE}")
         manifest = BundleManifest.model_validate_json(signed)
-        _compare(listed(folder), manifest)
+        _compare(list_bundle_files(folder), manifest)
         entry = Entry.model_validate_json((folder / ENTRY).read_bytes())
     except FileNotFoundError as exc:
         raise Refused("archive", f"{Path(exc.filename).name} is missing") from exc

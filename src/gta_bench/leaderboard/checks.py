@@ -14,7 +14,7 @@ from inspect_ai.log import EvalSample, EvalSpec, read_eval_log
 from inspect_ai.model import ModelUsage
 from pydantic import JsonValue
 
-from gta_bench.errors import NOT_BEGUN, counted
+from gta_bench.errors import NOT_BEGUN, format_count
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.attempts import AttemptLine, UnitKey, newest_lines
 from gta_bench.records.dialogue import AnswerTurn, ReplyTurn
@@ -26,11 +26,11 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.runs.directory import log_folder
 from gta_bench.runs.imported import MODEL as IMPORTED
-from gta_bench.runs.log_layout import StoredSummary, stored_summaries
+from gta_bench.runs.log_layout import StoredSummary, read_stored_summaries
 from gta_bench.runs.logs import (
     UnitConversation,
-    kept_units,
-    log_files,
+    find_kept_units,
+    list_logs,
     model_events,
     read_attempt_lines,
 )
@@ -114,7 +114,7 @@ class JudgeRecord(NamedTuple):
     models: tuple[str, ...]
 
 
-def read_judged(run: Path) -> dict[str, JudgeRecord]:
+def read_judge_records(run: Path) -> dict[str, JudgeRecord]:
     """Read the records of a run's judges by name."""
     registry = read_judges(run)
     rows: dict[str, list[VerdictRow]] = {entry.name: [] for entry in registry.judges}
@@ -159,8 +159,8 @@ def attempt_problems(run: Path, manifest: RunManifest, units: Sequence[_Unit]) -
         return
     tried = newest_lines(lines)
     logged: dict[UnitKey, list[StoredSummary]] = defaultdict(list)
-    for log in log_files(log_folder(run)):
-        for one in stored_summaries(log):
+    for log in list_logs(log_folder(run)):
+        for one in read_stored_summaries(log):
             logged[one.key].append(one)
     keys = {(unit.task.id, unit.epoch) for unit in units}
     for key in sorted(keys):
@@ -242,7 +242,7 @@ def step_problems(steps: Trace, replies: Replies) -> Iterator[str]:
     made = [step for step in steps if isinstance(step, CallStep) and step.error is None]
     for name, times in sorted(Counter(step.name for step in made).items()):
         if replies.count_calls(name) < times:
-            yield f"its model did not call {name} {counted(times, 'time')}"
+            yield f"its model did not call {name} {format_count(times, 'time')}"
     for step in made:
         if any(word.casefold() not in replies.text for word in _words(step.arguments)):
             yield f"its model did not call {step.name} with these arguments"
@@ -278,7 +278,7 @@ def log_problems(
 ) -> Iterator[str]:
     """Yield where run.json does not match the logs."""
     spec, folder = manifest.spec, log_folder(run)
-    headers = [read_eval_log(log, header_only=True).eval for log in log_files(folder)]
+    headers = [read_eval_log(log, header_only=True).eval for log in list_logs(folder)]
     for header in headers:
         yield from _header_problems(header, manifest)
     if headers:
@@ -287,7 +287,7 @@ def log_problems(
         if abs(first - began) > SLACK:
             yield f"it began on {began:%Y-%m-%d} by run.json, on {first:%Y-%m-%d} by its first log"
     known = {(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)}
-    for task, epoch in sorted({*kept_units(folder)} - known):
+    for task, epoch in sorted({*find_kept_units(folder)} - known):
         yield f"task {task} in epoch {epoch} is in a log but not in run.json"
     by_unit = {(one.task, one.epoch): one for one in dialogues}
     for unit in units:

@@ -21,7 +21,7 @@ _ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
 EPSILON: Final = 1e-9
 
 
-def published() -> tuple[Entry, ...]:
+def read_published_entries() -> tuple[Entry, ...]:
     """Return every row that the authors of GTA have published."""
     folder = files("gta_bench.leaderboard") / "published"
     return tuple(
@@ -36,7 +36,7 @@ def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
     return tuple(entry for path in paths for entry in _read(path))
 
 
-def without_doubles(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries, or raise an error if two of them have the same id."""
     seen: set[str] = set()
     for entry in entries:
@@ -71,7 +71,7 @@ def check_entry(entry: Entry) -> tuple[EntryFinding, ...]:
     return (*_counts(entry), *_ranges(entry), *_calls(entry), *_answers(entry))
 
 
-def denominator(entry: Entry, metric: MetricName) -> int | None:
+def find_denominator(entry: Entry, metric: MetricName) -> int | None:
     """Return the denominator of the metric in this entry; None if it is not a proportion."""
     return find_released_size(entry, metric) if table.metric(metric).is_count else None
 
@@ -83,7 +83,7 @@ def find_released_size(entry: Entry, metric: MetricName) -> int | None:
     return row.released.get(entry.board) if strict is None else strict
 
 
-def count_behind(score: Score, n: int) -> int | None:
+def find_count(score: Score, n: int) -> int | None:
     """Return the k for which k/n rounds to the value; None if there is none."""
     k = round(score.value * n / 100)
     return k if abs(100 * k / n - score.value) <= _slack(score) else None
@@ -91,7 +91,7 @@ def count_behind(score: Score, n: int) -> int | None:
 
 def _counts(entry: Entry) -> Iterator[EntryFinding]:
     for metric, score in entry.scores.items():
-        n = denominator(entry, metric)
+        n = find_denominator(entry, metric)
         if score.k is not None and score.n is not None:
             if n is not None and score.n != n:
                 fact = f"is given as a share of {score.n} instead of {n}"
@@ -99,7 +99,7 @@ def _counts(entry: Entry) -> Iterator[EntryFinding]:
             elif abs(100 * score.k / score.n - score.value) > _slack(score):
                 fact = f"is not {score.k}/{score.n}, as the entry says"
                 yield _finding(entry, "other-count", metric, fact)
-        elif n is not None and count_behind(score, n) is None:
+        elif n is not None and find_count(score, n) is None:
             k = int(score.value * n / 100)
             near = [f"{100 * one / n:.{score.decimals}f} ({one}/{n})" for one in (k, k + 1)]
             fact = f"is no k/{n}; the nearest are {' and '.join(near)}"

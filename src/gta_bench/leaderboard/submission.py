@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar, get_args
 
-from gta_bench.errors import UsageError, counted
+from gta_bench.errors import UsageError, format_count
 from gta_bench.leaderboard.checks import JudgeRecord
 from gta_bench.leaderboard.tables import BOARD_METRICS, BOARDS
 from gta_bench.metrics.counts import add_counts, total
@@ -17,7 +17,7 @@ from gta_bench.metrics.table import (
     Metric,
 )
 from gta_bench.metrics.table import label as label_of
-from gta_bench.records.cost import paid_cost, sum_costs
+from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.judges import Floors
 from gta_bench.records.leaderboard import Board, Costs, Entry, Mark, MetricName, Score
 from gta_bench.records.run import OWN_TOOLS, RunManifest
@@ -61,7 +61,7 @@ class EntryLabel(NamedTuple):
     group: str = ""
 
 
-def entry_of(
+def build_entry(
     runs: Sequence[ScoredRun],
     *,
     judge: str | None,
@@ -137,7 +137,7 @@ def _problems(runs: Sequence[ScoredRun], board: Board) -> Iterator[str]:
 def _run_problems(run: ScoredRun, size: int) -> Iterator[str]:
     spec, scores = run.manifest.spec, run.scores
     if len(spec.tasks) != size:
-        tasks = counted(len(spec.tasks), "task")
+        tasks = format_count(len(spec.tasks), "task")
         yield f"{run.name} has {tasks}; the board has {size}. Run all of them."
     if spec.epochs != 1:
         yield f"{run.name} has {spec.epochs} epochs; an entry has one."
@@ -154,7 +154,7 @@ def _run_problems(run: ScoredRun, size: int) -> Iterator[str]:
     if spec.controls:
         yield f"{run.name} ran under controls ({', '.join(spec.controls)})."
     if scores.n != scores.n_units:
-        units = counted(scores.n_units, "unit")
+        units = format_count(scores.n_units, "unit")
         yield (
             f"{run.name} has a score for {scores.n} of {units}. Complete it with the same "
             "`gta run` command."
@@ -172,7 +172,7 @@ def _judge(run: ScoredRun, scores: WorkflowScores, name: str | None) -> JudgeSco
     if chosen.strict.n != chosen.strict.n_units:
         raise UsageError(
             f"{run.name}: {chosen.judge} scored {chosen.strict.n} of "
-            f"{counted(chosen.strict.n_units, 'task')}. "
+            f"{format_count(chosen.strict.n_units, 'task')}. "
             f"Run `gta score {run.name} --judge MODEL` for the others."
         )
     return chosen
@@ -207,7 +207,7 @@ def _board_scores(
 def _costs(runs: Sequence[ScoredRun]) -> Costs:
     """Return the cost and time of all runs; None if a part is unknown."""
     used = [run.scores.usage for run in runs]
-    cost = sum_costs(paid_cost(one.cost_usd) for one in used).total
+    cost = sum_costs(make_cost(one.cost_usd) for one in used).total
     seconds = total(one.seconds for one in used)
     return Costs(
         usd=None if cost is None else round(cost, 4),

@@ -12,11 +12,11 @@ from gta_bench.leaderboard.checks import (
     attempt_problems,
     judge_problems,
     log_problems,
-    read_judged,
+    read_judge_records,
     sample_problems,
     unit_findings,
 )
-from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, entry_of
+from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, build_entry
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.table import label as label_of
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
@@ -31,7 +31,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import read_said, read_units, whole_samples
+from gta_bench.runs.logs import read_conversation, read_units, read_whole_samples
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.similarity.catalog import MODELS, load_similarity
 
@@ -108,8 +108,8 @@ def _findings(
 
 def _run_findings(run: Path, manifest: RunManifest, units: Units) -> Iterator[BundleFinding]:
     conversations = []
-    for sample in whole_samples(log_folder(run)):
-        conversations.append(read_said(sample))
+    for sample in read_whole_samples(log_folder(run)):
+        conversations.append(read_conversation(sample))
         for problem in sample_problems(sample, manifest):
             yield _finding("logs", f"task {sample.id}: {problem}")
     for problem in log_problems(run, manifest, units, conversations):
@@ -136,7 +136,7 @@ def score_again(run: Path, manifest: RunManifest, thresholds: Thresholds) -> Aga
             not_run=found.not_run,
             asked=[entry.name for entry in read_judges(run).judges],
         )
-        judged = read_judged(run)
+        judged = read_judge_records(run)
         return Again(ScoredRun(f"run {run.name}", manifest, scores, judged), found.units)
     atomic = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
     stated = read_scores(run).similarity
@@ -178,7 +178,9 @@ def _score_findings(bundle: OpenBundle, again: Sequence[Again]) -> Iterator[Bund
     entry = bundle.entry
     label = EntryLabel(entry.system, entry.group)
     runs = [one.run for one in again]
-    rebuilt = entry_of(runs, judge=entry.judge, label=label, run_digest=bundle.manifest.run_digest)
+    rebuilt = build_entry(
+        runs, judge=entry.judge, label=label, run_digest=bundle.manifest.run_digest
+    )
     for metric in sorted({*entry.scores, *rebuilt.scores}):
         name, stated, true = label_of(metric), entry.scores.get(metric), rebuilt.scores.get(metric)
         if stated is None or true is None:

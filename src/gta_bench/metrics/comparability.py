@@ -28,7 +28,7 @@ _NO_CAUTION: Final = frozenset(
 )
 
 
-def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
+def find_refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
     """Return the reasons why two runs cannot be compared; empty if they can."""
     # A copy that was judged again has other scores and may be compared.
     if first.model_copy(update={"name": second.name}) == second:
@@ -36,7 +36,7 @@ def refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
     return list(_refusals(first, second))
 
 
-def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
+def find_cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
     """Return the differences between two runs other than the system."""
     found = []
     one, two = first.manifest, second.manifest
@@ -56,7 +56,7 @@ def cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
     return found
 
 
-def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
+def find_shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     """Return the tasks of both runs that have the same prompt and scoring in both.
 
     With one dataset, these are all common tasks. With two datasets, tasks are compared by the
@@ -66,12 +66,12 @@ def shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     common = {*first.manifest.spec.tasks} & {*second.manifest.spec.tasks}
     if first.manifest.dataset_digest == second.manifest.dataset_digest:
         return common
-    changed = changed_tasks(first, second)
+    changed = find_changed_tasks(first, second)
     known_alike = _both_digests(first, second).keys() - changed
     return common - changed if known_alike else set()
 
 
-def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
+def find_changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     """Return the tasks of both runs whose prompt or scoring differs between the datasets."""
     if first.manifest.dataset_digest == second.manifest.dataset_digest:
         return set()
@@ -79,7 +79,7 @@ def changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     return {task for task, (one, two) in both.items() if not one.agrees(two)}
 
 
-def common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
+def find_common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
     """Return the names of the judges that scored both runs; a name includes all options."""
     return tuple(sorted(set(_judges(first)) & set(_judges(second))))
 
@@ -105,7 +105,7 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
             yield f"{_differ('similarity models', *likeness)}; run `gta score` on both"
     if not set(one.spec.tasks) & set(two.spec.tasks):
         yield "the runs have no task in common"
-    elif not shared_tasks(first, second):
+    elif not find_shared_tasks(first, second):
         digests = one.dataset_digest[:12], two.dataset_digest[:12]
         yield f"{_differ('dataset digests', *digests)} and no task is the same in both"
 
@@ -114,9 +114,9 @@ def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
     unseen = [run.name for run in (first, second) if not _judges(run)]
     if unseen:
         yield f"no judge has scored {unseen[0]}; run `gta score {unseen[0]} --judge MODEL`"
-    elif not common_judges(first, second):
+    elif not find_common_judges(first, second):
         yield _differ("judges", *(", ".join(_judges(run)) for run in (first, second)))
-    for judge in common_judges(first, second):
+    for judge in find_common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())
         # A run may have verdicts of two prompts if its second judging was interrupted.
         if len({*asked[0], *asked[1]}) > 1:
@@ -156,7 +156,7 @@ def is_plain_twin(plain: RunManifest, controlled: RunManifest) -> bool:
     )
 
 
-def control_effect(plain: RunScores, controlled: RunScores) -> ControlEffect:
+def measure_control_effect(plain: RunScores, controlled: RunScores) -> ControlEffect:
     """Compare a run under a control with the plain run, over the solvable units of both."""
     values = {(unit.task, unit.epoch): value for unit, value in _unit_values(plain)}
     tasks = tuple(

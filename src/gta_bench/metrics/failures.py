@@ -13,7 +13,7 @@ from gta_bench.metrics.categories import WORKFLOW_CATEGORY
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import same_arguments
-from gta_bench.metrics.strict.outcome import CRASH_TEXTS, outcome, score_answer
+from gta_bench.metrics.strict.outcome import CRASH_TEXTS, classify_step, score_answer
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.atomic import Answer
@@ -121,7 +121,7 @@ def _step_cause(
 ) -> Named | None:
     if left is None:
         return "format", "there is no prediction"
-    if outcome(left) not in ("call", "failed_call", "answer"):
+    if classify_step(left) not in ("call", "failed_call", "answer"):
         return _unusable_cause(left)
     if isinstance(left, CallStep) and isinstance(right, CallStep):
         return _call_cause(left, right)
@@ -152,7 +152,7 @@ def _task_cause(unit: AtomicUnit) -> Named:
         return "context", WINDOW_FULL
     if ending is None:
         return "format", "there is no prediction"
-    if outcome(ending) not in ("call", "failed_call", "answer"):
+    if classify_step(ending) not in ("call", "failed_call", "answer"):
         return _unusable_cause(ending)
     tried = {step.name for step in trace if isinstance(step, CallStep)}
     failed = _find_failed_tools(trace, unit.calls, unit.task.offered)
@@ -181,7 +181,7 @@ def _leaf_cause(unit: WorkflowUnit, node: Checkpoint, leaf: LeafScore) -> Named:
         return "context", WINDOW_FULL
     ending = _ending(unit.trace)
     nothing = not unit.deliverables
-    if nothing and ending is not None and outcome(ending) in ("malformed", "crash"):
+    if nothing and ending is not None and classify_step(ending) in ("malformed", "crash"):
         return _unusable_cause(ending)
     known = WORKFLOW_CATEGORY.keys() | set(unit.task.tools)
     for named in _find_failed_tools(unit.trace, unit.calls, known).values():
@@ -202,7 +202,11 @@ def _find_failed_tools(
     for step in trace:
         if isinstance(step, CallStep) and step.error is None:
             done.add(step.name)
-        elif isinstance(step, CallStep) and step.error is not None and outcome(step) != "malformed":
+        elif (
+            isinstance(step, CallStep)
+            and step.error is not None
+            and classify_step(step) != "malformed"
+        ):
             cause, detail = _by_error(step.name, step.error)
             failed.setdefault(step.name, (cause if step.name in known else "wrong tool", detail))
     for call in calls:
@@ -220,7 +224,7 @@ def _by_error(tool: str, error: StepError) -> Named:
 
 def _ending(trace: Trace) -> PredictedStep | None:
     """Return the last call or answer of the system, without thoughts and tool replies."""
-    return next((step for step in reversed(trace) if outcome(step) != "other"), None)
+    return next((step for step in reversed(trace) if classify_step(step) != "other"), None)
 
 
 def _unusable_cause(step: PredictedStep) -> Named:

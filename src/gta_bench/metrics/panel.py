@@ -7,23 +7,23 @@ from typing import Literal
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 
 Pooling = Literal["mean", "majority"]
-LeafPlace = tuple[str, int, str]
+LeafKey = tuple[str, int, str]
 
 
-def panel_rows(rows: Iterable[VerdictRow], pooling: Pooling) -> tuple[VerdictRow, ...]:
+def combine_judges(rows: Iterable[VerdictRow], pooling: Pooling) -> tuple[VerdictRow, ...]:
     """Return a row for every leaf that all judges scored in all repeats; none for one judge.
 
     `mean` is the mean of the judges' means. `majority` is the lower median of all scores, which
     passes if and only if more than half of all scores do.
     """
-    judges, leaves = by_leaf(rows)
+    judges, leaves = group_by_leaf(rows)
     if len(judges) < 2:
         return ()
     name = f"panel, {pooling} of {' and '.join(judges)}"
     repeats = {judge: max(len(own.get(judge, ())) for own in leaves.values()) for judge in judges}
     pooled = []
     for (task, epoch, leaf), own in leaves.items():
-        scores = {judge: scores_of(own.get(judge, ())) for judge in judges}
+        scores = {judge: list_scores(own.get(judge, ())) for judge in judges}
         if any(len(scores[judge]) < repeats[judge] for judge in judges):
             continue
         if pooling == "mean":
@@ -35,11 +35,11 @@ def panel_rows(rows: Iterable[VerdictRow], pooling: Pooling) -> tuple[VerdictRow
     return tuple(pooled)
 
 
-def by_leaf(
+def group_by_leaf(
     rows: Iterable[VerdictRow],
-) -> tuple[list[str], dict[LeafPlace, dict[str, list[VerdictRow]]]]:
+) -> tuple[list[str], dict[LeafKey, dict[str, list[VerdictRow]]]]:
     """Return the judges, and the rows of each leaf by judge, sorted by repeat."""
-    leaves: dict[LeafPlace, dict[str, list[VerdictRow]]] = {}
+    leaves: dict[LeafKey, dict[str, list[VerdictRow]]] = {}
     for row in sorted(rows, key=lambda row: row.key.repeat):
         key = row.key
         own = leaves.setdefault((key.task, key.epoch, key.leaf), {})
@@ -47,6 +47,6 @@ def by_leaf(
     return sorted({judge for own in leaves.values() for judge in own}), leaves
 
 
-def scores_of(rows: Sequence[VerdictRow]) -> list[float]:
+def list_scores(rows: Sequence[VerdictRow]) -> list[float]:
     """Return the scores of the rows that have one."""
     return [row.verdict.value for row in rows if isinstance(row.verdict, Scored)]

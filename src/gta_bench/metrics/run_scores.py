@@ -14,7 +14,7 @@ from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.progress import sum_stops
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import (
@@ -94,7 +94,7 @@ def compute_shared_fields(
         "attempts": sum(attempts) if attempts and len(attempts) == len(units) else None,
         "retried": sum((unit.attempts or 1) > 1 for unit in units),
         "models": tuple(sorted({name for unit in units for name in unit.models})),
-        "tools": tool_uses([call for unit in units for call in unit.calls]),
+        "tools": count_tool_uses([call for unit in units for call in unit.calls]),
         "stops": sum_stops(Counter(unit.stops) for unit in units),
         "unscored": tuple(
             UnscoredUnit(task=task, epoch=epoch, cause=cause)
@@ -158,7 +158,7 @@ def pool_compat(
     return compat_end_to_end.pool(one for one in counts if isinstance(one, EndToEndCounts))
 
 
-def tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
+def count_tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
     """Count the calls of each tool, most frequent first."""
     counts = Counter(call.tool for call in calls)
     uses = []
@@ -186,7 +186,7 @@ def total_usage(used: Sequence[Usage]) -> Usage:
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(usage.retries for usage in used),
         seconds=total(usage.seconds for usage in used),
-        cost_usd=sum_costs(map(recorded_cost, used)).total,
+        cost_usd=sum_costs(map(read_cost, used)).total,
     )
 
 

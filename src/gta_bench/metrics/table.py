@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from gta_bench.metrics.categories import CATEGORIES
 from gta_bench.metrics.counts import JudgedCounts
-from gta_bench.records.cost import recorded_cost
+from gta_bench.records.cost import read_cost
 from gta_bench.records.leaderboard import Board
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import (
@@ -361,9 +361,9 @@ COST: Final = replace(
     label="dollars a task",
     short="US$ a task",
     meaning="cost of model calls, if that of every unit is known",
-    numerator=lambda used: recorded_cost(used).known or 0.0,
+    numerator=lambda used: read_cost(used).known or 0.0,
     # A unit of unknown cost has nothing to measure; one without model calls costs nothing.
-    denominator=lambda used: 0 if recorded_cost(used).unknown else 1,
+    denominator=lambda used: 0 if read_cost(used).unknown else 1,
 )
 
 _Rows = TypeVar("_Rows")

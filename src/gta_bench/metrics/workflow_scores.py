@@ -11,7 +11,7 @@ from gta_bench.metrics.failures import leaf_failures
 from gta_bench.metrics.run_scores import compute_shared_fields
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
-from gta_bench.records.cost import recorded_cost, sum_costs
+from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.units import Usage, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import (
@@ -80,7 +80,7 @@ def task_score(
         task=unit.task.id,
         epoch=unit.epoch,
         category=unit.task.category,
-        kinds=deliverable_kinds(unit),
+        kinds=find_deliverable_kinds(unit),
         tool_categories=tool_categories(unit),
         root=strict.root_score(unit.task.checkpoints, known),
         compat=_compat_root(unit, rows, repeats),
@@ -131,7 +131,7 @@ def _judge_scores(
         usage=Usage(
             input_tokens=sum(row.input_tokens for row in rows),
             output_tokens=sum(row.output_tokens for row in rows),
-            cost_usd=sum_costs(map(recorded_cost, rows)).total,
+            cost_usd=sum_costs(map(read_cost, rows)).total,
         ),
         tasks=tuple(tasks),
         causes=tuple(
@@ -195,7 +195,7 @@ def _compat_root(
     return compat.node_score(root, means)
 
 
-def deliverable_kinds(unit: WorkflowUnit) -> tuple[str, ...]:
+def find_deliverable_kinds(unit: WorkflowUnit) -> tuple[str, ...]:
     """Return the file extensions of the deliverables."""
     if not unit.delivered:
         return (NOT_DELIVERED,)

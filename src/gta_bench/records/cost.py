@@ -38,12 +38,12 @@ def sum_costs(parts: Iterable[Cost]) -> Cost:
     )
 
 
-def paid_cost(amount: float | None) -> Cost:
+def make_cost(amount: float | None) -> Cost:
     """The cost of something that was paid for; None means that the price is unknown."""
     return Cost(unknown=True) if amount is None else Cost(known=amount)
 
 
-def recorded_cost(record: Usage | VerdictRow) -> Cost:
+def read_cost(record: Usage | VerdictRow) -> Cost:
     """The cost of a unit or a verdict; without an amount, it is free if no model was used.
 
     A unit used no model if it has neither model calls nor tokens; a verdict, if it has no tokens
@@ -52,4 +52,4 @@ def recorded_cost(record: Usage | VerdictRow) -> Cost:
     asked = record.input_tokens + record.output_tokens > 0 or (
         record.model_calls > 0 if isinstance(record, Usage) else isinstance(record.verdict, Scored)
     )
-    return paid_cost(record.cost_usd) if asked or record.cost_usd is not None else Cost()
+    return make_cost(record.cost_usd) if asked or record.cost_usd is not None else Cost()

@@ -75,6 +75,6 @@ def plan_digest(shards: Sequence[Shard], epochs: int) -> str:
     return digest.hexdigest()
 
 
-def worthwhile_places(units: int, places: int) -> int:
+def count_useful_workers(units: int, places: int) -> int:
     """How many workers are worth starting for that many units."""
     return max(1, min(places, units // UNITS_PER_WORKER))

@@ -5,13 +5,19 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics import table
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
-from gta_bench.reports.estimates import Estimate, Parts, atomic_parts, estimates, workflow_parts
+from gta_bench.reports.estimates import (
+    Estimate,
+    Parts,
+    estimates,
+    make_atomic_parts,
+    make_workflow_parts,
+)
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -79,7 +85,7 @@ class Repeated(NamedTuple):
         return found, Bounds(missing=missing, low=low, high=high)
 
 
-def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[RunMetrics]:
+def collect_metrics(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[RunMetrics]:
     """Yield the metrics of every run, for Workflow runs by every judge."""
     for summary in summaries:
         spec = summary.manifest.spec
@@ -87,11 +93,11 @@ def measured(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[RunM
             scores = summary.scores
             rows = table.score_metrics(scores.mode)
             names = [row.name for row in rows if row.denominator is not None]
-            parts = atomic_parts(scores.units, names)
+            parts = make_atomic_parts(scores.units, names)
             yield RunMetrics(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
             continue
         for judge in summary.scores.judges:
-            parts = workflow_parts(judge.tasks, summary.scores)
+            parts = make_workflow_parts(judge.tasks, summary.scores)
             broken = _broken(judge.failures)
             yield RunMetrics(summary.name, judge.judge, "workflow", spec, parts, broken)
 
@@ -142,7 +148,7 @@ def intervals_json(runs: Sequence[RunMetrics]) -> list[JsonValue]:
     ]
 
 
-def broken_remarks(runs: Sequence[RunMetrics]) -> Iterator[str]:
+def describe_broken(runs: Sequence[RunMetrics]) -> Iterator[str]:
     """Describe scores without the units that a provider or we broke, if they were scored."""
     for run in runs:
         scored = {
@@ -165,13 +171,13 @@ def broken_remarks(runs: Sequence[RunMetrics]) -> Iterator[str]:
         ]
         tasks = sorted({task for task, _ in scored}, key=lambda task: (len(task), task))
         yield (
-            f"{run.of}: {counted(len(tasks), 'task')} failed through no fault of the system "
+            f"{run.of}: {format_count(len(tasks), 'task')} failed through no fault of the system "
             f"({', '.join(tasks[:10])}{' …' if len(tasks) > 10 else ''}); without them: "
             f"{', '.join(changes) or 'the same'}."
         )
 
 
-def repeated(runs: Sequence[RunMetrics]) -> list[Repeated]:
+def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
     """Return the runs whose tasks were run more than once."""
     found = []
     for run in runs:
@@ -261,7 +267,9 @@ def repeat_remarks(found: Sequence[Repeated]) -> list[str]:
 
 def _of_tasks(one: Repeated) -> str:
     whole = one.variance.tasks
-    return "" if whole == one.tasks else f" of the {counted(whole, 'task')} that have all of them"
+    return (
+        "" if whole == one.tasks else f" of the {format_count(whole, 'task')} that have all of them"
+    )
 
 
 def _luck(variance: RunVariance) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gta_bench.metrics import table
 from gta_bench.metrics.counts import JudgedCounts
-from gta_bench.metrics.run_scores import tool_uses
+from gta_bench.metrics.run_scores import count_tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.metrics.table import Metric
 from gta_bench.records.attempts import UnitKey
@@ -19,8 +19,8 @@ from gta_bench.records.scores import UnitScore
 from gta_bench.records.statistics import Bounds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
-from gta_bench.statistics.missing import Side, bounds_of
-from gta_bench.statistics.pooled import Ratio, effective_tasks, interval_of
+from gta_bench.statistics.missing import Side, find_bounds
+from gta_bench.statistics.pooled import Ratio, compute_interval, effective_tasks
 
 
 class Part(NamedTuple):
@@ -83,7 +83,7 @@ def estimates(
     return {metric: one for metric, one in found.items() if one is not None}
 
 
-def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, Parts]:
+def make_atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, Parts]:
     """Return the strict parts of the named metrics of an Atomic run."""
     rows = [table.metric(name) for name in names]
     return {
@@ -92,7 +92,7 @@ def atomic_parts(units: Sequence[UnitScore], names: Sequence[str]) -> dict[str, 
     }
 
 
-def workflow_parts(
+def make_workflow_parts(
     tasks: Sequence[TaskScore], scores: WorkflowScores, units: Sequence[WorkflowUnit] = ()
 ) -> dict[str, Parts]:
     """Return the parts of every metric of one judge's tasks; Tool SR is computed from the units."""
@@ -100,7 +100,7 @@ def workflow_parts(
     return {
         **{name: make_judged_parts(row, counted) for name, row in table.JUDGED.items()},
         table.TOOL_SR.name: {
-            (unit.task.id, unit.epoch): Part(*table.TOOL_SR.part(tool_uses(unit.calls)))
+            (unit.task.id, unit.epoch): Part(*table.TOOL_SR.part(count_tool_uses(unit.calls)))
             for unit in units
         },
     }
@@ -145,9 +145,9 @@ def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
     # Sums of similarities may be slightly too high because of rounding.
     values = [min(value, row.top * whole) for value, whole in sums.values()]
     wholes = [whole for _, whole in sums.values()]
-    found = interval_of(Ratio(values, wholes), top=row.top)
+    found = compute_interval(Ratio(values, wholes), top=row.top)
     low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
-    bounds = bounds_of(side, top=row.top).scaled(row.factor) if side.missing.any() else None
+    bounds = find_bounds(side, top=row.top).scaled(row.factor) if side.missing.any() else None
     return Estimate(metric, middle, low, high, found.n, effective_tasks(wholes), bounds)
 
 

@@ -12,7 +12,7 @@ from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores
-from gta_bench.reports.estimates import atomic_parts
+from gta_bench.reports.estimates import make_atomic_parts
 from gta_bench.reports.tables import line
 
 # The metrics whose points count as gains: in step mode, all that both scorings have.
@@ -63,14 +63,14 @@ def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
     known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
         metric: sum(part.seen for part in parts.values())
-        for metric, parts in atomic_parts(scores.units, GAINED[scores.mode]).items()
+        for metric, parts in make_atomic_parts(scores.units, GAINED[scores.mode]).items()
     }
     causes: dict[tuple[str, int], list[FailureCause]] = {}
     for failure in scores.failures:
         causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
     found = []
     for score in scores.units:
-        own = atomic_parts([score], GAINED[scores.mode])
+        own = make_atomic_parts([score], GAINED[scores.mode])
         gain = sum(
             100 * (part.seen - part.value) / wholes[metric]
             for metric, parts in own.items()
@@ -80,7 +80,7 @@ def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
         if gain > 1e-9:
             key = (score.task, score.epoch)
             first = tuple(dict.fromkeys(causes.get(key, ())))
-            found.append(Loss(*key, missed(score, known.get(key)), gain, first))
+            found.append(Loss(*key, describe_missed(score, known.get(key)), gain, first))
     return sorted(found, key=lambda loss: -loss.gain)
 
 
@@ -92,7 +92,7 @@ def gain_text(mode: str) -> str:
     return names[0] if len(names) == 1 else f"the mean of {', '.join(names[:-1])} and {names[-1]}"
 
 
-def missed(score: UnitScore, unit: AtomicUnit | None) -> str:
+def describe_missed(score: UnitScore, unit: AtomicUnit | None) -> str:
     """Describe what an Atomic unit lost."""
     counts = score.strict
     if unit is not None and unit.trace is None:

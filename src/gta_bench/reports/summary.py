@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from gta_bench.errors import counted, was_stopped
+from gta_bench.errors import format_count, is_stop_note
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
@@ -12,7 +12,7 @@ from gta_bench.records.run import DatasetName, Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
 from gta_bench.records.units import StopKind, Usage
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.reports.tables import Table, dollars, shown
+from gta_bench.reports.tables import Table, dollars, format_number
 
 Scoring = Literal["strict", "compat"]
 SCORINGS: tuple[Scoring, ...] = ("strict", "compat")
@@ -43,9 +43,12 @@ def score_table(runs: Sequence[RunSummary], mode: Mode) -> Table:
         tuple(
             (
                 run.name,
-                f"{chosen_scores(run.scores, scoring).n}/{run.scores.n_units}",
+                f"{select_scores(run.scores, scoring).n}/{run.scores.n_units}",
                 scoring,
-                *(shown(metrics(run.scores, scoring).get(column.name)) for column in columns),
+                *(
+                    format_number(metrics(run.scores, scoring).get(column.name))
+                    for column in columns
+                ),
                 "; ".join(run.badges) if scoring == "strict" else "",
             )
             for run in runs
@@ -73,11 +76,11 @@ def tool_table(tools: Sequence[ToolUse]) -> Table:
     )
 
 
-def measured_table(found: Sequence[Measured]) -> Table:
+def custom_metric_table(found: Sequence[Measured]) -> Table:
     """Return the values of custom metrics."""
     return Table(
         ("metric", "n/N", "mean"),
-        tuple((one.name, f"{one.n}/{one.n_units}", shown(one.value)) for one in found),
+        tuple((one.name, f"{one.n}/{one.n_units}", format_number(one.value)) for one in found),
     )
 
 
@@ -88,10 +91,10 @@ def _backends(names: Sequence[str]) -> str:
 
 def metrics(scores: RunScores, scoring: Scoring) -> dict[str, float | int | None]:
     """Return the unrounded values of one scoring by name."""
-    return chosen_scores(scores, scoring).model_dump(exclude={"n", "n_tasks"})
+    return select_scores(scores, scoring).model_dump(exclude={"n", "n_tasks"})
 
 
-def chosen_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndScores:
+def select_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndScores:
     """Return one of the two scorings; its `n` is how many units had a prediction."""
     return scores.strict if scoring == "strict" else scores.compat
 
@@ -99,7 +102,7 @@ def chosen_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndS
 def missing_remark(scores: RunScores) -> str:
     """Describe units without a prediction."""
     return (
-        f"a prediction for {scores.n - scores.missing} of {counted(scores.n, 'task')}: `strict` "
+        f"a prediction for {scores.n - scores.missing} of {format_count(scores.n, 'task')}: `strict` "
         "counts the others as failed, `compat` leaves them out, as published."
     )
 
@@ -119,7 +122,7 @@ def system_name(manifest: RunManifest) -> str:
 
 def completion_hint(cause: str) -> str:
     """Say how to complete units without a result."""
-    if cause == NOT_RUN or was_stopped(cause):
+    if cause == NOT_RUN or is_stop_note(cause):
         return "complete it with `gta run` for all its tasks and epochs, within its limits"
     return "complete it with the same `gta run` command"
 
@@ -132,7 +135,7 @@ def remarks(run: RunSummary) -> list[str]:
         missing = scores.n_units - scores.n
         cause = scores.unscored[0].cause
         lines.append(
-            f"unscored: {missing} of {counted(scores.n_units, 'unit')}, so the run is not "
+            f"unscored: {missing} of {format_count(scores.n_units, 'unit')}, so the run is not "
             f"rankable ({cause}); {completion_hint(cause)}."
         )
     lines += attempt_remarks(scores)
@@ -180,7 +183,7 @@ def _tape_remarks(run: RunSummary) -> list[str]:
         ]
     if missing := run.scores.not_on_tape:
         lines.append(
-            f"{counted(len(missing), 'call')} had no recorded reply and failed. "
+            f"{format_count(len(missing), 'call')} had no recorded reply and failed. "
             f"The first: {missing[0]}"
         )
     return lines
@@ -196,7 +199,7 @@ def usage_text(usage: Usage, manifest: RunManifest) -> str:
     foreign = is_foreign(manifest.spec.system)
     tokens = usage.input_tokens + usage.output_tokens
     lines = [
-        f"{counted(usage.model_calls, 'model call')} ({counted(usage.retries, 'retry', 'retries')})"
+        f"{format_count(usage.model_calls, 'model call')} ({format_count(usage.retries, 'retry', 'retries')})"
         if usage.model_calls or not foreign
         else "model calls unknown",
         f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
@@ -225,9 +228,9 @@ def run_badges(manifest: RunManifest) -> tuple[str, ...]:
     every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
     badges = []
     if chosen < every:
-        badges.append(f"subset: {chosen:,} of {counted(every, 'task')}")
+        badges.append(f"subset: {chosen:,} of {format_count(every, 'task')}")
     if every != released:
-        badges.append(f"dataset of {counted(every, 'task')}, not the released {released}")
+        badges.append(f"dataset of {format_count(every, 'task')}, not the released {released}")
     if manifest.edited_from is not None:
         badges.append("edited requirements")
     if spec.system.agent in SCRIPTED_AGENTS:
@@ -243,7 +246,7 @@ def run_badges(manifest: RunManifest) -> tuple[str, ...]:
 
 def score_badges(scores: RunScores) -> tuple[str, ...]:
     """Return how many tasks have a prediction, if not all, and which model compared free text."""
-    found = f"predictions for {scores.n - scores.missing} of {counted(scores.n, 'task')}"
+    found = f"predictions for {scores.n - scores.missing} of {format_count(scores.n, 'task')}"
     return (*((found,) if scores.missing else ()), f"similarity {scores.similarity}")
 
 
@@ -284,9 +287,9 @@ def stop_counts(stops: Mapping[StopKind, int]) -> str:
 def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
     """Yield a line if units were tried more than once."""
     if scores.retried and scores.attempts is not None:
-        units = counted(scores.retried, "unit")
+        units = format_count(scores.retried, "unit")
         yield (
-            f"attempts: {scores.attempts} for {counted(scores.n_units, 'unit')}; {units} had more "
+            f"attempts: {scores.attempts} for {format_count(scores.n_units, 'unit')}; {units} had more "
             "than one, and usage includes all of them."
         )
 
@@ -296,7 +299,7 @@ def stop_remarks(stops: Mapping[StopKind, int], usage: Usage) -> Iterator[str]:
     if not stops:
         return
     asked = usage.model_calls
-    calls = counted(asked, "model call")
+    calls = format_count(asked, "model call")
     yield f"replies that did not end normally: {stop_counts(stops)} (of {calls})."
     yield from (HELP[kind] for kind in stops if kind in HELP)
     if asked >= ENOUGH_CALLS and stops.get("refused", 0) >= FILTERED * asked:

@@ -38,7 +38,7 @@ def markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def shown(value: float | int | None) -> str:
+def format_number(value: float | int | None) -> str:
     """Format a number with two decimals, or a dash if there was nothing to measure."""
     if value is None:
         return "-"

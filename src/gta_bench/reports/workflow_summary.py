@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics.labels import People
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
-from gta_bench.records.cost import paid_cost, sum_costs
+from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
 from gta_bench.records.verdicts import VerdictRow
@@ -22,7 +22,7 @@ from gta_bench.reports.summary import (
     system_name,
     usage_text,
 )
-from gta_bench.reports.tables import Table, dollars, shown
+from gta_bench.reports.tables import Table, dollars, format_number
 
 # The columns with one judge's scores of a set of units.
 GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")
@@ -75,8 +75,8 @@ def curve_table(judge: JudgeScores) -> Table:
     return Table(
         ("threshold", *(f"{point.threshold:g}" for point in judge.curve)),
         (
-            (LEAF_SR.heading, *(shown(point.leaf_sr) for point in judge.curve)),
-            (ROOT_SR.heading, *(shown(point.root_sr) for point in judge.curve)),
+            (LEAF_SR.heading, *(format_number(point.leaf_sr) for point in judge.curve)),
+            (ROOT_SR.heading, *(format_number(point.root_sr) for point in judge.curve)),
         ),
     )
 
@@ -105,7 +105,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
 
 def floor_remark(floors: Sequence[Floor]) -> str:
     """Describe the scores that the judge gave to systems that do nothing."""
-    scores = ", ".join(f"{floor.system} {shown(floor.root_score)}" for floor in floors)
+    scores = ", ".join(f"{floor.system} {format_number(floor.root_score)}" for floor in floors)
     return f"floor of {floors[0].judge}, Root Score of systems that do nothing: {scores}."
 
 
@@ -114,7 +114,7 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
     if scores.unscored:
         cause = scores.unscored[0].cause
         yield (
-            f"no result: {len(scores.unscored)} of {counted(scores.n_units, 'unit')}, so the "
+            f"no result: {len(scores.unscored)} of {format_count(scores.n_units, 'unit')}, so the "
             f"run is not rankable ({cause}); {completion_hint(cause)}."
         )
     if not scores.judges:
@@ -122,8 +122,8 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
     for judge in scores.judges:
         if judge.causes:
             lacking = judge.strict.n_leaves - judge.strict.leaves
-            leaves = counted(judge.strict.n_leaves, "leaf", "leaves")
-            tasks = counted(judge.strict.n_units, "task")
+            leaves = format_count(judge.strict.n_leaves, "leaf", "leaves")
+            tasks = format_count(judge.strict.n_units, "task")
             yield (
                 f"{judge.judge} left {lacking} of {leaves} without a score "
                 f"({', '.join(judge.causes)}): a root for {judge.strict.n} of {tasks}, "
@@ -137,7 +137,7 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
     if not scores.judges:
         n = f"{scores.n}/{scores.n_units}"
         blank = ("-",) * 4
-        took = (shown(scores.tool_sr), *blank, dollars(spent))
+        took = (format_number(scores.tool_sr), *blank, dollars(spent))
         yield (run.name, "-", "-", n, *blank, *took, "; ".join(run.badges(None)))
     for judge in scores.judges:
         yield (
@@ -145,28 +145,28 @@ def _rows(run: WorkflowSummary) -> Iterator[tuple[str, ...]]:
             judge.judge,
             "strict",
             *_cells(judge.strict),
-            shown(scores.tool_sr),
-            *(shown(group.root_sr) for group in judge.tool_categories[: len(CATEGORY_SRS)]),
-            dollars(sum_costs(map(paid_cost, (spent, judge.usage.cost_usd))).total),
+            format_number(scores.tool_sr),
+            *(format_number(group.root_sr) for group in judge.tool_categories[: len(CATEGORY_SRS)]),
+            dollars(sum_costs(map(make_cost, (spent, judge.usage.cost_usd))).total),
             "; ".join(run.badges(judge.judge)),
         )
         n = f"{judge.compat.n}/{judge.strict.n_units}"
-        root = shown(judge.compat.root_score)
+        root = format_number(judge.compat.root_score)
         yield (run.name, judge.judge, "compat", n, root, *("-",) * 9, "")
         for floor in run.floors.of(judge.judge):
             n = f"{floor.n}/{floor.n_units}"
-            cells = (n, *judged_cells(floor), *("-",) * 7, "")
+            cells = (n, *format_judged(floor), *("-",) * 7, "")
             yield (run.name, judge.judge, f"floor: {floor.system}", *cells)
 
 
-def judged_cells(scores: GroupScores | Floor) -> tuple[str, ...]:
+def format_judged(scores: GroupScores | Floor) -> tuple[str, ...]:
     """Return the values of the judged metrics, in the order of the table."""
-    return tuple(shown(getattr(scores, name)) for name in JUDGED)
+    return tuple(format_number(getattr(scores, name)) for name in JUDGED)
 
 
 def _cells(group: GroupScores) -> tuple[str, ...]:
     return (
         f"{group.n}/{group.n_units}",
-        *judged_cells(group),
+        *format_judged(group),
         f"{group.leaves}/{group.n_leaves}",
     )

@@ -16,9 +16,9 @@ from gta_bench.agents.contract import DecidedStep, History, RefusedTurn
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import ToolError, ToolUnavailable, UsageError, few
+from gta_bench.errors import ToolError, ToolUnavailable, UsageError, join_first
 from gta_bench.metrics.similarity import SimilarityFunction
-from gta_bench.metrics.strict.steps import step_reward
+from gta_bench.metrics.strict.steps import compute_step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, UserTurn
 from gta_bench.records.run import DEFAULT_TURNS, DatasetName
@@ -28,7 +28,7 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.redaction import Redactor
 from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape
-from gta_bench.tools.offering import offered_tools, own_tools
+from gta_bench.tools.offering import list_offered_tools, list_own_tools
 from gta_bench.tools.source import ToolSource
 
 _Task = AtomicTask | WorkflowTask
@@ -136,7 +136,9 @@ class Environment:
         tasks = self._dataset.tasks
         name = self._random.choice(list(tasks)) if task is None else task
         if name not in tasks:
-            raise UsageError(f"The dataset has no task {name!r}. Its tasks: {few([*tasks])}.")
+            raise UsageError(
+                f"The dataset has no task {name!r}. Its tasks: {join_first([*tasks])}."
+            )
         entry = tasks[name]
         files = {item.path: self._dataset.root / item.source for item in entry.attachments}
         root = self._folder / name
@@ -144,7 +146,7 @@ class Environment:
             remove_tree(root)
         workspace = Workspace.create(root, files, follow_links=True)
         source = self._sources(name)
-        tools = tuple(offered_tools(own_tools(self._dataset, entry), source.specs()))
+        tools = tuple(list_offered_tools(list_own_tools(self._dataset, entry), source.specs()))
         work = TaskWork([UserTurn(content=entry.request)])
         self._episode = _Episode(entry, source, tools, workspace, work)
         return self._episode.observation(last=self._max_steps == 1)
@@ -241,7 +243,9 @@ def step_rewards(similarity: SimilarityFunction) -> Rewards:
 
     async def reward(moment: Moment) -> Reward:
         assert isinstance(moment.task, AtomicTask), "GTA-Workflow has no reference steps"
-        value = step_reward(moment.task, moment.position, moment.action, similarity=similarity)
+        value = compute_step_reward(
+            moment.task, moment.position, moment.action, similarity=similarity
+        )
         return Reward(value)
 
     return reward

@@ -17,7 +17,7 @@ from gta_bench.rl.environment import Moment, Reward, Rewards
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings
 from gta_bench.tasks.judging import open_judge
-from gta_bench.tasks.workflow import kept_file
+from gta_bench.tasks.workflow import store_workspace_file
 
 MOST = 10.0
 NOTHING_YET = Reward(0.0)
@@ -56,8 +56,8 @@ def _make_unit(moment: Moment, store: ArtefactStore) -> WorkflowUnit:
     return WorkflowUnit(
         task=moment.task,
         trace=moment.work.trace,
-        deliverables=tuple(kept_file(moment.workspace, store, path) for path in written),
-        inputs=tuple(kept_file(moment.workspace, store, path) for path in given),
+        deliverables=tuple(store_workspace_file(moment.workspace, store, path) for path in written),
+        inputs=tuple(store_workspace_file(moment.workspace, store, path) for path in given),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
-from gta_bench.agents.contract import History, Setup, dataset_files, step_histories
+from gta_bench.agents.contract import History, Setup, list_dataset_files, make_step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.metrics.reference import reference_steps
@@ -25,9 +25,9 @@ from gta_bench.runs.directory import MANIFEST, read_manifest
 from gta_bench.runs.logs import read_run_units, unit_keys
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import ModelSettings
-from gta_bench.tasks.scorers import step_text
-from gta_bench.tasks.units import offered_tools
-from gta_bench.tools.offering import own_tools
+from gta_bench.tasks.scorers import format_step
+from gta_bench.tasks.units import list_step_tools
+from gta_bench.tools.offering import list_own_tools
 
 # With this many finished units, their usage is a better basis than any guess.
 ENOUGH_UNITS: Final = 5
@@ -324,7 +324,7 @@ async def _measure_prompts(spec: RunSpec, dataset: Dataset) -> dict[str, _Task]:
     model = get_model("mockllm/model", custom_outputs=count, memoize=False)
     agent = spec.system.agent
     atomic = dataset if isinstance(dataset, AtomicDataset) else None
-    files = frozenset() if atomic is None else dataset_files(atomic.tasks.values())
+    files = frozenset() if atomic is None else list_dataset_files(atomic.tasks.values())
     decide = load_agent(agent)(Setup(model=model, known_files=files))
     found = {}
     for name in spec.tasks:
@@ -333,15 +333,15 @@ async def _measure_prompts(spec: RunSpec, dataset: Dataset) -> dict[str, _Task]:
         replies: list[int] = []
         if isinstance(task, AtomicTask):
             assert atomic is not None
-            histories = list(step_histories(task))
-            offered = offered_tools(atomic, task, agent)
-            replies = [count_tokens([step_text(step)]) for step in reference_steps(task)]
+            histories = list(make_step_histories(task))
+            offered = list_step_tools(atomic, task, agent)
+            replies = [count_tokens([format_step(step)]) for step in reference_steps(task)]
         else:
             turns = (UserTurn(content=task.request),)
             histories = [
                 History(task=task.id, attachments=task.attachments, turns=turns, mode="end-to-end")
             ]
-            offered = [tool for tool in own_tools(dataset, task).values() if tool is not None]
+            offered = [tool for tool in list_own_tools(dataset, task).values() if tool is not None]
         for history in histories:
             await decide(history, offered)
         images = sum(item.type == "image" for item in task.attachments)

@@ -26,7 +26,7 @@ from gta_bench.running.system_run import Resources
 from gta_bench.runs.logs import unit_keys
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 
 # Least and most tokens of evidence in a call besides the prompt, and of one verdict.
 _EVIDENCE, _EVIDENCE_MOST = 1_000, 10_000
@@ -55,7 +55,7 @@ def estimate_judging(
 
 def estimate_stored(run: StorePath, judging: Judging) -> list[UsageRange]:
     """Estimate what each judge takes for the units of a stored run that it has not judged."""
-    units = judgeable_units(run).values()
+    units = find_judgeable_units(run).values()
     keys = [(unit.task.id, unit.epoch) for unit in units]
     tasks = {unit.task.id: unit.task for unit in units}
     return _estimate(keys, tasks, read_verdicts(run), judging)

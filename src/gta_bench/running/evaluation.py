@@ -22,7 +22,7 @@ from gta_bench.runs.directory import (
     write_progress,
 )
 from gta_bench.runs.log_layout import PrerequisiteError
-from gta_bench.runs.store import explain_store_errors, locked
+from gta_bench.runs.store import explain_store_errors, lock_folder
 from gta_bench.tasks.attempts import note_begin
 from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
 
@@ -78,7 +78,7 @@ def evaluate(
 
     with (
         # Another attempt at the same shard may be ending on another machine.
-        locked(part.logs, patience=PATIENCE) if part.name else nullcontext(),
+        lock_folder(part.logs, patience=PATIENCE) if part.name else nullcontext(),
         run_context(
             replace(
                 context,

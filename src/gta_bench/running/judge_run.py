@@ -13,11 +13,11 @@ from typing import NamedTuple
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
-from gta_bench.agents.generation import generate_config
+from gta_bench.agents.generation import make_generate_config
 from gta_bench.agents.models import ChosenModel, choose_model, open_model
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, WorkFailed
-from gta_bench.judging.judge import Judge, asked_settings, judge_entry, pending_leaves
+from gta_bench.judging.judge import Judge, judge_entry, pending_leaves, verdict_settings
 from gta_bench.judging.options import JudgeOptions, judge_name, judge_options
 from gta_bench.judging.run_evidence import MadeEvidence, RunEvidence
 from gta_bench.judging.spending import Spending, check_price
@@ -41,11 +41,11 @@ from gta_bench.runs.directory import begin_progress, progress_folder
 from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
-from gta_bench.tasks.context import Material, RunContext, run_context, workspaces
+from gta_bench.tasks.context import Material, RunContext, open_workspaces, run_context
 from gta_bench.tasks.judging import (
     ROLE,
+    find_judgeable_units,
     judge_task,
-    judgeable_units,
     open_judge,
 )
 
@@ -55,7 +55,9 @@ def cascade_name(cheap: str, strong: str, band: float) -> str:
     return f"{strong} after {cheap} within {band:g}"
 
 
-def take_over(run: StorePath, cheap: str, cascade: str, *, threshold: float, band: float) -> None:
+def copy_clear_scores(
+    run: StorePath, cheap: str, cascade: str, *, threshold: float, band: float
+) -> None:
     """Copy the cheap judge's scores that are not near the threshold to the cascade.
 
     The copies cost nothing. All other leaves stay open, so the strong judge is asked for them.
@@ -130,7 +132,7 @@ def plan_judging(
 
 def name_judge(model: ChosenModel, options: JudgeOptions) -> str:
     """Return the name of a model as a judge, without opening the model."""
-    asked = asked_settings(generate_config(model.settings), model.settings.args)
+    asked = verdict_settings(make_generate_config(model.settings), model.settings.args)
     return judge_name(model.name, options, asked)
 
 
@@ -146,7 +148,7 @@ def judge_run(
 
     `models` replace those that `judging` names; they are used in this process only.
     """
-    units = judgeable_units(run, judging.tasks)
+    units = find_judgeable_units(run, judging.tasks)
     opened = models or [open_judge_model(one, judging) for one in judging.models]
     if backend is not INLINE:
         # Render missing evidence in parts, so that it is found below.
@@ -155,12 +157,14 @@ def judge_run(
         with explain_failure(partial(_safe, run)):
             backend.run(render, parts, at_once=min(backend.places, len(parts)), tick=int)
     spending = Spending(judging.settings.budget)
-    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    evidence = asyncio.run(prepare_evidence(run, units.values(), judging.settings))
     judges = open_judges(judging, opened)
     for chosen, judge in zip(judging.models, judges, strict=True):
         if judging.cascade is not None and judge is not judges[0]:
             threshold = judging.settings.judge.leaf_threshold
-            take_over(run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade)
+            copy_clear_scores(
+                run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
+            )
         before = _open_leaves(run, units, evidence, judge)
         if before:
             asked_units = {name: units[name] for name in before}
@@ -255,7 +259,7 @@ def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[st
 
 def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> None:
     units = _units_of(run, names)
-    asyncio.run(made_evidence(run, units.values(), settings))
+    asyncio.run(prepare_evidence(run, units.values(), settings))
 
 
 def _judge_part(
@@ -266,13 +270,13 @@ def _judge_part(
     model = open_judge_model(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     spending = Spending(judging.settings.budget, part.command.started)
-    evidence = asyncio.run(made_evidence(run, units.values(), judging.settings))
+    evidence = asyncio.run(prepare_evidence(run, units.values(), judging.settings))
     _judge(run, judge, units, evidence, judging.settings, spending, part)
 
 
 def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
     tasks = {task for name in names for task in (name, name.rpartition(".")[0])}
-    found = judgeable_units(run, tasks)
+    found = find_judgeable_units(run, tasks)
     return {name: found[name] for name in names}
 
 
@@ -299,7 +303,7 @@ def _open_leaves(
     return {name: count for name, count in counts.items() if count}
 
 
-async def made_evidence(
+async def prepare_evidence(
     run: StorePath, units: Collection[WorkflowUnit], settings: Settings
 ) -> MadeEvidence:
     """Return the evidence of these units, rendering what is missing."""
@@ -322,7 +326,7 @@ def _judge(
     listener: Listener | None = None,
 ) -> None:
     with (
-        workspaces(run) as files,
+        open_workspaces(run) as files,
         run_context(
             RunContext(
                 files=files,

@@ -26,9 +26,9 @@ from gta_bench.errors import (
     EnvironmentProblem,
     RunError,
     WorkFailed,
-    fault_status,
-    fault_words,
-    raised_chain,
+    describe_fault,
+    find_status,
+    iter_causes,
 )
 from gta_bench.harnesses.contract import REQUEST
 from gta_bench.records.run import OWN_TOOLS, RunManifest
@@ -45,7 +45,7 @@ from gta_bench.runs.directory import (
     read_manifest,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import ATTEMPTS, kept_units, read_run_units, unit_keys
+from gta_bench.runs.logs import ATTEMPTS, find_kept_units, read_run_units, unit_keys
 from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
@@ -157,7 +157,7 @@ def _is_finished(out: StorePath, manifest: RunManifest) -> bool:
     """Whether all units that the command asks for are finished; the run may have others."""
     if find_run(out, manifest) is None:
         return False
-    kept, spec = kept_units(log_folder(out)), manifest.spec
+    kept, spec = find_kept_units(log_folder(out)), manifest.spec
     wanted = unit_keys(spec.tasks, spec.epochs)
     return all(key in kept and kept[key].finished for key in wanted)
 
@@ -219,7 +219,7 @@ async def _tried(asked: Asked) -> str | None:
     raised = await _call(asked, picture=asked.pictures)
     if raised is None:
         return None
-    status = fault_status(raised)
+    status = find_status(raised)
     refused = asked.pictures and status not in (None, *REFUSED, MISSING, BUSY)
     if refused and await _call(asked, picture=False) is None:
         return (
@@ -247,7 +247,7 @@ async def _call(asked: Asked, *, picture: bool) -> Exception | None:
 
 def _explain(asked: Asked, raised: Exception) -> str | None:
     """Say what is wrong and what to do; None if waiting helps, as a run does."""
-    status, reason = fault_status(raised), _reason(raised)
+    status, reason = find_status(raised), _reason(raised)
     address = asked.model.api.base_url
     if status == BUSY and any(text in reason.lower() for text in NO_CREDIT):
         return f"{asked} has no credit left ({reason}). Raise its limit, or use another key."
@@ -265,11 +265,11 @@ def _explain(asked: Asked, raised: Exception) -> str | None:
         )
     if status is not None:
         return f"{asked} rejects a short request: {reason}. Fix this, or {SKIP}."
-    if any("wrong version number" in str(exc).lower() for exc in raised_chain(raised)):
+    if any("wrong version number" in str(exc).lower() for exc in iter_causes(raised)):
         return (
             f"{asked} does not use https. Write http:// in `base_url` under [models] in gta.toml."
         )
-    chain = list(raised_chain(raised))
+    chain = list(iter_causes(raised))
     if any(isinstance(exc, OSError) or "Connect" in type(exc).__name__ for exc in chain):
         refused = any(isinstance(exc, ConnectionRefusedError) for exc in chain)
         cause = "connection refused" if refused else _reason(chain[-1])
@@ -291,7 +291,7 @@ def _is_unknown_model(status: int | None, reason: str) -> bool:
 
 
 def _reason(raised: BaseException) -> str:
-    return fault_words(raised).strip().rstrip(".")
+    return describe_fault(raised).strip().rstrip(".")
 
 
 def _picture() -> str:
@@ -309,7 +309,7 @@ def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
         tried = [
             (stack.enter_context(_first_task(out, manifest, resources, watching)), out, manifest)
             for out, manifest, resources in runs
-            if resources.harness is not None and not kept_units(log_folder(out))
+            if resources.harness is not None and not find_kept_units(log_folder(out))
         ]
         for trial, out, manifest in tried:
             open_run(out, manifest)
@@ -374,7 +374,7 @@ def _last_words(unit: AtomicUnit | WorkflowUnit) -> str:
 
 def _adopt(trial: Path, out: StorePath) -> None:
     """Move the units of a trial run into a run that has none, which continues from there."""
-    kept = {key: one.log for key, one in kept_units(log_folder(trial)).items() if one.finished}
+    kept = {key: one.log for key, one in find_kept_units(log_folder(trial)).items() if one.finished}
     name = Path(next(iter(kept.values()))).name
     store = ArtefactStore(out / ARTEFACTS)
     for file in (trial / ARTEFACTS).glob("*/*"):

@@ -9,7 +9,7 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, SampleStart, hooks
 from inspect_ai.log import EvalSample
 
-from gta_bench.errors import was_stopped
+from gta_bench.errors import is_stop_note
 from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.progress import ShardProgress, count_causes, short_cause, sum_stops
 from gta_bench.records.units import StopKind
@@ -102,7 +102,7 @@ def _ended(sample: EvalSample) -> SampleOutcome:
     if sample.error is None:
         stops = read_unit_data(sample.store.items()).stops
         return SampleOutcome(finished=True, cause=sample.store.get(UNSCORED), stops=stops)
-    if was_stopped(sample.error.message):
+    if is_stop_note(sample.error.message):
         return SampleOutcome()
     return SampleOutcome(failed=True, cause=short_cause(sample.error.message))
 

@@ -26,22 +26,22 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.logs import (
     Kept,
-    finished_units,
-    kept_units,
-    log_files,
+    count_finished,
+    find_kept_units,
+    list_logs,
     restore_attempts,
     unit_keys,
 )
 from gta_bench.runs.merge import (
     SHARDS,
     merge_shards,
-    merged_log,
+    merged_log_path,
     read_plan,
     shards_folder,
     write_partial_log,
     write_plan,
 )
-from gta_bench.runs.store import StorePath, disk_full_hint, locked
+from gta_bench.runs.store import StorePath, disk_full_hint, lock_folder
 from gta_bench.settings import Settings
 
 Listener = Callable[[RunProgress], None]
@@ -97,8 +97,8 @@ def run_units(
 
     `work` is called with the settings of one part, which has its share of the connections.
     """
-    with locked(out):
-        kept = kept_units(log_folder(out))
+    with lock_folder(out):
+        kept = find_kept_units(log_folder(out))
         restore_attempts(out, kept)
         whole = _is_whole(out, spec, kept)
         plan = _plan(out, spec, kept, backend, whole=whole)
@@ -191,7 +191,7 @@ def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept]) -> bo
     """
     named = {*spec.tasks}
     asked = all(task in named and epoch <= spec.epochs for task, epoch in kept)
-    return asked and not any(f"{SHARDS}/" in log for log in log_files(log_folder(out)))
+    return asked and not any(f"{SHARDS}/" in log for log in list_logs(log_folder(out)))
 
 
 def _plan(
@@ -235,7 +235,7 @@ def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[UnitKey, Kept])
 
 def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
     """Merge all logs once every unit of the run is finished; until then shards are continued."""
-    kept = kept_units(log_folder(out))
+    kept = find_kept_units(log_folder(out))
     dealt = [task for shard in plan.shards for task in shard.tasks]
     missing = [key for key in unit_keys(dealt, plan.epochs) if key not in kept]
     if missing:
@@ -247,13 +247,13 @@ def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
     merged = not shards_folder(out, plan).is_dir()
     if not merged and all(key in kept and kept[key].finished for key in wanted):
         chosen = {key: kept[key].log for key in wanted}
-        merge_shards(chosen, merged_log(out, plan), shards_folder(out, plan))
+        merge_shards(chosen, merged_log_path(out, plan), shards_folder(out, plan))
 
 
 def _safe(out: StorePath, manifest: RunManifest) -> str:
     """Say what is safe and how to continue."""
     try:
-        finished, full = finished_units(log_folder(out)), disk_full_hint(out)
+        finished, full = count_finished(log_folder(out)), disk_full_hint(out)
     except (GtaError, OSError):
         return "Finished units are in the run's logs; run the same command again to continue."
     return (

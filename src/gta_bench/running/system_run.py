@@ -15,10 +15,10 @@ from inspect_ai.model import Model
 from gta_bench.agents import prompts as agent_prompts
 from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
-from gta_bench.agents.generation import generate_config
+from gta_bench.agents.generation import make_generate_config
 from gta_bench.agents.models import NO_MODEL, ChosenModel, open_model
-from gta_bench.agents.provider import prefix_for
-from gta_bench.confine.network import require_way
+from gta_bench.agents.provider import find_prefix
+from gta_bench.confine.network import require_network
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.digest import dataset_digest
@@ -44,13 +44,13 @@ from gta_bench.running.evaluation import evaluate, package_versions
 from gta_bench.running.shards import Listener, RunPart, run_units
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import log_folder, open_run, read_manifest
-from gta_bench.runs.logs import data_of_logs
+from gta_bench.runs.logs import read_data_path
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
-from gta_bench.tasks.context import Earlier, RunContext, workspaces
+from gta_bench.tasks.context import Earlier, RunContext, open_workspaces
 from gta_bench.tasks.run_tools import note_recording, open_tooling
 from gta_bench.tools import prompts as tool_prompts
 
@@ -85,13 +85,13 @@ def describe_system(resources: Resources, agent: str, images: Images) -> System:
     model, harness = resources.model, resources.harness
     own: dict[str, Any] = {"agent": agent}
     if harness is not None:
-        from gta_bench.harnesses.exposure import files_digest
+        from gta_bench.harnesses.exposure import hash_harness_files
 
         own = {
             "agent": "harness",
             "harness": harness.shown_target,
             "harness_version": harness.version,
-            "harness_digest": files_digest(harness),
+            "harness_digest": hash_harness_files(harness),
         }
     generation = {name: getattr(model.settings, name) for name in Generation.model_fields}
     return System(model=model.name, images=images, **own, **generation)
@@ -104,7 +104,7 @@ def plan_run(
 
     Raises if the system cannot be run, or could see the answers.
     """
-    from gta_bench.harnesses.exposure import check_exposure, shown_paths
+    from gta_bench.harnesses.exposure import check_exposure, list_shown_paths
 
     harness = resources.harness
     protect({} if harness is None else harness.secrets)
@@ -130,7 +130,7 @@ def plan_run(
         prompts=_prompts(spec, resources),
         packages=package_versions() | _drivers(harness),
         notes=_notes(spec, resources),
-        shown=() if harness is None else shown_paths(harness),
+        shown=() if harness is None else list_shown_paths(harness),
     )
 
 
@@ -150,7 +150,7 @@ def execute(
     """
     _check_backend(resources, backend)
     # Refuse another path before the run is extended by units that could then not be run.
-    before, data = data_of_logs(log_folder(out)), str(resources.data)
+    before, data = read_data_path(log_folder(out)), str(resources.data)
     if before not in (None, data):
         raise RunError(
             f"{out} was run with the data in {before} and cannot continue with {data}. Use "
@@ -185,13 +185,13 @@ def _evaluate(
     """Evaluate a part of the run in this process."""
     # Read the dataset again: its files may have changed since the last run in this process.
     if spec.dataset == "workflow":
-        from gta_bench.tasks.units import loaded_workflow
+        from gta_bench.tasks.units import load_workflow_once
 
-        loaded_workflow.cache_clear()
+        load_workflow_once.cache_clear()
     else:
-        from gta_bench.tasks.units import loaded_dataset
+        from gta_bench.tasks.units import load_atomic_once
 
-        loaded_dataset.cache_clear()
+        load_atomic_once.cache_clear()
     task = _task(spec, resources)
     asked = model or open_model(resources.model, resources.settings.budget)
     stated = state_run(spec, read_manifest(out).dataset_digest)
@@ -213,7 +213,7 @@ def _context(
 ) -> Iterator[RunContext]:
     corrupted = spec.dataset == "atomic" and spec.controls
     references = load_atomic(resources.data).tasks.values() if corrupted else ()
-    with open_tooling(spec, resources.tape, references) as tooling, workspaces(out) as files:
+    with open_tooling(spec, resources.tape, references) as tooling, open_workspaces(out) as files:
         yield RunContext(
             files=files,
             settings=resources.settings,
@@ -273,7 +273,7 @@ def _check_backend(resources: Resources, backend: Backend) -> None:
     if backend is INLINE:
         harness = resources.harness
         if harness is not None and harness.kind != "bridged" and harness.network == "open":
-            asyncio.run(require_way())
+            asyncio.run(require_network())
         return
     open_model(resources.model, resources.settings.budget)
 
@@ -321,9 +321,9 @@ def _drivers(harness: Harness | None) -> dict[str, str]:
     """Return the package that drives a named harness, with its version."""
     if harness is None or harness.kind != "named":
         return {}
-    from gta_bench.harnesses.named import DRIVER, driver_version
+    from gta_bench.harnesses.named import DRIVER, read_driver_version
 
-    return {DRIVER: driver_version()}
+    return {DRIVER: read_driver_version()}
 
 
 def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
@@ -331,7 +331,7 @@ def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
         return resources.harness.notes
     if spec.mode == "step" and spec.system.agent == DEFAULT_AGENT:
         model = resources.model
-        prefix = prefix_for(model.name, generate_config(model.settings))
+        prefix = find_prefix(model.name, make_generate_config(model.settings))
         return () if prefix is None else (prefix.note,)
     if spec.wording == "own":
         return (

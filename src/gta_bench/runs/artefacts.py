@@ -5,7 +5,7 @@ import hashlib
 from gta_bench.errors import RunError
 from gta_bench.records.files import Deliverable
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.store import StorePath, write_whole
+from gta_bench.runs.store import StorePath, write_bytes_atomically
 
 ARTEFACTS = "artefacts"
 
@@ -24,7 +24,7 @@ class ArtefactStore:
         digest = hashlib.sha256(data).hexdigest()
         file = self.path(digest)
         if not file.exists():
-            write_whole(file, data)
+            write_bytes_atomically(file, data)
         return digest
 
     def keep_file(self, path: str, data: bytes) -> Deliverable:

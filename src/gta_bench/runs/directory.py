@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 from pydantic import ValidationError
 from zstandard import ZstdError
 
-from gta_bench.errors import RunError, counted
+from gta_bench.errors import RunError, format_count
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost
 from gta_bench.records.judges import Floors
@@ -28,7 +28,13 @@ from gta_bench.records.run import RunManifest, show_setting
 from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.store import StorePath, locked, sorted_by_name, store_path, write_whole
+from gta_bench.runs.store import (
+    StorePath,
+    lock_folder,
+    sort_by_name,
+    store_path,
+    write_bytes_atomically,
+)
 
 MANIFEST = "run.json"
 SCORES = "scores.json"
@@ -88,7 +94,7 @@ def read_manifest(run: StorePath) -> RunManifest:
     try:
         return RunManifest.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        fields = counted(exc.error_count(), "field")
+        fields = format_count(exc.error_count(), "field")
         hint = "Restore it from a copy." if is_broken_json(exc) else explain_versions(file)
         raise RunError(f"{file}: {fields} cannot be read. {hint}") from exc
 
@@ -127,7 +133,7 @@ def open_run(run: StorePath, manifest: RunManifest) -> RunManifest:
         return manifest
     if kept.extend(manifest) is kept:
         return kept
-    with locked(run):
+    with lock_folder(run):
         grown = read_manifest(run).extend(manifest)
         write_manifest(run, grown)
     return grown
@@ -180,14 +186,14 @@ def read_record(
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        fields = counted(exc.error_count(), "field")
+        fields = format_count(exc.error_count(), "field")
         raise RunError(f"{file}: {fields} cannot be read. {hint}") from exc
 
 
 def write_record(file: StorePath, record: Record) -> None:
     """Write a record to a JSON file atomically, without secrets."""
     data = current_redactor().json(record.model_dump_json(indent=2).encode())
-    write_whole(file, data + b"\n")
+    write_bytes_atomically(file, data + b"\n")
 
 
 @contextmanager
@@ -315,7 +321,7 @@ def read_command(folder: StorePath) -> Command | None:
 def read_shards(folder: StorePath) -> list[ShardProgress]:
     """Read the latest progress of every shard."""
     found = []
-    for file in sorted_by_name(folder.glob("shard-*.json")):
+    for file in sort_by_name(folder.glob("shard-*.json")):
         with suppress(FileNotFoundError):  # a new command is beginning
             found.append(ShardProgress.model_validate_json(file.read_bytes()))
     return found

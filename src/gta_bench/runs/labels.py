@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gta_bench.records.labels import Labels
 from gta_bench.runs.directory import read_record, write_record
-from gta_bench.runs.store import StorePath, sorted_by_name
+from gta_bench.runs.store import StorePath, sort_by_name
 
 LABELS = "labels"
 ADJUDICATION = "adjudication.json"
@@ -15,11 +15,11 @@ COLUMNS = ("task", "epoch", "leaf", "rater", "score", "reason", "adjudicated", "
 
 def read_labels(run: StorePath) -> list[Labels]:
     """Read everybody's labels, sorted by name."""
-    files = sorted_by_name((run / LABELS).glob("*.json"))
+    files = sort_by_name((run / LABELS).glob("*.json"))
     return [read_record(file, Labels) for file in files]
 
 
-def labels_of(run: StorePath, rater: str) -> Labels:
+def read_labels_of(run: StorePath, rater: str) -> Labels:
     """Read one person's labels; empty before the first."""
     file = run / LABELS / f"{rater}.json"
     return read_record(file, Labels) if file.is_file() else Labels(rater=rater)
@@ -41,7 +41,7 @@ def write_adjudication(run: StorePath, labels: Labels) -> None:
     write_record(run / ADJUDICATION, labels)
 
 
-def labels_csv(raters: Sequence[Labels], adjudication: Labels | None) -> str:
+def dump_labels_csv(raters: Sequence[Labels], adjudication: Labels | None) -> str:
     """Return all labels as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

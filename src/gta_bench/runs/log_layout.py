@@ -132,7 +132,7 @@ class StoredSample(Stored):
         return [call for call in calls if call.role is None]
 
 
-def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
+def read_stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
     """Yield these samples of the log, one in memory at a time."""
     if log.endswith(".json"):
         wanted = set(keys)
@@ -147,7 +147,7 @@ def stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
             yield StoredSample.model_validate_json(_read_member(zipped, _sample_file(task, epoch)))
 
 
-def stored_summaries(log: str) -> list[StoredSummary]:
+def read_stored_summaries(log: str) -> list[StoredSummary]:
     """Read the summaries of a log, even if its evaluation did not end."""
     if log.endswith(".json"):
         whole = read_eval_log_sample_summaries(log)

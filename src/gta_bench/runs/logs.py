@@ -17,11 +17,11 @@ from inspect_ai.model import ModelUsage
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from gta_bench.errors import RunError, was_stopped
+from gta_bench.errors import RunError, is_stop_note
 from gta_bench.metrics.run_scores import total_usage
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attempts import AttemptLine, Attempts, UnitKey, count_attempts, newest_lines
-from gta_bench.records.cost import Cost, paid_cost, sum_costs
+from gta_bench.records.cost import Cost, make_cost, sum_costs
 from gta_bench.records.digests import TaskDigests, digest_known
 from gta_bench.records.files import Deliverable
 from gta_bench.records.progress import short_cause
@@ -29,9 +29,9 @@ from gta_bench.records.run import STATEMENT, RunSpec
 from gta_bench.records.units import AtomicUnit, UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.directory import LOGS, explain_unreadable, is_broken_json
-from gta_bench.runs.log_layout import StoredSample, stored_samples, stored_summaries
+from gta_bench.runs.log_layout import StoredSample, read_stored_samples, read_stored_summaries
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
-from gta_bench.runs.store import StorePath, append_lines, explain_store_errors, parts_of, whole_file
+from gta_bench.runs.store import StorePath, append_lines, explain_store_errors, join_parts, parts_of
 from gta_bench.runs.verdicts import read_trees
 
 # Samples that are in memory at once while a log is read. Inspect reads the log's directory again
@@ -101,16 +101,16 @@ class Kept(NamedTuple):
     attempts: int = 1
 
 
-def kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
+def find_kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
     """Find the newest sample of every unit in the logs; a finished one beats a failed one."""
     found: dict[UnitKey, Kept] = {}
-    for log in log_files(folder):
+    for log in list_logs(folder):
         with explain_unreadable(log), explain_store_errors(folder):
-            summaries = stored_summaries(log)
+            summaries = read_stored_summaries(log)
         for one in summaries:
             if one.key not in found or one.error is None or not found[one.key].finished:
                 cost = models_cost(one.model_usage.values())
-                stopped = one.error is not None and was_stopped(one.error)
+                stopped = one.error is not None and is_stop_note(one.error)
                 tried = 1 + (one.retries or 0)
                 found[one.key] = Kept(log, one.error is None, cost, stopped, tried)
     return found
@@ -131,7 +131,7 @@ def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
         with explain_unreadable(log), explain_store_errors(run):
             if STATEMENT not in (read_eval_log(log, header_only=True).eval.metadata or {}):
                 continue
-            for sample in stored_samples(log, keys):
+            for sample in read_stored_samples(log, keys):
                 known = tried.get(sample.key, {})
                 shown = _shown_attempts(sample)
                 new = [line for line in shown if line.attempt not in known]
@@ -158,12 +158,12 @@ def _shown_attempts(sample: StoredSample) -> list[AttemptLine]:
     ]
 
 
-def finished_units(folder: StorePath) -> int:
+def count_finished(folder: StorePath) -> int:
     """Count the units in the logs that need not be run again."""
-    return sum(one.finished for one in kept_units(folder).values())
+    return sum(one.finished for one in find_kept_units(folder).values())
 
 
-def log_files(folder: StorePath) -> list[str]:
+def list_logs(folder: StorePath) -> list[str]:
     """List the logs of a run and of its shards, oldest first."""
     if not folder.is_dir():
         return []
@@ -176,11 +176,11 @@ def log_files(folder: StorePath) -> list[str]:
     )
 
 
-def data_of_logs(folder: StorePath) -> str | None:
+def read_data_path(folder: StorePath) -> str | None:
     """Return the path of the dataset that the logs were made with; Inspect continues no other."""
-    for log in log_files(folder)[:1]:
+    for log in list_logs(folder)[:1]:
         with explain_unreadable(log), explain_store_errors(folder):
-            stored_summaries(log)  # raises our own error for a damaged log
+            read_stored_summaries(log)  # raises our own error for a damaged log
             found = read_eval_log(log, header_only=True).eval.task_args.get("data")
         return None if found is None else str(found)
     return None
@@ -201,7 +201,7 @@ class UnitConversation(NamedTuple):
     models: tuple[str, ...] = ()
 
 
-def read_said(sample: EvalSample) -> UnitConversation:
+def read_conversation(sample: EvalSample) -> UnitConversation:
     """Collect the messages of a unit, without a judge's calls."""
     told: dict[str, None] = {}
     tools: dict[str, None] = {}
@@ -228,7 +228,7 @@ def model_events(sample: EvalSample) -> list[ModelEvent]:
     return [event for event in sample.events if isinstance(event, ModelEvent)]
 
 
-def whole_samples(folder: StorePath) -> Iterator[EvalSample]:
+def read_whole_samples(folder: StorePath) -> Iterator[EvalSample]:
     """Yield the newest sample of each unit with all its messages, a few in memory at a time."""
     for log, keys in _newest_by_log(folder, None).items():
         batch = max(BATCH, -(-len(keys) // MOST_BATCHES))
@@ -247,9 +247,9 @@ def copy_logs(folder: StorePath, to: StorePath) -> None:
         write_eval_log(read_eval_log(info), str(to / f"{name}.json"), format="json")
 
 
-def log_of(folder: StorePath, task: str, epoch: int) -> str | None:
+def find_log(folder: StorePath, task: str, epoch: int) -> str | None:
     """Return the path of the log with the unit, relative to the folder."""
-    kept = kept_units(folder).get((task, epoch))
+    kept = find_kept_units(folder).get((task, epoch))
     return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
 
@@ -258,7 +258,7 @@ def _newest_by_log(
 ) -> dict[str, list[UnitKey]]:
     """Group the units that ran to an end by the log with their newest sample."""
     found: dict[str, list[UnitKey]] = {}
-    for key, kept in kept_units(folder).items():
+    for key, kept in find_kept_units(folder).items():
         if not kept.stopped and (wanted is None or key in wanted):
             found.setdefault(kept.log, []).append(key)
     return found
@@ -270,7 +270,7 @@ def _newest(
     """Yield what `read` returns for the newest sample of each unit."""
     for log, keys in _newest_by_log(folder, wanted).items():
         with explain_unreadable(log), explain_store_errors(folder):
-            for sample in stored_samples(log, keys):
+            for sample in read_stored_samples(log, keys):
                 # A sample that failed before its solver began has no record of its task yet.
                 if sample.failure is None or TASK in sample.metadata:
                     yield sample.key, read(sample)
@@ -375,7 +375,7 @@ def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> 
 
 def models_cost(used: Iterable[ModelUsage]) -> Cost:
     """Sum the cost of the models that a sample used."""
-    return sum_costs(paid_cost(usage.total_cost) for usage in used)
+    return sum_costs(make_cost(usage.total_cost) for usage in used)
 
 
 ATTEMPTS = "attempts.jsonl"
@@ -402,7 +402,7 @@ def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptL
     file = run / ATTEMPTS
     if not (file.is_file() or parts_of(file).is_dir()):
         return None
-    with whole_file(file) as whole:
+    with join_parts(file) as whole:
         raw = whole.read_bytes().split(b"\n")
     lines = []
     named = b"" if task is None else to_json(task)

@@ -18,8 +18,8 @@ from gta_bench.errors import RunError
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.plan import ShardPlan, plan_digest
 from gta_bench.runs.directory import explain_unreadable, log_folder, read_record, write_record
-from gta_bench.runs.log_layout import StoredScores, open_log_writer, stored_summaries
-from gta_bench.runs.logs import log_files
+from gta_bench.runs.log_layout import StoredScores, open_log_writer, read_stored_summaries
+from gta_bench.runs.logs import list_logs
 from gta_bench.runs.store import StorePath, remove_folder, store_path
 
 PLAN = "plan.json"
@@ -48,7 +48,7 @@ def shards_folder(run: StorePath, plan: ShardPlan) -> StorePath:
     return log_folder(run) / f"{plan.log}{SHARDS}"
 
 
-def merged_log(run: StorePath, plan: ShardPlan) -> StorePath:
+def merged_log_path(run: StorePath, plan: ShardPlan) -> StorePath:
     """Return the path of the log that a plan's shards are merged into."""
     return log_folder(run) / f"{plan.log}.eval"
 
@@ -57,9 +57,9 @@ def merge_shards(chosen: Mapping[UnitKey, str], target: StorePath, shards: Store
     """Write one log with these samples, each from its log, then remove all other logs."""
     _write(chosen, target, status="success")
     own = f"/{target.parent.name}/{target.name}"
-    logs = log_files(target.parent)
+    logs = list_logs(target.parent)
     (merged,) = (log for log in logs if log.endswith(own))
-    if {one.key for one in stored_summaries(merged)} != set(chosen):
+    if {one.key for one in read_stored_summaries(merged)} != set(chosen):
         raise RunError(f"{target} does not contain all units; the shards are left as they are.")
     for log in logs:
         if log != merged:

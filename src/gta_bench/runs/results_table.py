@@ -15,7 +15,7 @@ import duckdb
 from gta_bench.errors import RunError
 from gta_bench.metrics.workflow_scores import (
     Thresholds,
-    deliverable_kinds,
+    find_deliverable_kinds,
     score_workflow,
     tool_categories,
 )
@@ -289,7 +289,7 @@ class RunExport:
                 **self._sample(unit),
                 "category": unit.task.category,
                 "leaves": sum(1 for _ in unit.task.leaves()),
-                "kinds": list(deliverable_kinds(unit)),
+                "kinds": list(find_deliverable_kinds(unit)),
                 "tool_categories": list(tool_categories(unit)),
             }
 

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any, cast
 
 from gta_bench.errors import UsageError
-from gta_bench.metrics.panel import panel_rows
-from gta_bench.metrics.run_scores import tool_uses
+from gta_bench.metrics.panel import combine_judges
+from gta_bench.metrics.run_scores import count_tool_uses
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.comparison import ComparedRun, UnitFacts
 from gta_bench.records.scores import Measured
@@ -71,7 +71,7 @@ def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     rows = list(read_verdicts(run).values())
     if settings.judge.panel is not None:
-        rows += panel_rows(rows, settings.judge.panel)
+        rows += combine_judges(rows, settings.judge.panel)
     scores = score_workflow(
         found.units,
         rows,
@@ -114,7 +114,7 @@ def _facts(
     return {
         (unit.task.id, unit.epoch): UnitFacts(
             usage=unit.usage,
-            tools=tool_uses(unit.calls),
+            tools=count_tool_uses(unit.calls),
             evidence=shown.get((unit.task.id, unit.epoch), {}),
             digests=unit.digests,
         )

@@ -179,7 +179,7 @@ def disk_full_hint(path: StorePath) -> str:
     return " (its disk is full: free some space)"
 
 
-def write_whole(file: StorePath, data: bytes) -> None:
+def write_bytes_atomically(file: StorePath, data: bytes) -> None:
     """Write or replace a file atomically: a reader never sees half of it."""
     if isinstance(file, RemotePath):
         file.write_bytes(data)
@@ -229,7 +229,7 @@ def remove_folder(folder: StorePath) -> None:
 
 
 @contextmanager
-def locked(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
+def lock_folder(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
     """Lock a folder for this process; the lock ends with the process, however that ends.
 
     Raises RunError if another process still has the lock after `patience` seconds.
@@ -256,7 +256,7 @@ def is_locked(folder: StorePath) -> bool:
     if not (_find_lock(folder) / LOCK).is_file():
         return False
     try:
-        with locked(folder):
+        with lock_folder(folder):
             return False
     except RunError:
         return True
@@ -323,9 +323,9 @@ def append(file: RemotePath, data: bytes) -> None:
 
 
 @contextmanager
-def whole_file(file: StorePath) -> Iterator[Path]:
+def join_parts(file: StorePath) -> Iterator[Path]:
     """Yield a file joined with its parts: the file itself if it has none, else a temporary copy."""
-    parts = sorted_by_name(parts_of(file).iterdir()) if parts_of(file).is_dir() else []
+    parts = sort_by_name(parts_of(file).iterdir()) if parts_of(file).is_dir() else []
     if isinstance(file, Path) and not parts:
         yield file
         return
@@ -350,12 +350,12 @@ def fold_parts(file: Path) -> None:
     with file.with_name(f".{file.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if parts.is_dir():
-            with whole_file(file) as whole:
-                write_whole(file, whole.read_bytes())
+            with join_parts(file) as whole:
+                write_bytes_atomically(file, whole.read_bytes())
             shutil.rmtree(parts)
 
 
-def sorted_by_name(files: Iterable[StorePath]) -> list[StorePath]:
+def sort_by_name(files: Iterable[StorePath]) -> list[StorePath]:
     """Sort files of one folder."""
     return sorted(files, key=str)
 

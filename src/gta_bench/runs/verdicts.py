@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from gta_bench.errors import RunError, UsageError, few
+from gta_bench.errors import RunError, UsageError, join_first
 from gta_bench.records.base import Record
 from gta_bench.records.judges import JudgeEntry, JudgeRegistry
 from gta_bench.records.units import WorkflowUnit
@@ -37,10 +37,10 @@ from gta_bench.runs.store import (
     append_lines,
     end_of_lines,
     is_json,
-    locked,
+    join_parts,
+    lock_folder,
     parts_of,
-    whole_file,
-    write_whole,
+    write_bytes_atomically,
 )
 
 JUDGES = "judges.json"
@@ -79,7 +79,7 @@ def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
     rows: dict[VerdictKey, VerdictRow] = {}
     if not has_verdicts(run):
         return rows
-    with whole_file(file) as whole:
+    with join_parts(file) as whole:
         lines = whole.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line:
@@ -108,7 +108,7 @@ def has_verdicts(run: StorePath) -> bool:
 @contextmanager
 def open_whole_verdicts(run: StorePath) -> Iterator[Path]:
     """Yield the file of a run's verdicts, or a copy without a half-written last line."""
-    with whole_file(run / VERDICTS) as file:
+    with join_parts(run / VERDICTS) as file:
         with file.open("rb") as stream:
             end = stream.seek(end_of_lines(stream))
             tail = stream.read()
@@ -177,13 +177,13 @@ def adopt_requirements(
         and (one.request, one.attachments) != (tasks[name].request, tasks[name].attachments)
     ]
     if missing or other:
-        problems = [f"has no task {few(missing)}"] if missing else []
-        problems += [f"has another request in task {few(other)}"] if other else []
+        problems = [f"has no task {join_first(missing)}"] if missing else []
+        problems += [f"has another request in task {join_first(other)}"] if other else []
         raise UsageError(
             f"The dataset of --data {' and '.join(problems)}. Only requirements and weights may be "
             "edited; for anything else, run the tasks again with another --out."
         )
-    with locked(run):
+    with lock_folder(run):
         rows = list(read_verdicts(run).values())
         carried = [(row, _carry(row, before, tasks)) for row in rows]
         kept = [now for _, now in carried if now is not None]
@@ -192,7 +192,7 @@ def adopt_requirements(
             with (run / REPLACED).open("ab") as file:
                 file.write(dump_rows(replaced))
         if rows:
-            write_whole(run / VERDICTS, dump_rows(kept))
+            write_bytes_atomically(run / VERDICTS, dump_rows(kept))
         trees = {name: tasks[name].checkpoints for name in before}
         write_record(run / REQUIREMENTS, EditedTrees(dataset_digest=dataset_digest, trees=trees))
         manifest = read_manifest(run)

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from gta_bench.errors import UsageError
-from gta_bench.redaction import secrets_in_text
+from gta_bench.redaction import find_text_secrets
 
 LOCAL = "local"
 # Modules of the extra `serve` that the server and its MCP client import.
@@ -39,7 +39,7 @@ def parse_tools(text: str) -> ServerAddress | None:
         parts.username is not None
         or parts.query
         or parts.fragment
-        or secrets_in_text(url, "--tools")
+        or find_text_secrets(url, "--tools")
     ):
         raise UsageError(f"--tools takes a plain address; set the token in {TOKEN_VARIABLE}.")
     return ServerAddress(protocol, url.rstrip("/"))

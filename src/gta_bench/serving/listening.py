@@ -53,7 +53,7 @@ def make_protocol(limits: ServerLimits) -> type[asyncio.Protocol]:
     return GuardedProtocol
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; raises EnvironmentProblem if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small replies without delay only if the protocol is given.

@@ -17,7 +17,7 @@ from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit
 from gta_bench.settings import ScoringSettings
-from gta_bench.weights import MPNET, check_files, present, weights_folder
+from gta_bench.weights import MPNET, check_files, find_weights, weights_folder
 
 
 class Similarity(NamedTuple):
@@ -39,10 +39,10 @@ MODELS = {
 
 def default_similarity() -> str:
     """Return the name of the published model if it was fetched, else of the small one."""
-    return SMALL if present(MPNET, weights_folder()) is None else PUBLISHED
+    return SMALL if find_weights(MPNET, weights_folder()) is None else PUBLISHED
 
 
-def chosen_similarity(settings: ScoringSettings) -> str:
+def choose_similarity(settings: ScoringSettings) -> str:
     """Return the model that the settings name, or the default."""
     return settings.similarity or default_similarity()
 
@@ -55,7 +55,7 @@ def load_similarity(name: str) -> Similarity:
     if name == SMALL:
         return _load_wordllama()
     if name == PUBLISHED:
-        folder = present(MPNET, weights_folder())
+        folder = find_weights(MPNET, weights_folder())
         if folder is None:
             raise EnvironmentProblem(
                 f"The weights of {PUBLISHED} are missing. Run `gta tools fetch {PUBLISHED}`."
@@ -69,7 +69,7 @@ def load_similarity(name: str) -> Similarity:
     )
 
 
-def scored(
+def score_units(
     units: Sequence[AtomicUnit],
     mode: Mode,
     similarity: Similarity,

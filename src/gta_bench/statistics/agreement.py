@@ -18,7 +18,7 @@ from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.statistics import Interval
-from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, effective_tasks, interval_of
+from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, compute_interval, effective_tasks
 from gta_bench.statistics.proportions import score_bounds
 
 Ratings = Sequence[Sequence[float | None]]
@@ -32,7 +32,7 @@ TOP = 10.0
 LEVEL = 0.95
 
 
-def ac1_of(
+def compute_ac1(
     table: Ratings, tasks: Sequence[str], *, categories: Sequence[float] = (0.0, 1.0)
 ) -> Interval | None:
     """Return Gwet's AC1 (2008) of categories, for any number of raters and gaps.
@@ -58,7 +58,7 @@ def ac1_of(
     return _interval(parts, paired, tasks, measure)
 
 
-def kappa_of(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
+def compute_kappa(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
     """Return Cohen's kappa with quadratic weights; for zeros and ones it is the unweighted kappa.
 
     For more than two raters it is the mean over pairs. None if no pair has any variance.
@@ -130,30 +130,31 @@ def compute_icc(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> In
 
 def flip_chance(ratings: Sequence[float], threshold: float) -> float:
     """Return the probability that two of the ratings are on different sides of the threshold."""
-    above = sum(map(int, passed(ratings, threshold)))
+    above = sum(map(int, mark_passed(ratings, threshold)))
     n = len(ratings)
     return 2 * above * (n - above) / (n * (n - 1))
 
 
-def passed(ratings: Sequence[float], threshold: float) -> list[float]:
+def mark_passed(ratings: Sequence[float], threshold: float) -> list[float]:
     """Return 1 for each rating that reaches the threshold, else 0."""
     return [float(value >= threshold - ROUNDING) for value in ratings]
 
 
-def agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agreement:
+def measure_agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agreement:
     """Return all agreement measures of a table of scores; `tasks` has the task of each row."""
     items = [given for row in table if len(given := _given(row)) > 1]
     sides = [
-        [None if value is None else passed([value], threshold)[0] for value in row] for row in table
+        [None if value is None else mark_passed([value], threshold)[0] for value in row]
+        for row in table
     ]
     return Agreement(
         raters=max(map(len, table), default=0),
         leaves=len(items),
         alpha=compute_alpha(table, tasks),
         pass_alpha=compute_alpha(sides, tasks, top=1),
-        ac1=ac1_of(sides, tasks),
+        ac1=compute_ac1(sides, tasks),
         icc=compute_icc(table, tasks),
-        kappa=kappa_of(table, tasks),
+        kappa=compute_kappa(table, tasks),
         spread=math.sqrt(fmean(map(variance, items))) if items else None,
         flip_rate=_flips(table, tasks, threshold) if items else None,
     )
@@ -165,7 +166,7 @@ def _flips(table: Ratings, tasks: Sequence[str], threshold: float) -> Interval:
         if len(given := _given(row)) > 1:
             chances.setdefault(task, []).append(flip_chance(given, threshold))
     own = chances.values()
-    return interval_of(Ratio(list(map(sum, own)), [float(len(one)) for one in own]))
+    return compute_interval(Ratio(list(map(sum, own)), [float(len(one)) for one in own]))
 
 
 def _interval(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gta_bench.records.leaderboard import LEVEL, InflationTest
-from gta_bench.statistics.agreement import kappa_of
+from gta_bench.statistics.agreement import compute_kappa
 
 FLIPS = 9999
 DRAWS = 2000
@@ -43,7 +43,7 @@ def find_inflation(
     p_values = [inflation_p(passed, seed=seed)]
     if any({one, two} - {0, 1} for own in tasks.values() for one, two in own):
         p_values.append(inflation_p(tasks, seed=seed))
-    kappa = kappa_of(pairs, [""] * n)
+    kappa = compute_kappa(pairs, [""] * n)
     sizes = [len(own) for own in tasks.values()]
     return InflationTest(
         n=n,

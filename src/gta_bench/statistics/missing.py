@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gta_bench.records.statistics import Bounds, Difference, Envelope
-from gta_bench.statistics.pooled import Ratio, difference_of
+from gta_bench.statistics.pooled import Ratio, compute_difference
 
 _Array = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Side(NamedTuple):
         return self.seen + self.missing
 
 
-def bounds_of(side: Side, *, top: float = 1.0) -> Bounds:
+def find_bounds(side: Side, *, top: float = 1.0) -> Bounds:
     """Return the pooled score if everything missing fails, and if everything succeeds."""
     return Bounds(
         missing=int(np.count_nonzero(side.missing)),
@@ -38,7 +38,7 @@ def bounds_of(side: Side, *, top: float = 1.0) -> Bounds:
     )
 
 
-def envelope_of(
+def find_envelope(
     first: Side, second: Side, observed: Difference, *, top: float = 1.0, level: float = 0.95
 ) -> Envelope:
     """Return the range of first minus second over all outcomes of what is missing.
@@ -74,7 +74,7 @@ def _filled(first: Side, second: Side, gone: Sequence[int], top: float, level: f
     chosen[list(gone)] = top
     one = Ratio(first.values + chosen * first.missing, first.whole)
     two = Ratio(second.values + (top - chosen) * second.missing, second.whole)
-    return difference_of(one, two, top=top, level=level)
+    return compute_difference(one, two, top=top, level=level)
 
 
 def _tipping(first: Side, second: Side, gap: float, top: float) -> int | None:

@@ -88,7 +88,7 @@ def effective_tasks(weights: Numbers) -> float:
     return float(own.sum() ** 2 / (own**2).sum())
 
 
-def interval_of(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -> Interval:
+def compute_interval(ratio: Ratio, *, top: float | None = 1.0, level: float = 0.95) -> Interval:
     """Return the interval of a score between 0 and `top`, or of an unbounded amount if None."""
     n, value = len(ratio.numerators), ratio.value
     if top is None:
@@ -118,7 +118,7 @@ def score_interval(value: float, worth: Worth, *, top: float, level: float, n: i
     return _interval(value, low * top, high * top, level=level, n=n, method="wilson")
 
 
-def difference_of(
+def compute_difference(
     first: Ratio, second: Ratio, *, top: float | None = 1.0, level: float = 0.95
 ) -> Difference:
     """Compare two pooled scores, first minus second, on the same tasks in the same order."""
@@ -282,13 +282,13 @@ def pass_at_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval
     Unbiased for any number of runs of at least `k` (Chen et al. 2021).
     """
     values = [1 - _all_succeed(n - c, n, k) for c, n in zip(successes, runs, strict=True)]
-    return interval_of(Ratio(values, [1.0] * len(values)))
+    return compute_interval(Ratio(values, [1.0] * len(values)))
 
 
 def pass_hat_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
     """Return pass^k, the probability that all of `k` runs of a task succeed (tau-bench)."""
     values = [_all_succeed(c, n, k) for c, n in zip(successes, runs, strict=True)]
-    return interval_of(Ratio(values, [1.0] * len(values)))
+    return compute_interval(Ratio(values, [1.0] * len(values)))
 
 
 def run_variance(scores: Sequence[Sequence[float]]) -> RunVariance:

@@ -19,7 +19,7 @@ from gta_bench.statistics.pooled import (
     ROUNDING,
     Ratio,
     Worth,
-    difference_of,
+    compute_difference,
     effective_tasks,
     quantile_of,
     score_interval,
@@ -97,7 +97,7 @@ class _Fit(NamedTuple):
         return math.sqrt(sum(one**2 for one in self.moved.values()) + self.unseen)
 
 
-def corrected_rate(
+def estimate_rate(
     parts: Sequence[JudgedPart], *, top: float = 1.0, level: float = 0.95
 ) -> Interval:
     """Estimate the rate that people would give to all units, from the judge and the labels.
@@ -109,7 +109,7 @@ def corrected_rate(
     return _fit(parts, top, level).interval
 
 
-def corrected_difference(
+def estimate_difference(
     first: Sequence[JudgedPart],
     second: Sequence[JudgedPart],
     *,
@@ -132,7 +132,7 @@ def corrected_difference(
         sides = (
             Ratio(*zip(*(own[:2] for own in side), strict=True)) for side in _paired(ours, theirs)
         )
-        alone = difference_of(*sides, top=top, level=level).interval
+        alone = compute_difference(*sides, top=top, level=level).interval
         return alone.model_copy(update={"method": "labels-only"})
     together = sum(moved * two.moved.get(task, 0.0) for task, moved in one.moved.items())
     errors = one.error * two.error

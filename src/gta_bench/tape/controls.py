@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import InjectedFault, ToolError, UsageError, counted
+from gta_bench.errors import InjectedFault, ToolError, UsageError, format_count
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn
@@ -148,7 +148,7 @@ class Controls:
         foreign = [known[name] for name in sorted(known) if name not in own]
         if len(foreign) < wanted:
             raise UsageError(
-                f"--control distractors={wanted}: only {counted(len(foreign), 'tool')} can be "
+                f"--control distractors={wanted}: only {format_count(len(foreign), 'tool')} can be "
                 "added to the tools of this task; lower the number."
             )
         dice = Dice(self._seed, task, epoch).roll("distractors")

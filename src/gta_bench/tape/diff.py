@@ -46,7 +46,7 @@ class _Outcome(NamedTuple):
     version: str = FAILED
 
 
-async def drifts(
+async def repeat_calls(
     tape: Tape, live: ToolSource, dataset: AtomicDataset, tool: str | None = None
 ) -> AsyncIterator[CallDrift]:
     """Repeat the first of each task's equal calls, with the files that it had."""

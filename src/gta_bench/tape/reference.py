@@ -24,7 +24,7 @@ NO_REPLY = UnavailableReply(
 )
 
 
-def reference_tape(dataset: AtomicDataset, folder: Path) -> int:
+def write_reference_tape(dataset: AtomicDataset, folder: Path) -> int:
     """Write the tape into a new folder and return the number of calls.
 
     Each task gets a workspace with its files, and `tape_call` builds its calls as in a replay, so

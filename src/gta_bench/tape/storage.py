@@ -30,7 +30,7 @@ from gta_bench.records.tape import (
 )
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, parts_of, whole_file
+from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, join_parts, parts_of
 
 TAPE = "tape.jsonl"
 _LINE = TypeAdapter[TapeLine](TapeLine)
@@ -76,7 +76,7 @@ class Tape:
     def open(cls, folder: StorePath) -> "Tape":
         """Open a tape to replay it."""
         _read_header(folder)
-        with whole_file(folder / TAPE) as file:
+        with join_parts(folder / TAPE) as file:
             tape = cls(folder, os.open(file, os.O_RDONLY))
         tape._read()
         return tape
@@ -90,7 +90,7 @@ class Tape:
         folder.mkdir(parents=True, exist_ok=True)
         if isinstance(folder, Path):
             fold_parts(folder / TAPE)
-        with whole_file(folder / TAPE) as file:
+        with join_parts(folder / TAPE) as file:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         tape = cls(folder, handle)
         with _lock(handle):
@@ -216,7 +216,7 @@ class Tape:
 def tape_digest(folder: StorePath) -> str:
     """Return a digest of a tape's content that does not depend on the order of recording."""
     total = hashlib.sha256()
-    with whole_file(folder / TAPE) as file, file.open("rb") as stream:
+    with join_parts(folder / TAPE) as file, file.open("rb") as stream:
         for digest in sorted(
             {hashlib.sha256(line).digest() for line in stream if line[-1:] == b"\n"}
         ):
@@ -232,7 +232,7 @@ def tape_use(folder: StorePath, mode: TapeMode) -> TapeUse:
     return TapeUse(mode=mode, origin=header.origin, digest=tape_digest(folder))
 
 
-def recorded_use(folder: StorePath) -> TapeUse:
+def describe_recording(folder: StorePath) -> TapeUse:
     """Return the manifest entry of a tape after the run that recorded it."""
     return TapeUse(mode="record", origin="live", digest=tape_digest(folder))
 
@@ -281,7 +281,7 @@ def _read_header(folder: StorePath) -> HeaderLine:
             f"{folder} is not a tape: it has no {TAPE}. Create a tape with "
             "`gta tape from-reference` or `--tape-mode record`."
         )
-    with whole_file(file) as local, local.open("rb") as stream:
+    with join_parts(file) as local, local.open("rb") as stream:
         try:
             return HeaderLine.model_validate_json(stream.readline())
         except ValidationError as exc:

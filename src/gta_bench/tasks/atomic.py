@@ -8,16 +8,16 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect
 
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
-from gta_bench.agents.contract import Decision, dataset_files, step_histories
+from gta_bench.agents.contract import Decision, list_dataset_files, make_step_histories
 from gta_bench.agents.loop import work_on
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, Images, LoopLimits
-from gta_bench.similarity.catalog import chosen_similarity
+from gta_bench.similarity.catalog import choose_similarity
 from gta_bench.tasks import units
 from gta_bench.tasks.context import current_loop_limits, current_settings, locate_dataset
 from gta_bench.tasks.run_tools import RunTools
-from gta_bench.tasks.scorers import atomic_answers, atomic_steps, step_text
+from gta_bench.tasks.scorers import atomic_answers, atomic_steps, format_step
 from gta_bench.tools.source import PlaceholderImages
 
 
@@ -36,9 +36,9 @@ def atomic(
     """
     folder = locate_dataset(data or current_settings().data.atomic)
     return units.make_task(
-        dataset=units.make_samples(units.loaded_dataset(folder)),
+        dataset=units.make_samples(units.load_atomic_once(folder)),
         solver=use_tools(folder, agent, images, max_turns),
-        scorer=atomic_answers(similarity or chosen_similarity(current_settings().scoring)),
+        scorer=atomic_answers(similarity or choose_similarity(current_settings().scoring)),
     )
 
 
@@ -56,9 +56,9 @@ def atomic_step(
     """
     folder = locate_dataset(data or current_settings().data.atomic)
     return units.make_task(
-        dataset=units.make_samples(units.loaded_dataset(folder)),
+        dataset=units.make_samples(units.load_atomic_once(folder)),
         solver=predict_steps(folder, agent, images),
-        scorer=atomic_steps(similarity or chosen_similarity(current_settings().scoring)),
+        scorer=atomic_steps(similarity or choose_similarity(current_settings().scoring)),
     )
 
 
@@ -67,7 +67,7 @@ def use_tools(
     data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = DEFAULT_TURNS
 ) -> Solver:
     """Let the agent work with the run's tools until it answers."""
-    factory, dataset, run_tools = load_agent(agent), units.loaded_dataset(data), RunTools()
+    factory, dataset, run_tools = load_agent(agent), units.load_atomic_once(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
@@ -95,16 +95,16 @@ def use_tools(
 @solver
 def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path") -> Solver:
     """Ask the agent for every assistant turn of the reference, all turns at once."""
-    factory, dataset = load_agent(agent), units.loaded_dataset(data)
-    files = dataset_files(dataset.tasks.values())
+    factory, dataset = load_agent(agent), units.load_atomic_once(data)
+    files = list_dataset_files(dataset.tasks.values())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
         unit = units.open_unit(dataset, entry.id)
         references = {entry.id: entry.steps} if agent in NEED_REFERENCES else {}
         setup = replace(units.make_setup(dataset, images), known_files=files, references=references)
-        decide, tools = factory(setup), units.offered_tools(dataset, entry, agent)
-        histories = step_histories(entry)
+        decide, tools = factory(setup), units.list_step_tools(dataset, entry, agent)
+        histories = make_step_histories(entry)
         decisions = list(await collect(*(decide(history, tools) for history in histories)))
         # A turn of the reference is a single step, which the first call is compared with.
         unit.steps = tuple(
@@ -123,8 +123,8 @@ def _show_decisions(entry: AtomicTask, decisions: list[Decision]) -> list[ChatMe
     messages: list[ChatMessage] = [ChatMessageUser(content=entry.request)]
     pairs = zip(reference_steps(entry), decisions, strict=True)
     for number, (expected, decision) in enumerate(pairs, start=1):
-        heading = f"Turn {number} of {len(decisions)}. Expected: {step_text(expected)}"
+        heading = f"Turn {number} of {len(decisions)}. Expected: {format_step(expected)}"
         messages.append(ChatMessageUser(content=heading))
         thought = f"{decision.thought}\n\n" if decision.thought else ""
-        messages.append(ChatMessageAssistant(content=f"{thought}{step_text(decision.step)}"))
+        messages.append(ChatMessageAssistant(content=f"{thought}{format_step(decision.step)}"))
     return messages

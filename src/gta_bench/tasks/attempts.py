@@ -19,7 +19,7 @@ from inspect_ai.solver import Generate, Solver, TaskState
 
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import NOT_BEGUN, EnvironmentProblem, was_stopped
+from gta_bench.errors import NOT_BEGUN, EnvironmentProblem, is_stop_note
 from gta_bench.records.attempts import AttemptLine, Attempts, End
 from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import MalformedStep
@@ -143,6 +143,6 @@ def _fail(dataset: Dataset, state: TaskState, attempts: int, cause: str) -> Task
 def _find_end(sample: EvalSample) -> End:
     if sample.error is None:
         return "finished"
-    if was_stopped(sample.error.message):
+    if is_stop_note(sample.error.message):
         return "stopped"
     return "ours" if sample.store.get(OURS) else "failed"

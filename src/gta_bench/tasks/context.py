@@ -169,7 +169,7 @@ def at_end(work: Callable[[], None]) -> None:
 
 
 @contextmanager
-def workspaces(run: StorePath) -> Iterator[Path]:
+def open_workspaces(run: StorePath) -> Iterator[Path]:
     """Yield the folder for a run's workspaces: in the run, or temporary for a run in a store.
 
     The run stores the important files of a workspace by content.

@@ -28,13 +28,13 @@ from gta_bench.tasks.context import artefact_store, current_harness, workspace_f
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers, atomic_steps
 from gta_bench.tasks.workflow import store_inputs
-from gta_bench.tools.offering import own_tools
+from gta_bench.tools.offering import list_own_tools
 
 
 @task
 def workflow_harness(data: str) -> Task:
     """GTA-Workflow with the run's harness."""
-    samples = units.make_samples(units.loaded_workflow(data))
+    samples = units.make_samples(units.load_workflow_once(data))
     return units.make_task(dataset=samples, solver=deliver_by_harness(data), sandbox=CELL)
 
 
@@ -42,7 +42,7 @@ def workflow_harness(data: str) -> Task:
 def atomic_harness(data: str, similarity: str) -> Task:
     """GTA-Atomic end to end with the run's harness."""
     return units.make_task(
-        dataset=units.make_samples(units.loaded_dataset(data)),
+        dataset=units.make_samples(units.load_atomic_once(data)),
         solver=answer_by_harness(data),
         scorer=atomic_answers(similarity),
         sandbox=CELL,
@@ -53,7 +53,7 @@ def atomic_harness(data: str, similarity: str) -> Task:
 def atomic_step_harness(data: str, similarity: str) -> Task:
     """GTA-Atomic step by step with the run's agent, which has `next_step`."""
     return units.make_task(
-        dataset=units.make_samples(units.loaded_dataset(data)),
+        dataset=units.make_samples(units.load_atomic_once(data)),
         solver=decide_by_harness(data),
         scorer=atomic_steps(similarity),
     )
@@ -62,7 +62,7 @@ def atomic_step_harness(data: str, similarity: str) -> Task:
 @solver
 def deliver_by_harness(data: str) -> Solver:
     """Let the harness work, and store the files that it left in `outputs`."""
-    dataset = units.loaded_workflow(data)
+    dataset = units.load_workflow_once(data)
     work = _make_worker(dataset)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -76,7 +76,7 @@ def deliver_by_harness(data: str) -> Solver:
 @solver
 def answer_by_harness(data: str) -> Solver:
     """Let the harness work; its calls and its answer are the trace."""
-    dataset = units.loaded_dataset(data)
+    dataset = units.load_atomic_once(data)
     return units.seal(dataset, limit_attempts(dataset, _make_worker(dataset)))
 
 
@@ -88,7 +88,7 @@ def _make_worker(dataset: Dataset) -> Solver:
         entry = dataset.tasks[str(state.sample_id)]
         unit = units.open_unit(dataset, entry.id)
         workspace = units.open_workspace(dataset, entry, state.epoch)
-        own = own_tools(dataset, entry)
+        own = list_own_tools(dataset, entry)
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
             work = TaskWork([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
@@ -140,13 +140,13 @@ def _store_files(state: TaskState) -> None:
 @solver
 def decide_by_harness(data: str) -> Solver:
     """Ask the agent for one step after every prefix of the reference."""
-    dataset = units.loaded_dataset(data)
+    dataset = units.load_atomic_once(data)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
         unit = units.open_unit(dataset, entry.id)
         folder = units.open_workspace(dataset, entry, state.epoch).root
-        tools = units.offered_tools(dataset, entry, "react-upstream")  # as published
+        tools = units.list_step_tools(dataset, entry, "react-upstream")  # as published
         outcome = await work_in_steps(current_harness(), entry, tools, folder)
         unit.steps = outcome.steps
         if outcome.fault is not None:

@@ -10,8 +10,14 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gta_bench.errors import GtaError, RunError
-from gta_bench.judging.judge import Judge, Known, asked_settings, judge_unit, without_evidence
-from gta_bench.judging.options import Defence, JudgeOptions, Visibility, judge_name
+from gta_bench.judging.judge import (
+    Judge,
+    Known,
+    judge_unit,
+    mark_without_evidence,
+    verdict_settings,
+)
+from gta_bench.judging.options import Defense, JudgeOptions, Visibility, judge_name
 from gta_bench.judging.run_evidence import EvidenceSource, RunEvidence
 from gta_bench.judging.spending import Spending
 from gta_bench.records.progress import short_cause
@@ -33,11 +39,11 @@ _EXPLAINED: frozenset[Cause] = frozenset(
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
     """Return the judge for a model and options; by default, they determine its name."""
-    asked = asked_settings(model.config, model.model_args)
+    asked = verdict_settings(model.config, model.model_args)
     return Judge(model, name or judge_name(str(model), options, asked), options, repeats)
 
 
-def judgeable_units(
+def find_judgeable_units(
     run: StorePath, tasks: Collection[str] | None = None
 ) -> dict[str, WorkflowUnit]:
     """Return the units of a stored run that a judge can score, by the ids of their samples.
@@ -67,7 +73,7 @@ def judge_task(
     context_tokens: int = JudgeOptions().context_tokens,
     batch: bool = False,
     control: bool = False,
-    without: Sequence[Defence] = (),
+    without: Sequence[Defense] = (),
     repeats: int = 1,
     name: str = "",
 ) -> Task:
@@ -92,7 +98,7 @@ def judge_task(
     if given is not None and given.run == folder:
         units, source = given.units, given.evidence
     else:
-        units, source = judgeable_units(folder), RunEvidence(folder, current_settings())
+        units, source = find_judgeable_units(folder), RunEvidence(folder, current_settings())
     samples = [Sample(id=name, input=unit.task.request) for name, unit in units.items()]
     return Task(
         dataset=MemoryDataset(samples, name="gta-judge"),
@@ -151,7 +157,7 @@ async def judge_and_store(
     try:
         evidence = await source.evidence(unit)
     except GtaError as exc:
-        rows = without_evidence(unit.task, judge, str(exc), epoch=unit.epoch, known=known)
+        rows = mark_without_evidence(unit.task, judge, str(exc), epoch=unit.epoch, known=known)
         await keep(rows)
         return rows
     return await judge_unit(

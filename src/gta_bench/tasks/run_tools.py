@@ -18,10 +18,10 @@ from gta_bench.serving.client import Patience, RemoteSource, connect
 from gta_bench.settings import read_key
 from gta_bench.tape.controls import Controls, OtherReplies, parse_controls
 from gta_bench.tape.source import TapedTools, TapeUnit
-from gta_bench.tape.storage import Tape, recorded_use
+from gta_bench.tape.storage import Tape, describe_recording
 from gta_bench.tasks.context import OpenTooling, Taping, at_end, current_settings, current_tooling
 from gta_bench.tools.equipment import close_equipment, open_equipment
-from gta_bench.tools.offering import offered_tools
+from gta_bench.tools.offering import list_offered_tools
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
@@ -58,7 +58,7 @@ def note_recording(folder: StorePath | None, out: StorePath, manifest: RunManife
     """Write the new digest of a recorded tape to the manifest."""
     tape = manifest.spec.tape
     if folder is not None and tape is not None and tape.mode == "record":
-        write_manifest(out, manifest.with_spec(tape=recorded_use(folder)))
+        write_manifest(out, manifest.with_spec(tape=describe_recording(folder)))
 
 
 class UnitTools(NamedTuple):
@@ -91,7 +91,7 @@ class RunTools:
                 source = TapedTools(taping.tape, unit, taping.mode, current_redactor(), live)
             assert source is not None
             known = source.specs()
-            offered = offered_tools(own, known)
+            offered = list_offered_tools(own, known)
             if tooling.controls is not None:
                 offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
                 source = tooling.controls.wrap(source, task=task, epoch=epoch)

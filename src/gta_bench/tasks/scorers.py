@@ -14,7 +14,7 @@ from gta_bench.metrics import table
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.run_scores import SCORING_VERSION, pool_compat, pool_strict, score_unit
 from gta_bench.metrics.strict.arguments import same_arguments
-from gta_bench.metrics.strict.outcome import outcome
+from gta_bench.metrics.strict.outcome import classify_step
 from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import StrictEndToEndCounts, StrictStepCounts, UnitScore
@@ -122,7 +122,7 @@ def _pool(
     }
 
 
-def step_text(step: PredictedStep | None) -> str:
+def format_step(step: PredictedStep | None) -> str:
     """Return one step as one line."""
     match step:
         case CallStep():
@@ -147,7 +147,7 @@ def step_text(step: PredictedStep | None) -> str:
 
 def explain_step(predicted: PredictedStep | None, expected: CallStep | AnswerStep) -> str:
     """Say why a predicted step counts under the strict scoring, or why not."""
-    kind = "nothing" if predicted is None else outcome(predicted)
+    kind = "nothing" if predicted is None else classify_step(predicted)
     if kind != expected.step:
         return f"no hit: {kind.replace('_', ' ')} instead of {expected.step}"
     if isinstance(predicted, CallStep) and isinstance(expected, CallStep):
@@ -169,15 +169,15 @@ def explain_steps(task: AtomicTask, trace: Trace | None, answer_score: float) ->
         said = explain_step(came, expected)
         if task.answer is not None and [index] == answers[-1:]:
             said = f"{said}; the answer scores {answer_score:.2f} of 1"
-        cells = (str(index + 1), step_text(expected), step_text(came), said)
+        cells = (str(index + 1), format_step(expected), format_step(came), said)
         rows.append(f"| {' | '.join(_shorten(cell) for cell in cells)} |")
     return "\n".join(rows)
 
 
 def compare_trace(task: AtomicTask, trace: Trace | None) -> str:
     """Return the steps of a system, then those of the reference, as Markdown."""
-    came = [step_text(step) for step in trace or () if step.step != "thought"]
-    wanted = [step_text(step) for step in reference_steps(task)]
+    came = [format_step(step) for step in trace or () if step.step != "thought"]
+    wanted = [format_step(step) for step in reference_steps(task)]
     lines = ["**Actual**", "", *(f"1. {_shorten(text)}" for text in came), ""]
     lines += ["**Reference**", "", *(f"1. {_shorten(text)}" for text in wanted), ""]
     return "\n".join([*lines, f"**Accepted**: {_shorten(_list_accepted(task))}"])

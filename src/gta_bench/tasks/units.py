@@ -44,20 +44,20 @@ from gta_bench.tasks.context import (
     unit_folder,
     workspace_folder,
 )
-from gta_bench.tasks.scorers import step_text
+from gta_bench.tasks.scorers import format_step
 
 # Samples with an error stay unscored, and the same command runs them again.
 make_task = partial(Task, fail_on_error=True, continue_on_fail=True)
 
 
 @cache
-def loaded_dataset(folder: str) -> AtomicDataset:
+def load_atomic_once(folder: str) -> AtomicDataset:
     """Load the Atomic dataset in that folder, once."""
     return load_atomic(Path(folder))
 
 
 @cache
-def loaded_workflow(folder: str) -> WorkflowDataset:
+def load_workflow_once(folder: str) -> WorkflowDataset:
     """Load the Workflow dataset in that folder, once."""
     return load_workflow(Path(folder))
 
@@ -79,7 +79,7 @@ def make_setup(dataset: Dataset, images: Images) -> Setup:
     )
 
 
-def offered_tools(dataset: AtomicDataset, entry: AtomicTask, agent: str) -> list[ToolSpec]:
+def list_step_tools(dataset: AtomicDataset, entry: AtomicTask, agent: str) -> list[ToolSpec]:
     """Return the task's own definitions, or, as upstream, those of toolmeta.json."""
     if agent == "react-upstream":
         return [dataset.tools.get(name, tool) for name, tool in entry.offered.items()]
@@ -107,7 +107,7 @@ def show_trace(request: str, trace: Trace) -> list[ChatMessage]:
     messages: list[ChatMessage] = [ChatMessageUser(content=request)]
     for step in trace:
         make = ChatMessageTool if isinstance(step, ReplyStep) else ChatMessageAssistant
-        messages.append(make(content=step_text(step)))
+        messages.append(make(content=format_step(step)))
     return messages
 
 

@@ -39,7 +39,7 @@ from gta_bench.tasks import context, units
 from gta_bench.tasks.judging import ROLE, judge_and_store, open_judge
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import UNIT
-from gta_bench.tools.offering import own_tools
+from gta_bench.tools.offering import list_own_tools
 
 # Copied from the previous round for a unit that is not worked on again. How replies ended is left
 # out, because it is counted with the model calls of the same round.
@@ -60,7 +60,7 @@ def workflow(
     """
     folder = context.locate_dataset(data or context.current_settings().data.workflow)
     return units.make_task(
-        dataset=units.make_samples(units.loaded_workflow(folder)),
+        dataset=units.make_samples(units.load_workflow_once(folder)),
         solver=deliver(folder, agent, images, max_turns),
         scorer=judged_root(),
     )
@@ -72,7 +72,7 @@ def deliver(
 ) -> Solver:
     """Let the agent work until it answers, and store all files that it wrote."""
     check_agent(agent)
-    factory, dataset, run_tools = load_agent(agent), units.loaded_workflow(data), RunTools()
+    factory, dataset, run_tools = load_agent(agent), units.load_workflow_once(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
@@ -83,7 +83,7 @@ def deliver(
             return _carry_over(state, unit, entry, earlier)
         decide = factory(units.make_setup(dataset, images))
         workspace, before = _begin(dataset, entry, state.epoch, earlier)
-        own = own_tools(dataset, entry)
+        own = list_own_tools(dataset, entry)
         async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
             dialogue = await work_on(
                 entry,
@@ -157,7 +157,9 @@ def _store_files(
 ) -> None:
     """Store the files that the system wrote, and those that it was given."""
     written = workspace.outputs()
-    unit.deliverables = tuple(kept_file(workspace, store, file.path) for file in written.files)
+    unit.deliverables = tuple(
+        store_workspace_file(workspace, store, file.path) for file in written.files
+    )
     unit.strays = tuple(written.strays)
     unit.inputs = store_inputs(entry, workspace, store)
 
@@ -166,10 +168,10 @@ def store_inputs(
     entry: WorkflowTask, workspace: Workspace, store: ArtefactStore
 ) -> tuple[Deliverable, ...]:
     """Store the files that the system was given, and return their names and digests."""
-    return tuple(kept_file(workspace, store, item.path) for item in entry.attachments)
+    return tuple(store_workspace_file(workspace, store, item.path) for item in entry.attachments)
 
 
-def kept_file(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
+def store_workspace_file(workspace: Workspace, store: ArtefactStore, path: str) -> Deliverable:
     """Store a file of a workspace, and return its name and digest."""
     data = workspace.read(path, most_bytes=workspace.quota.input_bytes)
     return store.keep_file(path, data)

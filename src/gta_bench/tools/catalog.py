@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-from gta_bench.errors import UsageError, near
+from gta_bench.errors import UsageError, suggest_name
 from gta_bench.tools.contract import Tool
 
 CATALOG: Mapping[str, str] = {
@@ -66,7 +66,9 @@ def load_tool(name: str) -> type[Tool[Any]]:
     target = CATALOG.get(name) or _others().get(name)
     if target is None:
         known = sorted(tool_names())
-        raise UsageError(f"Unknown tool {name!r}{near(name, known)} Known: {', '.join(known)}.")
+        raise UsageError(
+            f"Unknown tool {name!r}{suggest_name(name, known)} Known: {', '.join(known)}."
+        )
     module, _, attribute = target.partition(":")
     return cast(type[Tool[Any]], getattr(import_module(module), attribute))
 

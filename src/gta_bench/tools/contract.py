@@ -22,7 +22,7 @@ from gta_bench.weights import weights_folder
 MOST_CHARACTERS = 20_000
 
 
-def bounded(text: str, *, length: int | None = None) -> str:
+def truncate_text(text: str, *, length: int | None = None) -> str:
     """Return the text, or its beginning and a line with its full length (`length`, if given)."""
     whole = len(text) if length is None else length
     if whole <= MOST_CHARACTERS:

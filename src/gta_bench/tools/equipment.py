@@ -41,7 +41,9 @@ def close_equipment(equipment: Equipment) -> None:
 
 
 @asynccontextmanager
-async def equipped(settings: Settings, *, unsafe_no_jail: bool = False) -> AsyncIterator[Equipment]:
+async def use_equipment(
+    settings: Settings, *, unsafe_no_jail: bool = False
+) -> AsyncIterator[Equipment]:
     """Open equipment for a block, and close it at the end."""
     equipment = await open_equipment(settings, unsafe_no_jail=unsafe_no_jail)
     try:

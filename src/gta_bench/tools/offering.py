@@ -9,7 +9,7 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.catalog import tool_names
 
 
-def own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[str, ToolSpec | None]:
+def list_own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[str, ToolSpec | None]:
     """Return the tools of a task, with the dataset's definitions if it has any.
 
     A Workflow task that lists none gets those of the dataset, or all of the catalog.
@@ -20,7 +20,7 @@ def own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[str, To
     return {name: dataset.tools.get(name) for name in names}
 
 
-def offered_tools(
+def list_offered_tools(
     own: Mapping[str, ToolSpec | None], known: Mapping[str, ToolSpec]
 ) -> list[ToolSpec]:
     """Return each tool as the source defines it, or else as the dataset does."""

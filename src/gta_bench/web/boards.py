@@ -12,17 +12,17 @@ from gta_bench.records.scores import UnitScore
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, TaskScore
 from gta_bench.reports.certainty import (
     REPEATS,
-    broken_remarks,
-    measured,
+    collect_metrics,
+    collect_repeats,
+    describe_broken,
     repeat_remarks,
     repeat_table,
-    repeated,
 )
 from gta_bench.reports.estimates import (
     Estimate,
-    atomic_parts,
     estimates,
-    workflow_parts,
+    make_atomic_parts,
+    make_workflow_parts,
 )
 from gta_bench.reports.summary import metrics, system_name
 from gta_bench.reports.tables import dollars
@@ -67,8 +67,8 @@ def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
             rows = [row for number, run in own for row in _rows(number, run)]
             spent, charts = _cost_table(mode, own, rows)
             summaries = [run.summary for _, run in own]
-            units = list(measured(summaries))
-            again = repeated(units)
+            units = list(collect_metrics(summaries))
+            again = collect_repeats(units)
             parts = budget_table(budgets(summaries))
             found.append(
                 {
@@ -78,7 +78,7 @@ def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
                     "rows": rows,
                     "budget": page_table(f"Uncertainty of {title}", parts, (0, 1, 2)),
                     "repeats": page_table(REPEATS, repeat_table(again)) if again else None,
-                    "remarks": (*broken_remarks(units), *repeat_remarks(again)),
+                    "remarks": (*describe_broken(units), *repeat_remarks(again)),
                     "spent": spent,
                     "charts": charts,
                     "known": any(value is not None for _, run in own for value in _per_task(run)),
@@ -101,18 +101,20 @@ def _rows(number: int, run: RunMaterial) -> Iterator[_Row]:
 
     if isinstance(run, AtomicRun):
         scores = run.summary.scores
-        found = estimates(atomic_parts(scores.units, columns), spec.tasks, epochs=spec.epochs)
+        found = estimates(make_atomic_parts(scores.units, columns), spec.tasks, epochs=spec.epochs)
         strict = row("strict", scores.strict.n, scores.n_units, found)
         yield strict._replace(badges=run.summary.badges)
         yield bare_row("compat", scores.compat.n, scores.n_units, metrics(scores, "compat"))
         return
     workflow = run.summary.scores
     if not workflow.judges:
-        found = estimates(workflow_parts((), workflow, run.units), spec.tasks, epochs=spec.epochs)
+        found = estimates(
+            make_workflow_parts((), workflow, run.units), spec.tasks, epochs=spec.epochs
+        )
         unjudged = row("no judge yet", workflow.n, workflow.n_units, found)
         yield unjudged._replace(headline=None, badges=run.summary.badges(None))
     for judge in workflow.judges:
-        parts = workflow_parts(judge.tasks, workflow, run.units)
+        parts = make_workflow_parts(judge.tasks, workflow, run.units)
         found = estimates(parts, spec.tasks, epochs=spec.epochs)
         by, n_units = f"by {judge.judge}", judge.strict.n_units
         strict = row(f"strict, {by}", judge.strict.n, n_units, found)
@@ -197,7 +199,7 @@ def atomic_groups(run: AtomicRun) -> PageTable:
     groups = []
     for (by, name), scores in (*members.items(), *sorted(answers.items())):
         if scores:
-            found = estimates(atomic_parts(scores, columns), _tasks(scores), epochs=1)
+            found = estimates(make_atomic_parts(scores, columns), _tasks(scores), epochs=1)
             groups.append((by, name, str(len(scores)), found))
     return _group_table(run.summary.name, columns, groups)
 
@@ -213,7 +215,7 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
     for by, found, names in ways:
         for group in found:
             own = [one for one in judge.tasks if group.name in names(one)]
-            scores = estimates(workflow_parts(own, run.summary.scores), _tasks(own), epochs=1)
+            scores = estimates(make_workflow_parts(own, run.summary.scores), _tasks(own), epochs=1)
             groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
     return _group_table(run.summary.name, JUDGED_COLUMNS, groups)
 

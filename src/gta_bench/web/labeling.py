@@ -14,23 +14,23 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gta_bench.judging.run_evidence import MadeEvidence
-from gta_bench.metrics.labels import disputed_leaves, group_labels
-from gta_bench.metrics.panel import LeafPlace
+from gta_bench.metrics.labels import find_disputed_leaves, group_labels
+from gta_bench.metrics.panel import LeafKey
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.runs.labels import (
-    labels_csv,
-    labels_of,
+    dump_labels_csv,
     read_adjudication,
     read_labels,
+    read_labels_of,
     write_adjudication,
     write_labels,
 )
 from gta_bench.runs.store import StorePath
-from gta_bench.statistics.agreement import agreement
+from gta_bench.statistics.agreement import measure_agreement
 from gta_bench.web.pages import read_asset, render
 
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]
@@ -53,7 +53,7 @@ class Item:
     chance: float
 
     @property
-    def place(self) -> LeafPlace:
+    def place(self) -> LeafKey:
         """The key of the leaf."""
         return self.unit.task.id, self.unit.epoch, self.leaf.id
 
@@ -88,7 +88,7 @@ def people_agreement(raters: Sequence[Labels], *, threshold: float) -> Agreement
     leaves = list(group_labels(raters))
     labels = [[rater.of(leaf) for rater in raters] for leaf in leaves]
     table = [[None if one is None else one.value for one in row] for row in labels]
-    return agreement(table, [task for task, _, _ in leaves], threshold=threshold)
+    return measure_agreement(table, [task for task, _, _ in leaves], threshold=threshold)
 
 
 def make_label_app(
@@ -215,7 +215,7 @@ class _LabelApp:
 
     async def export(self, request: Request) -> Response:
         """Return all labels and adjudications as CSV."""
-        text = labels_csv(read_labels(self.run), read_adjudication(self.run))
+        text = dump_labels_csv(read_labels(self.run), read_adjudication(self.run))
         headers = {"Content-Disposition": 'attachment; filename="labels.csv"'}
         return Response(text, media_type="text/csv", headers=headers)
 
@@ -241,7 +241,7 @@ class _LabelApp:
             rater = Labels(rater=str(request.path_params["rater"])).rater
         except ValidationError:
             return None
-        return labels_of(self.run, rater)
+        return read_labels_of(self.run, rater)
 
     def _go_on(self, labels: Labels, after: int) -> Response:
         for index in (*range(after, len(self.items)), *range(after)):
@@ -250,7 +250,7 @@ class _LabelApp:
         return _redirect("/?done=1")
 
     def _disputed(self) -> list[Item]:
-        disputed = set(disputed_leaves(read_labels(self.run), self.threshold))
+        disputed = set(find_disputed_leaves(read_labels(self.run), self.threshold))
         return [item for item in self.items if item.place in disputed]
 
     def _open_disputes(self) -> list[Item]:

@@ -7,12 +7,12 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.judge_quality.panel import (
-    UNSTABLE_WORDS,
-    WORDS,
+    TEXT_COLUMNS,
+    UNSTABLE_TEXT_COLUMNS,
+    has_repeated_scores,
     panel_table,
-    says_something,
     unstable_table,
     unstable_title,
 )
@@ -24,10 +24,10 @@ from gta_bench.records.leaderboard import CANARY
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
 from gta_bench.reports.gains import (
     Loss,
+    describe_missed,
     error_kinds,
     gain_text,
     leaf_losses,
-    missed,
     unit_losses,
 )
 from gta_bench.reports.summary import example, remarks, tool_table
@@ -107,10 +107,10 @@ def _view_run(
         "tasks_left": len(keys[TASKS_LISTED:]),
         "sections": list(view_sections(number, run, shown)),
         "left_out": len(keys) - len(shown),
-        "panel": page_table(f"Agreement of the judges of {name}", panel_table(panel), WORDS)
-        if panel is not None and says_something(panel)
+        "panel": page_table(f"Agreement of the judges of {name}", panel_table(panel), TEXT_COLUMNS)
+        if panel is not None and has_repeated_scores(panel)
         else None,
-        "unstable": page_table(unstable_title(panel), unstable_table(panel), UNSTABLE_WORDS)
+        "unstable": page_table(unstable_title(panel), unstable_table(panel), UNSTABLE_TEXT_COLUMNS)
         if panel is not None and panel.unstable
         else None,
     }
@@ -242,7 +242,7 @@ def _atomic_cells(run: AtomicRun) -> dict[UnitKey, tuple[PageCell, ...]]:
     units = {(unit.task.id, unit.epoch): unit for unit in run.units}
     scores = {(one.task, one.epoch): one for one in run.summary.scores.units}
     return {
-        key: (PageCell(missed(scores[key], unit) if key in scores else "unscored"),)
+        key: (PageCell(describe_missed(scores[key], unit) if key in scores else "unscored"),)
         for key, unit in units.items()
     }
 
@@ -265,6 +265,6 @@ def _workflow_cells(run: JudgedRun) -> dict[UnitKey, tuple[PageCell, ...]]:
 def _root_cell(task: TaskScore, threshold: float) -> PageCell:
     if task.root is None:
         known = sum(leaf.value is not None for leaf in task.leaves)
-        leaves = counted(len(task.leaves), "leaf", "leaves")
+        leaves = format_count(len(task.leaves), "leaf", "leaves")
         return PageCell("unscored", f"{known} of {leaves}", state="unscored")
     return PageCell(score_text(task.root), state=score_state(task.root, threshold))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.reports.estimates import Estimate
 from gta_bench.reports.tables import Table, short
 from gta_bench.web.task_view import score_text
@@ -49,7 +49,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(counted=counted, score=score_text, short=short)
+    environment.filters.update(counted=format_count, score=score_text, short=short)
     return environment
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from gta_bench.judge_quality.panel import panel_report
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
-from gta_bench.metrics.labels import agreed_labels
+from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.redaction import current_redactor
@@ -24,7 +24,9 @@ from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
 
-def write_page(runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()) -> None:
+def write_report_page(
+    runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()
+) -> None:
     """Write the report of the runs as one HTML file."""
     require_packages("An HTML page", "scipy", extra="report")
     from gta_bench.web.page import render_report
@@ -51,7 +53,7 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
     panel = None
     if not missing_packages("scipy"):
         panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
-    people = agreed_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
+    people = combine_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
     return JudgedRun(
         WorkflowSummary(
             name, manifest, scores, read_floors(run), panel, list(verdicts.values()), people

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gta_bench.judging.messages import PictureSource
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.strict.arguments import same_arguments
-from gta_bench.metrics.strict.outcome import outcome
+from gta_bench.metrics.strict.outcome import classify_step
 from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.evidence import FileEvidence
@@ -28,7 +28,7 @@ from gta_bench.records.steps import (
     ThoughtStep,
 )
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.reports.gains import missed
+from gta_bench.reports.gains import describe_missed
 from gta_bench.reports.tables import short
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
 from gta_bench.web.task_view import view_task
@@ -83,7 +83,7 @@ def _atomic_section(run: AtomicRun, unit: AtomicUnit, score: UnitScore | None) -
     step = run_mode(run) == "step"
     return {
         "kind": "atomic",
-        "about": "" if score is None else missed(score, unit),
+        "about": "" if score is None else describe_missed(score, unit),
         "wanted": reference_text(unit.task),
         "pairs": pair_steps(unit) if step else (),
         "steps": () if step else _view_steps(unit.trace or ()),
@@ -136,7 +136,7 @@ def _difference(left: PredictedStep | None, right: CallStep | AnswerStep) -> str
     """Return how a prediction differs from the reference; empty if it does not."""
     if left is None:
         return "missing"
-    kind = outcome(left)
+    kind = classify_step(left)
     if kind != right.step:
         return {"failed_call": "failed call", "other": "no turn"}.get(kind, kind)
     if isinstance(left, CallStep) and isinstance(right, CallStep):

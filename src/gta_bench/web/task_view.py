@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gta_bench.errors import counted
+from gta_bench.errors import format_count
 from gta_bench.metrics.strict.workflow import node_score, succeeds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
@@ -83,13 +83,13 @@ def view_task(
     return TaskView(judge.judge, judge.repeats, root, len(known), len(score.leaves))
 
 
-def tree_text(unit: WorkflowUnit, view: TaskView) -> str:
+def format_tree(unit: WorkflowUnit, view: TaskView) -> str:
     """Return the tree as text, with score, reason and evidence of each leaf."""
     epoch = "" if unit.epoch == 1 else f", epoch {unit.epoch}"
     files = ", ".join(file.path for file in unit.deliverables) or "nothing"
     head = [
         f"Task {unit.task.id}{epoch}: {score_text(view.root.score)} by {view.judge}, "
-        f"{view.scored} of {counted(view.leaves, 'leaf', 'leaves')} scored",
+        f"{view.scored} of {format_count(view.leaves, 'leaf', 'leaves')} scored",
         f"delivered {files}",
     ]
     return "\n".join([*head, *_lines(view.root.children, "")])

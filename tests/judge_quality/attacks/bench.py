@@ -17,7 +17,7 @@ from gta_bench.records.evidence import Evidence
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.tasks.judging import judgeable_units
+from gta_bench.tasks.judging import find_judgeable_units
 from gta_bench.tools.contract import Equipment
 
 __all__ = ["Bench", "scripted"]
@@ -32,7 +32,7 @@ class Bench:
         self.chosen = chosen
         self._judged: dict[tuple[str, JudgeOptions], Verdicts] = {}
         self.missing = write_corpus(folder, chosen)
-        self.units: Mapping[str, WorkflowUnit] = judgeable_units(folder)
+        self.units: Mapping[str, WorkflowUnit] = find_judgeable_units(folder)
         self.store = EvidenceStore(folder / "evidence")
         self._files = ArtefactStore(folder / ARTEFACTS)
         self.evidence: dict[str, Evidence] = asyncio.run(self._made(equipment))

@@ -7,7 +7,7 @@ import pytest
 from gta_bench.judge_quality.attacks.carriers import ALL, CARRIERS, CLEAN
 from gta_bench.judge_quality.attacks.corpus import Attack, attacks, with_twins
 from gta_bench.judging.messages import UnitPrompt
-from gta_bench.judging.options import DEFENCES, JudgeOptions
+from gta_bench.judging.options import DEFENSES, JudgeOptions
 from gta_bench.judging.scripted import JUDGES
 from gta_bench.judging.showing.draft import HIDDEN
 from gta_bench.records.verdicts import Unscored
@@ -17,7 +17,7 @@ from tests.needs import needs
 
 # Those that need neither LibreOffice nor Chromium.
 LIGHT = ("answer", "text", "csv cell", "file name", "unicode tags")
-NONE = JudgeOptions(without=DEFENCES)
+NONE = JudgeOptions(without=DEFENSES)
 EVERY = JudgeOptions()
 
 
@@ -55,13 +55,13 @@ def test_each_defence_stops_the_attacks_on_one_weakness(
     every = bench.attacked(judge, EVERY, NONE)
     assert every.succeeded <= 0.1 * bare.succeeded
     assert every.drift is not None and every.drift.estimate == 0
-    for other in DEFENCES:
+    for other in DEFENSES:
         left = bench.attacked(judge, JudgeOptions(without=(other,)), NONE)
         assert (left.succeeded >= 0.9 * bare.succeeded) == (other == defence), other
 
 
 def test_an_honest_judge_is_moved_neither_by_attacks_nor_by_defences(bench: Bench) -> None:
-    for options in (NONE, EVERY, *(JudgeOptions(without=(one,)) for one in DEFENCES)):
+    for options in (NONE, EVERY, *(JudgeOptions(without=(one,)) for one in DEFENSES)):
         found = bench.attacked("honest", options, NONE)
         assert (found.succeeded, found.unscored, found.clean_unscored) == (0, 0, 0)
         assert found.drift is not None and found.drift.estimate == 0
@@ -72,7 +72,7 @@ def test_the_control_alone_stops_attacks_that_give_any_score(bench: Bench, judge
     """A judge that obeys the work says that anything is there."""
     bare = bench.attacked(judge, NONE, NONE)
     # A copied verdict names a leaf, and is refused where another name was asked for.
-    options = JudgeOptions(without=DEFENCES, control=True)
+    options = JudgeOptions(without=DEFENSES, control=True)
     found = bench.attacked(judge, options, NONE)
     assert found.succeeded <= 0.1 * bare.succeeded
     assert found.unscored >= bare.succeeded - 1
@@ -81,7 +81,7 @@ def test_the_control_alone_stops_attacks_that_give_any_score(bench: Bench, judge
 
 
 def test_a_judge_that_fails_its_control_is_asked_nothing_else(bench: Bench) -> None:
-    options = JudgeOptions(without=DEFENCES, control=True)
+    options = JudgeOptions(without=DEFENSES, control=True)
     rows = bench.judged("last-instruction", options)
     failed = [row for row in rows.values() if row.key.task == Attack("text", "order").id]
     assert len(failed) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gta_bench.content.libreoffice import convert, office_program
+from gta_bench.content.libreoffice import convert, find_libreoffice
 from gta_bench.content.needs import find_pandoc
 from gta_bench.tools.documents.markdown import build_reference_docx
 from gta_bench.tools.documents.pandoc import READER
@@ -115,7 +115,7 @@ def test_xlsx_costs_little_more_than_libreoffice(desk: Bench, tmp_path: Path) ->
     data = desk.make("XlsxFileGenerator", data_str=as_json(SHEETS))
     book = tmp_path / "in.xlsx"
     book.write_bytes(data)
-    office = office_program() or ""
+    office = find_libreoffice() or ""
 
     def bare() -> None:
         command = [office, f"-env:UserInstallation=file://{tmp_path}/profile{time.time_ns()}"]

@@ -62,12 +62,12 @@ def test_what_needs_no_model_is_available_with_its_versions(media_box: Toolbox) 
 
 
 def test_a_machine_without_ffmpeg_is_told_the_package(tmp_path: Path) -> None:
-    assert ffmpeg.installed(str(tmp_path)) is None
+    assert ffmpeg.find_ffmpeg(str(tmp_path)) is None
     for name, content in (("ffmpeg", "#!/bin/sh\nexit 1\n"), ("ffprobe", "")):
         (tmp_path / name).write_text(content, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
-    ffmpeg.installed.cache_clear()
-    assert ffmpeg.installed(str(tmp_path)) is None
+    ffmpeg.find_ffmpeg.cache_clear()
+    assert ffmpeg.find_ffmpeg(str(tmp_path)) is None
     assert ffmpeg.MEND == "apt install ffmpeg"
 
 

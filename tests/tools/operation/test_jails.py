@@ -9,7 +9,7 @@ import pytest
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind
 from gta_bench.confine.probe import probe
-from gta_bench.content.libreoffice import missing_office, office_program
+from gta_bench.content.libreoffice import find_libreoffice, missing_office
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment
 from gta_bench.tools.toolbox import Toolbox
@@ -57,7 +57,7 @@ def test_every_tool_makes_its_file_in_every_jail(desk: Bench, kind: JailKind, to
 def test_formulas_are_computed_where_libreoffice_can_run(desk: Bench, kind: JailKind) -> None:
     """Landlock's filter refuses the sockets that it needs: the file is made anyway."""
     desk.make("XlsxFileGenerator", **CALLS["XlsxFileGenerator"])
-    computed = office_program() is not None and kind == "bubblewrap"
+    computed = find_libreoffice() is not None and kind == "bubblewrap"
     assert ("LibreOffice" in desk.results[0].backend) == computed
     state = desk.toolbox.availability("XlsxFileGenerator")
     assert isinstance(state, Available)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook, load_workbook
 
-from gta_bench.content.libreoffice import office_program
+from gta_bench.content.libreoffice import find_libreoffice
 from gta_bench.errors import ToolError
 from gta_bench.settings import Settings
 from gta_bench.tools.contract import Available, Equipment
@@ -215,7 +215,7 @@ def test_the_availability_names_what_computes(desk: Bench, without_jail: Bench) 
     with_jail, without = (box.toolbox.availability(TOOL) for box in (desk, without_jail))
     assert isinstance(with_jail, Available)
     assert isinstance(without, Available)
-    assert with_jail.backend.endswith(", LibreOffice") == (office_program() is not None)
+    assert with_jail.backend.endswith(", LibreOffice") == (find_libreoffice() is not None)
     assert "LibreOffice" not in without.backend
 
 

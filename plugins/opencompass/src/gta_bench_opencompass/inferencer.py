@@ -14,11 +14,11 @@ from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInference
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils.prompt import PromptList
 
-from gta_bench.agents.catalog import reference_step
-from gta_bench.agents.contract import Decision, History, dataset_files, step_histories
+from gta_bench.agents.catalog import make_reference_step
+from gta_bench.agents.contract import Decision, History, list_dataset_files, make_step_histories
 from gta_bench.agents.loop import Dialogue, work_on
-from gta_bench.agents.react import upstream_chat
-from gta_bench.agents.react_parser import parse_upstream, upstream_thought
+from gta_bench.agents.react import make_upstream_chat
+from gta_bench.agents.react_parser import parse_upstream, read_upstream_thought
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.released import load_toolmeta
@@ -115,9 +115,10 @@ class GTAInferencer(BaseInferencer):
     async def _steps(self, task: AtomicTask, root: Path) -> tuple[list[Any], list[Any]]:
         offered, files = _dummies(task, root), _files(root)
         steps = [
-            (await self._decide(history, offered, files)).step for history in step_histories(task)
+            (await self._decide(history, offered, files)).step
+            for history in make_step_histories(task)
         ]
-        gold = [write_step(reference_step(turn)) for turn in task.steps]
+        gold = [write_step(make_reference_step(turn)) for turn in task.steps]
         return [write_step(step) for step in steps], gold
 
     async def _decide(
@@ -126,13 +127,13 @@ class GTAInferencer(BaseInferencer):
         """One call of the model, read by upstream's parser."""
         prompt = PromptList(
             {"role": ROLES[message.role], "prompt": message.text}
-            for message in upstream_chat(history, tools)
+            for message in make_upstream_chat(history, tools)
         )
         replies = await asyncio.to_thread(self.model.generate, [prompt], self.max_out_len)
         reply = str(replies[0]).strip()
         step = parse_upstream(reply, tools, (history.files | files).__contains__)
         said = ModelOutput.from_content("opencompass", reply)
-        return Decision(step=step, output=said, thought=upstream_thought(reply))
+        return Decision(step=step, output=said, thought=read_upstream_thought(reply))
 
     async def _work(
         self, task: AtomicTask | WorkflowTask, root: Path
@@ -186,7 +187,7 @@ class GTAInferencer(BaseInferencer):
 @cache
 def _files(root: Path) -> frozenset[str]:
     """All files of the dataset: upstream's parser takes a path to any of them."""
-    return dataset_files(load_atomic(root).tasks.values())
+    return list_dataset_files(load_atomic(root).tasks.values())
 
 
 EMPTY: dict[str, Any] = {"steps": []}

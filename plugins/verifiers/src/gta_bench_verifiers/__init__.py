@@ -11,7 +11,7 @@ import verifiers.v1 as vf
 
 from gta_bench.agents.contract import files_text
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.metrics.strict.steps import step_reward
+from gta_bench.metrics.strict.steps import compute_step_reward
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep, StepError
 from gta_bench.similarity.catalog import load_similarity
@@ -40,7 +40,7 @@ class GTATask(vf.Task[GTAData]):
         similar = load_similarity(self.data.similarity).measure
         actions = [step for message in trace.assistant_messages for step in actions_of(message)]
         return sum(
-            step_reward(self.data.record, place, step, similarity=similar)
+            compute_step_reward(self.data.record, place, step, similarity=similar)
             for place, step in enumerate(actions)
         )
 

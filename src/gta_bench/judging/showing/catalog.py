@@ -19,7 +19,7 @@ from gta_bench.confine.archives import check_archive
 from gta_bench.content.docx import read_by_pandoc
 from gta_bench.content.identify import BROKEN_ZIP, Identity, identify
 from gta_bench.content.kinds import KINDS, ContentKind
-from gta_bench.content.leftovers import PackagePart, package_parts
+from gta_bench.content.leftovers import PackagePart, read_package_parts
 from gta_bench.content.members import Member, read_members, read_zip, read_zip_members
 from gta_bench.content.text import read_text
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
@@ -249,7 +249,7 @@ def _read_parts(data: bytes) -> tuple[PackagePart, ...]:
     check_archive(io.BytesIO(data))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return tuple(package_parts(archive))
+            return tuple(read_package_parts(archive))
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.docx import DocxContent, read_docx
-from gta_bench.content.leftovers import PackagePart, left_over
+from gta_bench.content.leftovers import PackagePart, find_leftovers
 from gta_bench.content.members import Member
 from gta_bench.content.office import PackageFacts, read_package
 from gta_bench.content.pdf import PageImages, PdfContent, read_pdf
@@ -163,7 +163,7 @@ def add_leftovers(draft: Draft, parts: Sequence[PackagePart]) -> None:
     """Add the text of a package that its reader did not show, part by part."""
     blocks = [
         "\n".join([f"[{part.name}]", *part.texts])
-        for part in left_over(parts, draft.read, whole=UNREAD_PARTS)
+        for part in find_leftovers(parts, draft.read, whole=UNREAD_PARTS)
     ]
     if blocks:
         text = "\n\n" + "\n\n".join(blocks) + "\n"

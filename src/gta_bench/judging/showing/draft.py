@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
-from gta_bench.content.images import measure
+from gta_bench.content.images import measure_picture
 from gta_bench.content.kinds import ContentKind
 from gta_bench.content.leftovers import UnseenText
 from gta_bench.content.members import Member
@@ -137,7 +137,7 @@ class Draft:
 
     def add_picture(self, data: bytes, label: str) -> None:
         """Store a picture and add it."""
-        size = measure(data)._asdict()
+        size = measure_picture(data)._asdict()
         digest = self.subject.keep(data)
         self.pictures.append(Picture(digest=digest, label=clean(label), **size))
 

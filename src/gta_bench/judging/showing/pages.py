@@ -15,7 +15,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.content.identify import Identity
 from gta_bench.content.libreoffice import SHEET_A_PAGE, convert, convert_all, missing_office
 from gta_bench.content.needs import require
-from gta_bench.content.office import normalized
+from gta_bench.content.office import normalize_package
 from gta_bench.content.pdf import PageImages, render_pdf
 from gta_bench.errors import GtaError, ToolError
 from gta_bench.judging.showing.draft import Draft, Subject, describe_rest, quote, settle
@@ -67,7 +67,7 @@ def to_document(number: int, key: str, identity: Identity, data: bytes) -> Docum
     else:
         return None
     if identity.kind in ("docx", "pptx", "xlsx"):
-        data = normalized(data) or data
+        data = normalize_package(data) or data
     return Document(key, f"{number}{suffix}", data)
 
 

@@ -5,8 +5,8 @@ from itertools import islice
 
 from gta_bench.content.libreoffice import convert, missing_office
 from gta_bench.content.needs import require
-from gta_bench.content.office import normalized
-from gta_bench.content.tables import csv_text, read_csv
+from gta_bench.content.office import normalize_package
+from gta_bench.content.tables import format_csv, read_csv
 from gta_bench.content.xlsx import Sheet, XlsxContent, read_xlsx
 from gta_bench.errors import GtaError
 from gta_bench.judging.showing.documents import add_package, read_office
@@ -52,7 +52,7 @@ async def _calculate(draft: Draft, content: XlsxContent) -> XlsxContent:
 async def _calculate_by_office(subject: Subject) -> XlsxContent:
     """Return the workbook as LibreOffice saves it, with its formulas unchanged."""
     require(missing_office(subject.jail))
-    data = normalized(subject.data) or subject.data
+    data = normalize_package(subject.data) or subject.data
     return await read_xlsx(await convert(subject.jail, "book.xlsx", data, to="xlsx"), subject.jail)
 
 
@@ -92,7 +92,7 @@ def _add_sheet(draft: Draft, sheet: Sheet) -> None:
     formulas = [f"{cell.address} {cell.formula}" for cell in sheet.formulas[: limits.formulas]]
     below = f"\nFormulas:\n{chr(10).join(formulas)}\n" if formulas else ""
     below += f"\nMerged cells: {', '.join(sheet.merged)}\n" if sheet.merged else ""
-    draft.add_text(head + csv_text(lines) + below + "\n", what=f"sheet {quote(sheet.name)}")
+    draft.add_text(head + format_csv(lines) + below + "\n", what=f"sheet {quote(sheet.name)}")
     of, last = f" of sheet {quote(sheet.name)}", limits.rows
     if not sheet.full:
         draft.cut.append(f"empty rows{of} are left out")
@@ -133,6 +133,6 @@ async def show_csv(draft: Draft) -> None:
     if formulas:
         draft.add_fact("cells that a spreadsheet would take for formulas", formulas)
     draft.add_text(
-        csv_text(row[: limits.columns] for row in content.rows[: limits.rows]), what="rows"
+        format_csv(row[: limits.columns] for row in content.rows[: limits.rows]), what="rows"
     )
     _note_cut(draft, rows=len(content.rows), columns=columns, last=limits.rows)

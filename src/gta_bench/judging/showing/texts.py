@@ -8,8 +8,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from gta_bench.content.browser import WebPage, missing_browser, show_drawing, show_page
-from gta_bench.content.leftovers import unseen_in_markup
-from gta_bench.content.links import References, html_references, markdown_references, resolve
+from gta_bench.content.leftovers import find_unseen_markup
+from gta_bench.content.links import (
+    References,
+    find_html_references,
+    find_markdown_references,
+    resolve_reference,
+)
 from gta_bench.content.needs import require
 from gta_bench.content.text import TextContent, read_text
 from gta_bench.judging.showing.draft import Draft, Subject, count_words, settle
@@ -36,7 +41,7 @@ async def show_markdown(draft: Draft) -> None:
     content = await _decode(draft)
     if content is not None:
         draft.add_fact("words", count_words(content.text))
-        references = markdown_references(content.text)
+        references = find_markdown_references(content.text)
         draft.add_fact("pictures", len(references.loads))
         _add_references(draft, references)
         draft.add_text(content.text)
@@ -76,12 +81,12 @@ async def show_html(draft: Draft) -> None:
         shown = f"{PAGE_TEXT}{page.text.strip()}\n\n"
         most = int(subject.limits.characters * SCREENS)
         draft.add_text(shown, what="text in the browser", most=most)
-    references = html_references(content.text)
+    references = find_html_references(content.text)
     _add_references(draft, references)
     if page is not None:
         _add_refused(draft, page, references)
         draft.add_hidden("words that the page does not show", page.unseen, shown=True)
-    draft.add_unseen(unseen_in_markup(content.text))
+    draft.add_unseen(find_unseen_markup(content.text))
     draft.add_text(SOURCE + _without_data(draft, content.text), what="source")
 
 
@@ -121,7 +126,7 @@ def _add_refused(draft: Draft, page: WebPage, references: References) -> None:
     """List what scripts requested, except what `_add_references` lists from the source."""
     known = {
         *references.remote,
-        *(resolve(lost, base=draft.subject.path) for lost in references.files),
+        *(resolve_reference(lost, base=draft.subject.path) for lost in references.files),
     }
     more = [address for address in page.refused if unquote(address) not in known]
     draft.add_list("further requests that got no answer", more)
@@ -143,9 +148,9 @@ async def show_svg(draft: Draft) -> None:
     page = draft.take("a picture of the drawing", await settle(_render_drawing(subject)))
     for strip in page.strips if page is not None else ():
         draft.add_picture(strip.data, "the drawing")
-    references = html_references(content.text)
+    references = find_html_references(content.text)
     draft.add_list("content from the web that was not loaded", references.remote)
-    draft.add_unseen(unseen_in_markup(content.text))
+    draft.add_unseen(find_unseen_markup(content.text))
     draft.add_text(_without_data(draft, content.text), what="source")
 
 

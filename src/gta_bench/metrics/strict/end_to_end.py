@@ -8,7 +8,7 @@ from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import score_arguments
-from gta_bench.metrics.strict.outcome import outcome, score_answer
+from gta_bench.metrics.strict.outcome import classify_step, score_answer
 from gta_bench.metrics.table import STRICT_END_TO_END, strict_values
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.scores import (
@@ -26,9 +26,9 @@ def count_task(
     """Count one task; only the last step can be the answer."""
     similar = clip_similarity(similarity)
     steps = prediction or ()
-    outcomes = [outcome(step) for step in steps]
+    outcomes = [classify_step(step) for step in steps]
     calls = [step for step in steps if isinstance(step, CallStep)]
-    made = [call for call in calls if outcome(call) == "call"]
+    made = [call for call in calls if classify_step(call) == "call"]
     gold = [step for step in reference_steps(task) if isinstance(step, CallStep)]
     wanted = [call for call in gold if call.name in IMAGE_TOOLS] if task.answer is None else []
     return StrictEndToEndCounts(

@@ -44,7 +44,7 @@ NUMBER_START = rf"(?<!\w)(?<![0-9][.,])(?<!\A-)(?<![^{CLOSING}]-)"
 NUMBER_END = r"(?!\w)(?!\.[0-9])(?!,[0-9]{3}(?![0-9]))"
 
 
-def outcome(step: PredictedStep) -> StepOutcome:
+def classify_step(step: PredictedStep) -> StepOutcome:
     """Classify a step; thoughts and tool replies are `other`, upstream's NoAction is malformed."""
     match step:
         case CallStep(name=name) if name == NO_ACTION:
@@ -63,7 +63,7 @@ def outcome(step: PredictedStep) -> StepOutcome:
 
 def score_answer(step: PredictedStep, answer: Answer, *, similarity: SimilarityFunction) -> float:
     """Score a step from 0 to 1, by whitelist or best similarity; only an answer can score."""
-    if not isinstance(step, AnswerStep) or outcome(step) != "answer":
+    if not isinstance(step, AnswerStep) or classify_step(step) != "answer":
         return 0.0
     if isinstance(answer, WhitelistAnswer):
         return float(matches(step.content, answer))

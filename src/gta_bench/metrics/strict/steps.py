@@ -7,7 +7,7 @@ from gta_bench.metrics.counts import add_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
-from gta_bench.metrics.strict.outcome import outcome, score_answer
+from gta_bench.metrics.strict.outcome import classify_step, score_answer
 from gta_bench.metrics.table import STRICT_STEP, strict_values
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.scores import StrictStepCounts, StrictStepScores
@@ -20,7 +20,7 @@ def count_task(
     """Count the hits of one task; a step without prediction is a miss."""
     similar = clip_similarity(similarity)
     steps = prediction or ()
-    outcomes = [outcome(step) for step in steps]
+    outcomes = [classify_step(step) for step in steps]
     gold = reference_steps(task)
     # Each reference step with its prediction; further predictions are dropped.
     pairs = list(zip_longest(steps[: len(gold)], gold))
@@ -29,14 +29,16 @@ def count_task(
         for left, right in pairs
         if isinstance(left, CallStep)
         and isinstance(right, CallStep)
-        and outcome(left) == "call"
+        and classify_step(left) == "call"
         and left.name == right.name
     ]
     # Step mode asks for the answer in the last turn that is one; a task may have none.
     turns = [left for left, right in pairs if isinstance(right, AnswerStep)]
     answer = task.answer if turns else None
     return StrictStepCounts(
-        inst_hits=sum(left is not None and outcome(left) == right.step for left, right in pairs),
+        inst_hits=sum(
+            left is not None and classify_step(left) == right.step for left, right in pairs
+        ),
         inst_total=len(pairs),
         call_total=sum(isinstance(right, CallStep) for _, right in pairs),
         tool_hits=len(named),
@@ -66,7 +68,7 @@ def pool(counts: Iterable[StrictStepCounts]) -> StrictStepScores:
     return StrictStepScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
 
 
-def step_reward(
+def compute_step_reward(
     task: AtomicTask, position: int, step: PredictedStep, *, similarity: SimilarityFunction
 ) -> float:
     """Return the reward of one step, so that a perfect episode gets 1; 0 after the last step.
@@ -76,7 +78,7 @@ def step_reward(
     (SummAcc).
     """
     gold = reference_steps(task)
-    if position >= len(gold) or outcome(step) != gold[position].step:
+    if position >= len(gold) or classify_step(step) != gold[position].step:
         return 0.0
     wanted, similar = gold[position], clip_similarity(similarity)
     if isinstance(step, CallStep) and isinstance(wanted, CallStep):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gta_bench.errors import INTERRUPTED, EnvironmentProblem, GtaError, UsageError, WorkFailed
 from gta_bench.packages import require_packages
-from gta_bench.settings import keep_ray_here, quiet_ray
+from gta_bench.settings import bind_ray_to_loopback, quiet_ray
 
 # Must be importable in the process that does the work.
 WorkFunction = Callable[[Any], None]
@@ -315,7 +315,7 @@ def stay_on_loopback() -> None:
     The environment variable is for the processes that Ray starts; this process read it at import.
     Ray has no public setting; tests/running/backends/test_backend.py checks the private one.
     """
-    keep_ray_here()
+    bind_ray_to_loopback()
     from ray._private import ray_constants
 
     ray_constants.ENABLE_RAY_CLUSTER = False

@@ -9,7 +9,7 @@ from gta_bench.tools.backends.boxes import Box
 from gta_bench.tools.backends.workers import get_workers
 from gta_bench.tools.contract import Availability, Available, Equipment, Unavailable, require
 from gta_bench.tools.packages import find_missing, name_and_version
-from gta_bench.weights import KNOWN, Weights, present
+from gta_bench.weights import KNOWN, Weights, find_weights
 
 DETECTOR = KNOWN["ssd-mobilenet-v3"]
 PAINTER = KNOWN["magenta-26-styles"]
@@ -84,7 +84,7 @@ def _check_model(
 
 
 def _find_weights(equipment: Equipment, weights: Weights) -> Path | Unavailable:
-    folder = present(weights, equipment.weights)
+    folder = find_weights(weights, equipment.weights)
     if folder is not None:
         return folder
     reason = f"The weights of {weights.name} are not downloaded."

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import ProgramResult
-from gta_bench.confine.names import shown
+from gta_bench.confine.names import quote_foreign
 from gta_bench.confine.walls import Places
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
@@ -207,7 +207,7 @@ def _require(workspace: Workspace, target: str, numbered: int) -> DecodedPicture
         raise ToolError(f"`{target}` has no picture: `image_paths` lists {numbered}.")
     if re.match(r"(?i)(https?|ftp|file|data):", target):
         raise ToolError(
-            f"The picture {shown(target)} is not a file of this task, and nothing is downloaded. "
+            f"The picture {quote_foreign(target)} is not a file of this task, and nothing is downloaded. "
             f"Files: {', '.join(f'`{path}`' for path in workspace.listing()[:20]) or 'none'}."
         )
     return _read_target(workspace, target)

@@ -7,7 +7,7 @@ from typing import Final
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits, ProgramResult
-from gta_bench.content.needs import find_pandoc, missing_pandoc, program_version, require
+from gta_bench.content.needs import find_pandoc, missing_pandoc, read_program_version, require
 from gta_bench.errors import ToolError
 
 # GitHub Markdown with formulas between dollar signs. Line breaks count: models do not wrap text.
@@ -28,7 +28,7 @@ SHOWN_ERROR: Final = 300
 def pandoc_version() -> str:
     """Return the name and version, such as `pandoc 3.9`. The program is only asked once."""
     require(missing_pandoc())
-    return f"pandoc {program_version(str(find_pandoc()))}"
+    return f"pandoc {read_program_version(str(find_pandoc()))}"
 
 
 def pandoc_command(arguments: Sequence[str]) -> list[str]:

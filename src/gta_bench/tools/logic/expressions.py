@@ -18,12 +18,12 @@ from pydantic_monty import (
     ResourceLimits,
 )
 
-from gta_bench.confine.names import shown
+from gta_bench.confine.names import quote_foreign
 from gta_bench.datasets.checks import Spot
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import ToolError
 from gta_bench.records.dialogue import CallTurn, ReplyTurn
-from gta_bench.tools.contract import MOST_CHARACTERS, bounded
+from gta_bench.tools.contract import MOST_CHARACTERS, truncate_text
 
 SECONDS = 1.5
 SECONDS_TO_KILL = 2.5  # for code that does not check its own clock
@@ -72,7 +72,7 @@ class Evaluator:
         except MontyError as exc:
             raise ToolError(_explain(exc, source)) from exc
         except (TimeoutError, ValueError) as exc:
-            raise ToolError(f"{shown(source)} cannot be evaluated: {exc}.") from exc
+            raise ToolError(f"{quote_foreign(source)} cannot be evaluated: {exc}.") from exc
 
     def _workers(self) -> Monty:
         with self._lock:
@@ -94,7 +94,7 @@ def _value(session: MontySession, source: str) -> str:
     code = f"_value = (\n{source}\n)\n_text = str(_value)"
     session.feed_run(code, print_callback=_ignore)
     length, value = session.feed_run(FETCH)
-    return bounded(str(value), length=length)
+    return truncate_text(str(value), length=length)
 
 
 def _ignore(stream: str, text: str) -> None:
@@ -102,7 +102,7 @@ def _ignore(stream: str, text: str) -> None:
 
 
 def _explain(error: MontyError, source: str) -> str:
-    expression = shown(source)
+    expression = quote_foreign(source)
     if isinstance(error, MontySyntaxError):
         return f"{expression} is not a Python expression: {error}."
     if isinstance(error, MontyCrashedError):

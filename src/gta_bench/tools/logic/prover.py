@@ -8,7 +8,7 @@ from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.records.base import Record
-from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
+from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, text, truncate_text
 from gta_bench.tools.logic.snippets import check_jailed, read_driver
 from gta_bench.tools.packages import name_and_version
 
@@ -61,7 +61,7 @@ class Prover(Tool[ProverInput]):
             limits=LIMITS,
             label="Prover: the solver",
         )
-        answer = bounded(_describe(ProofResult.model_validate_json(result.value)))
+        answer = truncate_text(_describe(ProofResult.model_validate_json(result.value)))
         return Made((text(answer),), backend=name_and_version(PACKAGE), jail=result.report.jail)
 
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, bounded, text
+from gta_bench.tools.contract import Availability, Made, Tool, ToolInput, text, truncate_text
 from gta_bench.tools.logic.snippets import LIMITS, check_jailed, python_code, read_driver
 from gta_bench.tools.packages import name_and_version
 
@@ -60,5 +60,5 @@ class Solver(Tool[SolverInput]):
             limits=LIMITS,
             label="Solver: the code",
         )
-        value = bounded(str(result.value))
+        value = truncate_text(str(result.value))
         return Made((text(value),), backend=name_and_version(PACKAGE), jail=result.report.jail)

@@ -52,7 +52,7 @@ class Ffmpeg(NamedTuple):
 
 
 @cache
-def installed(path: str = PATH) -> Ffmpeg | None:
+def find_ffmpeg(path: str = PATH) -> Ffmpeg | None:
     """Return the ffmpeg of this machine with its version, if it is installed."""
     ffmpeg, ffprobe = shutil.which("ffmpeg", path=path), shutil.which("ffprobe", path=path)
     if ffmpeg is None or ffprobe is None:
@@ -68,7 +68,7 @@ def installed(path: str = PATH) -> Ffmpeg | None:
 
 def missing(equipment: Equipment, *features: str) -> Unavailable | None:
     """Return why ffmpeg does not work here, if so; `features` as in `--enable-libx264`."""
-    found = installed()
+    found = find_ffmpeg()
     if found is None:
         return Unavailable("ffmpeg is not installed.", MEND)
     absent = [feature for feature in features if feature not in found.features]
@@ -80,7 +80,7 @@ def missing(equipment: Equipment, *features: str) -> Unavailable | None:
 
 def program() -> Ffmpeg:
     """Return the installed ffmpeg; raises ToolError if there is none."""
-    found = installed()
+    found = find_ffmpeg()
     if found is None:
         raise ToolError(f"ffmpeg is not installed. Install it: {MEND}")
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gta_bench.weights import KNOWN, present
+from gta_bench.weights import KNOWN, find_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +134,7 @@ _LOADING = threading.Lock()
 
 def find(weights: Path) -> tuple[Path, Path, Path] | None:
     """Return encoder, decoder and vocabulary in that folder, if all were downloaded."""
-    model, vocabulary = present(MODEL, weights), present(VOCABULARY, weights)
+    model, vocabulary = find_weights(MODEL, weights), find_weights(VOCABULARY, weights)
     if model is None or vocabulary is None:
         return None
     encoder, decoder = (model / file.name for file in MODEL.files)

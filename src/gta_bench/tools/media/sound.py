@@ -114,7 +114,7 @@ async def encode(jail: Jail, samples: Samples, form: Format) -> bytes:
     return made[name]
 
 
-def kept_format(media: Media) -> Format:
+def find_format(media: Media) -> Format:
     """Return the format of a recording, by content and not by name; WAV for rare ones."""
     track = media.sound
     codec = "" if track is None else track.codec

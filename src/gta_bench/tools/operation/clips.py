@@ -8,7 +8,7 @@ from gta_bench.records.tools import Parameter, ParameterType
 from gta_bench.tools.contract import Availability, Available, Made, Tool, ToolInput, file_part, text
 from gta_bench.tools.media import ffmpeg, video
 from gta_bench.tools.media.probing import open_media
-from gta_bench.tools.media.sound import decode, encode, kept_format, read_span, shortfall
+from gta_bench.tools.media.sound import decode, encode, find_format, read_span, shortfall
 from gta_bench.tools.operation.shared import ClipName, EndTime, StartTime
 
 
@@ -43,7 +43,7 @@ class AudioClipTool(Tool[AudioClipInput]):
         # The length in a header can be a guess, so only decoding shows where the recording ends.
         span = read_span(given.start_time, given.end_time, seconds=None, path=source.path)
         samples = await decode(jail, source, span=span)
-        form = kept_format(source.media)
+        form = find_format(source.media)
         data = await encode(jail, samples, form)
         name = given.filename or f"{source.stem}_clip"
         output = workspace.write(name, data, suffix=form.suffix)

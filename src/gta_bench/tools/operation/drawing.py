@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-from gta_bench.confine.names import shown
+from gta_bench.confine.names import quote_foreign
 from gta_bench.errors import ToolError
 from gta_bench.tools.fonts import FontFace, text_face
 
@@ -67,7 +67,7 @@ def read_numbers(written: str, count: int, form: str) -> tuple[float, ...]:
     words = [word for word in AROUND.split(written.strip(" \t\n'\"`")) if word]
     numbers = tuple(float(word) for word in words if NUMBER.fullmatch(word))
     if len(numbers) != len(words) or len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise ToolError(f"{shown(written)} does not have the form `{form}`.")
+        raise ToolError(f"{quote_foreign(written)} does not have the form `{form}`.")
     return numbers
 
 
@@ -78,7 +78,7 @@ def read_box(written: str, size: Size) -> PixelBox:
     top, bottom = sorted((y1, y2))
     if right < 0 or bottom < 0 or left >= size.width or top >= size.height:
         raise ToolError(
-            f"The box {shown(written)} is outside of the image, which has {size.width} x "
+            f"The box {quote_foreign(written)} is outside of the image, which has {size.width} x "
             f"{size.height} pixels."
         )
     columns = [round(min(max(x, 0), size.width - 1)) for x in (left, right)]
@@ -96,7 +96,7 @@ def read_position(written: str) -> Point | Anchor:
         return Point(*read_numbers(written, 2, "(x, y)"))
     except ToolError as exc:
         raise ToolError(
-            f"The position {shown(written)} is neither `(x, y)` nor one of l, m, r followed by "
+            f"The position {quote_foreign(written)} is neither `(x, y)` nor one of l, m, r followed by "
             "one of t, m, b, such as `mt`."
         ) from exc
 
@@ -218,7 +218,7 @@ def read_color(written: str) -> str:
         ImageColor.getrgb(color)
     except ValueError as exc:
         raise ToolError(
-            f"The color {shown(written)} is unknown. Use a CSS name such as `red`, or `#ff0000`."
+            f"The color {quote_foreign(written)} is unknown. Use a CSS name such as `red`, or `#ff0000`."
         ) from exc
     return color
 

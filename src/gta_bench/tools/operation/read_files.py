@@ -9,7 +9,7 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.workspace import Workspace
 from gta_bench.content import pdf, pptx, xlsx
 from gta_bench.content.docx import read_docx
-from gta_bench.content.needs import Missing, missing_modules, missing_pandoc, versions
+from gta_bench.content.needs import Missing, describe_versions, missing_modules, missing_pandoc
 from gta_bench.content.tables import read_csv
 from gta_bench.records.tools import Parameter
 from gta_bench.tools.backends.local import check_text, read_text
@@ -89,13 +89,15 @@ class JailedReader(Tool[AnyFile]):
         return missing_modules(*self.modules)
 
     def check(self) -> Availability:
-        return check_jailed(self.equipment, self.missing(), lambda: versions(*self.packages))
+        return check_jailed(
+            self.equipment, self.missing(), lambda: describe_versions(*self.packages)
+        )
 
     async def apply(self, workspace: Workspace, given: AnyFile) -> Made:
         jail = self.equipment.need_jail()
         data = await self.equipment.in_thread(workspace.read, given.file)
         content = await self.read(data, jail)
-        return Made((text(limit_length(content)),), versions(*self.packages), jail.kind)
+        return Made((text(limit_length(content)),), describe_versions(*self.packages), jail.kind)
 
 
 class ReadDOCXInput(FileInput):

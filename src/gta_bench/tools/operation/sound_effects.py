@@ -20,7 +20,7 @@ from gta_bench.tools.contract import (
 )
 from gta_bench.tools.media import ffmpeg
 from gta_bench.tools.media.probing import open_media
-from gta_bench.tools.media.sound import Samples, decode, encode, kept_format
+from gta_bench.tools.media.sound import Samples, decode, encode, find_format
 from gta_bench.tools.packages import find_missing, name_and_version
 
 UNCHANGED = "n_steps is 0, so the pitch is unchanged."
@@ -48,7 +48,7 @@ class SoundEffect(Tool[Input]):
         source = await open_media(jail, workspace, audio)
         samples = await decode(jail, source)
         changed = await self.equipment.in_thread(change, samples)
-        form = kept_format(source.media)
+        form = find_format(source.media)
         data = await encode(jail, changed, form)
         output = workspace.write(f"{source.stem}_{ending}", data, suffix=form.suffix)
         return Made((file_part("audio", output),), backend=self._backend(), jail=jail.kind)
