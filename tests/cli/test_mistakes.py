@@ -38,7 +38,7 @@ MISTAKES = [
     ("report nowhere", 2, "Directory 'nowhere' does not exist", "`gta report --help`"),
     ("--config gone.toml doctor", 2, "'gone.toml' does not exist", "`gta --help`"),
     (f"{STEP} --agent gold --epoch 3", 2, "No such option '--epoch'", "'--epochs'"),
-    ("demo", 2, "gta-demo already exists", "name another folder with --out"),
+    ("demo", 2, "gta-demo already exists", "choose another folder with --out"),
     # data
     ("run atomic --mode step --agent gold --out new", 3, "no such file", "`gta data fetch atomic`"),
     ("run workflow --agent silent --out new", 3, "no such file", "`gta data fetch workflow`"),
