@@ -223,14 +223,14 @@ class InjectedFault(ToolError):
 
 
 class ToolUnavailable(GtaError):
-    """Something that a tool needs is missing: `reason` says what, `mend` how to get it."""
+    """Something that a tool needs is missing: `reason` says what, `fix` how to get it."""
 
     exit_code = 3
 
-    def __init__(self, reason: str, *, mend: str) -> None:
+    def __init__(self, reason: str, *, fix: str) -> None:
         self.reason = reason
-        self.mend = mend
-        super().__init__(f"{reason} {mend}")
+        self.fix = fix
+        super().__init__(f"{reason} {fix}")
 
 
 class NotInstalled(ToolUnavailable):
@@ -252,4 +252,4 @@ class NotOnTape(ToolUnavailable):
 
     def __init__(self, call: str, *, nearest: str) -> None:
         self.nearest = nearest
-        super().__init__(f"{call} gave no reply.", mend="Make another call.")
+        super().__init__(f"{call} gave no reply.", fix="Make another call.")

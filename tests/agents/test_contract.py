@@ -53,7 +53,7 @@ def test_files_are_the_attachments_and_what_tools_gave_so_far() -> None:
 
 
 def test_a_refused_reply_counts_as_a_decision() -> None:
-    refused = RefusedTurn(reply="hm", told="Follow the format.")
+    refused = RefusedTurn(reply="hm", feedback="Follow the format.")
     history = History(task="7", turns=(UserTurn(content="?"), refused), mode="end-to-end")
     assert history.position == 1
 

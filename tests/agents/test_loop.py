@@ -67,7 +67,7 @@ class Shop:
         if name == "Fail":
             raise ToolError("the lens is dirty")
         if name == "Absent":
-            raise ToolUnavailable("no key.", mend="export KEY=…")
+            raise ToolUnavailable("no key.", fix="export KEY=…")
         if name == "Bug":
             raise ZeroDivisionError("a bug of ours")
         parts = (ReplyPart(type="text", content="Beer 7"),)
@@ -242,7 +242,7 @@ def test_a_bug_of_a_tool_is_not_answered_but_raised(tmp_path: Path) -> None:
 def test_a_reply_that_cannot_be_executed_gets_the_reason(tmp_path: Path, step: DecidedStep) -> None:
     done, seen = work(tmp_path, [step, ANSWER])
     assert done.trace == (step, ANSWER)
-    assert seen[1].turns[-1] == RefusedTurn(reply="reply 0", told="the reply is empty")
+    assert seen[1].turns[-1] == RefusedTurn(reply="reply 0", feedback="the reply is empty")
     assert done.calls == []
 
 

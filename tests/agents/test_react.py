@@ -91,7 +91,7 @@ OWN = History(
     last=True,
     turns=(
         UserTurn(content=QUESTION),
-        RefusedTurn(reply="Hm.", told="Please follow the format"),
+        RefusedTurn(reply="Hm.", feedback="Please follow the format"),
         CallTurn(
             call=ToolCall(name="OCR", arguments={"image": "inputs/menu.jpg"}), content=OWN_WORDS
         ),

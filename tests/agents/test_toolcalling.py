@@ -234,7 +234,7 @@ def test_own_words_parts_of_results_and_refusals_are_shown() -> None:
         mode="end-to-end",
         turns=(
             UserTurn(content="?"),
-            RefusedTurn(reply="", told="Say something."),
+            RefusedTurn(reply="", feedback="Say something."),
             CallTurn(call=Called(name="OCR", arguments=MENU), content="Reading."),
             ReplyTurn(tool="OCR", type="text", content="a"),
             ReplyTurn(tool="OCR", type="image", content="outputs/b.png"),

@@ -165,12 +165,12 @@ class Said:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code", "happened", "mend"),
+    ("typed", "code", "happened", "fix"),
     MISTAKES,
     ids=[f"{number}-{mistake[0].split()[0]}" for number, mistake in enumerate(MISTAKES)],
 )
 def test_a_mistake_is_met_by_one_line(
-    said: Said, typed: str, code: int, happened: str, mend: str
+    said: Said, typed: str, code: int, happened: str, fix: str
 ) -> None:
     with socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -178,7 +178,7 @@ def test_a_mistake_is_met_by_one_line(
         ended, lines = said(typed.replace("TAKEN", str(taken.getsockname()[1])))
     assert len(lines) == 1, lines
     assert lines[0].startswith("gta: ")
-    assert happened in lines[0] and mend in lines[0], lines[0]
+    assert happened in lines[0] and fix in lines[0], lines[0]
     assert ended == code
 
 

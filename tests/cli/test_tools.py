@@ -96,4 +96,4 @@ def test_doctor_looks_at_jails_and_tools() -> None:
     found = {entry["name"]: entry for entry in json.loads(gta("doctor", "--json").stdout)}
     assert found["jail bubblewrap"]["state"] == "ok"
     assert found["tool Calculator"]["state"] == "ok"
-    assert "SERPER_API_KEY" in found["tool GoogleSearch"]["mend"]
+    assert "SERPER_API_KEY" in found["tool GoogleSearch"]["fix"]

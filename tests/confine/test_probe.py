@@ -95,7 +95,7 @@ class TestWhereNothingWorks:
             asyncio.run(probe.find_jail())
         assert "bubblewrap: bubblewrap is not installed." in caught.value.reason
         assert "landlock: The kernel offers Landlock ABI 2" in caught.value.reason
-        assert "apt install bubblewrap" in caught.value.mend
+        assert "apt install bubblewrap" in caught.value.fix
 
     def test_only_the_users_explicit_wish_goes_without(self) -> None:
         with asyncio.run(probe.find_jail(unconfined=True)) as jail:

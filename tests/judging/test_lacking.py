@@ -125,5 +125,5 @@ def test_doctor_names_the_kinds_that_cannot_be_shown(
     assert result.exit_code == 3
     assert found["evidence xlsx, ods"]["state"] == "broken"
     assert "needs a package that the jail does not have" in found["evidence xlsx, ods"]["detail"]
-    assert "into one environment" in found["evidence xlsx, ods"]["mend"]
+    assert "into one environment" in found["evidence xlsx, ods"]["fix"]
     assert "docx, pptx, pdf, csv" in found["evidence"]["detail"]

@@ -90,7 +90,7 @@ def test_what_a_system_was_told_and_said_is_read_from_its_logs(tmp_path: Path) -
     }
     assert sorted(found) == ["1", "2"]
     first = found["1"]
-    assert "Write a page about animals." in first.told
+    assert "Write a page about animals." in first.prompts
     assert "page.html" in first.by_tools
-    assert "quokka" not in first.told
+    assert "quokka" not in first.prompts
     assert first.replied and first.replied in first.said

@@ -102,7 +102,7 @@ class SmallTools:
         raise ToolError(f"Refuse: {given.get('text')!r} is not wanted.")
 
     async def _missing(self, workspace: Workspace, given: dict[str, Any]) -> ReplyPart:
-        raise ToolUnavailable("A key is missing.", mend="export KEY=…")
+        raise ToolUnavailable("A key is missing.", fix="export KEY=…")
 
     async def _crash(self, workspace: Workspace, given: dict[str, Any]) -> ReplyPart:
         raise RuntimeError("a bug")

@@ -77,7 +77,7 @@ def test_a_tools_own_failures_come_back_as_they_are(
             call(small, protocol, space, "Refuse", text="x")
         with pytest.raises(ToolUnavailable) as caught:
             call(small, protocol, space, "Missing")
-        assert (caught.value.reason, caught.value.mend) == ("A key is missing.", "export KEY=…")
+        assert (caught.value.reason, caught.value.fix) == ("A key is missing.", "export KEY=…")
         for name in ("Nothing", "../../v1/tools", "Echo/../Crash", "", "a b?c#d", "%2e%2e"):
             with pytest.raises(ToolError, match="There is no tool"):
                 call(small, protocol, space, name)

@@ -65,7 +65,7 @@ class Case(NamedTuple):
     name: str
     typed: str
     happened: str
-    mend: str
+    fix: str
     code: int = 3
     missing: str | None = None
     mount: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ def test_a_start_that_fails_is_named_within_ten_seconds_and_leaves_out_as_it_was
     assert done.returncode == case.code, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("gta: ")
-    assert case.happened in line and case.mend in line, line
+    assert case.happened in line and case.fix in line, line
     assert sorted(folder.rglob("*")) == before
     print(f"| {case.name} | {seconds:.1f} | {worked:.1f} | {line.removeprefix('gta: ')} |")
     # On a busy machine the clock says how busy it is; what is waited for is bounded by the code.

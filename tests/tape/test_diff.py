@@ -56,7 +56,7 @@ def fails(*_: object) -> str:
 
 
 def misses(*_: object) -> str:
-    raise ToolUnavailable("no key.", mend="export KEY=…")
+    raise ToolUnavailable("no key.", fix="export KEY=…")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_key_in_arguments_reply_error_version_or_file_is_not_on_the_tape(
         raise ToolError(f"401 for {secret}")
 
     def missing(*_: object) -> str:
-        raise ToolUnavailable(f"{secret} is refused.", mend=f"replace {secret}")
+        raise ToolUnavailable(f"{secret} is refused.", fix=f"replace {secret}")
 
     secrets = read_secrets(SETTINGS, KEYS)
     workspace, tape = space(tmp_path / "space", menu=PNG), recording(tmp_path / "tape")

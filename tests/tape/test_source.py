@@ -176,7 +176,7 @@ def test_a_file_that_was_replaced_is_replaced_again(folder: Path, tmp_path: Path
     ("problem", "kind"),
     [
         (ToolError("the lens is dirty"), ToolError),
-        (ToolUnavailable("no key.", mend="export KEY=…"), ToolUnavailable),
+        (ToolUnavailable("no key.", fix="export KEY=…"), ToolUnavailable),
     ],
 )
 def test_a_failure_is_recorded_and_raised_again(

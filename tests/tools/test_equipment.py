@@ -37,7 +37,7 @@ def test_without_a_jail_the_reason_is_kept_and_other_tools_work(no_jail_here: No
     assert equipment.jail is None
     assert isinstance(equipment.no_jail, Unavailable)
     assert "bubblewrap is not installed" in equipment.no_jail.reason
-    assert "apt install bubblewrap" in equipment.no_jail.mend
+    assert "apt install bubblewrap" in equipment.no_jail.fix
     assert asyncio.run(equipment.in_thread(max, 3, 5)) == 5
     close_equipment(equipment)
 

@@ -64,11 +64,11 @@ def test_without_weights_and_settings_a_tool_says_what_is_missing(
         assert isinstance(state, Available)
         return
     assert isinstance(state, Unavailable)
-    assert f'In gta.toml: [tools.{name}] endpoint = "mine"' in state.mend
+    assert f'In gta.toml: [tools.{name}] endpoint = "mine"' in state.fix
     if name in ("MathOCR", "TextToImage"):
-        assert "gta tools fetch" not in state.mend
+        assert "gta tools fetch" not in state.fix
     else:
-        assert "gta tools fetch " in state.mend
+        assert "gta tools fetch " in state.fix
 
 
 PROGRAM = """

@@ -32,7 +32,7 @@ class RefusedTurn(Record):
 
     turn: Literal["refused"] = "refused"
     reply: str
-    told: str
+    feedback: str
 
 
 MergedTurn = UserTurn | CallTurn | AnswerTurn | RefusedTurn | tuple[ReplyTurn, ...]

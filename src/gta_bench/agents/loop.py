@@ -49,7 +49,7 @@ TOO_MANY = "TOO_MANY_CALLS"
 # Keys of a message's metadata, which no provider gets: the steps that were read from the message,
 # and a mark for feedback about the agent's own reply.
 STEPS: Final = "gta_steps"
-IS_FEEDBACK: Final = "gta_told"
+IS_FEEDBACK: Final = "gta_told"  # stored name
 
 MessageT = TypeVar("MessageT", ChatMessageAssistant, ChatMessageTool)
 
@@ -246,7 +246,7 @@ def _read_turns(messages: Iterable[ChatMessage]) -> Iterator[HistoryTurn]:
         elif isinstance(message, ChatMessageTool):
             yield from _read_call_turns(said, message)
         elif (message.metadata or {}).get(IS_FEEDBACK):
-            yield RefusedTurn(reply=said, told=message.text)
+            yield RefusedTurn(reply=said, feedback=message.text)
         else:
             yield UserTurn(content=message.text)
 
@@ -255,7 +255,7 @@ def _read_call_turns(said: str, message: ChatMessageTool) -> Iterator[HistoryTur
     call, *replies = read_steps(message)
     assert isinstance(call, CallStep)
     if not replies:
-        yield RefusedTurn(reply=said, told=message.text)
+        yield RefusedTurn(reply=said, feedback=message.text)
         return
     assert isinstance(call.arguments, dict)
     made = CallOfTurn(name=call.name, arguments=call.arguments)

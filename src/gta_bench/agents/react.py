@@ -126,7 +126,7 @@ def _turn_messages(turn: MergedTurn) -> list[Message]:
     if isinstance(turn, AnswerTurn):
         answer = f"{FINAL_ANSWER} {turn.content}"
         return [Message("assistant", "\n".join([*_thought_lines(turn.thought), answer]))]
-    return [Message("assistant", turn.reply), Message("user", f"{RESPONSE} {turn.told}")]
+    return [Message("assistant", turn.reply), Message("user", f"{RESPONSE} {turn.feedback}")]
 
 
 def make_upstream_messages(
@@ -179,7 +179,7 @@ def _upstream_turn(turn: MergedTurn, *, step_mode: bool) -> list[Message]:
         return [Message("assistant", own_text or format_upstream_call(turn))]
     if isinstance(turn, AnswerTurn):
         return [Message("assistant", turn.content)]
-    return [Message("assistant", turn.reply), Message("system", f"{RESPONSE}{turn.told}\n")]
+    return [Message("assistant", turn.reply), Message("system", f"{RESPONSE}{turn.feedback}\n")]
 
 
 def make_upstream_system_prompt(

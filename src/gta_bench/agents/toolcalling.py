@@ -126,7 +126,7 @@ def make_turn_messages(history: History, prefix: Prefix | None = None) -> list[C
             messages.append(ChatMessageAssistant(content=turn.content))
         else:
             messages.append(ChatMessageAssistant(content=turn.reply))
-            messages.append(ChatMessageUser(content=turn.told))
+            messages.append(ChatMessageUser(content=turn.feedback))
     return messages
 
 

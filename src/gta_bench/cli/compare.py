@@ -94,9 +94,8 @@ def _write(found: Sequence[Comparison]) -> None:
             click.echo(f"\n{flips.title}")
             write_table(flips.table, flips.words)
             if flips.left:
-                say(
-                    f"And {format_count(flips.left, 'more row')}; use --markdown or --json to see all."
-                )
+                more = format_count(flips.left, "more row")
+                say(f"And {more}; use --markdown or --json to see all.")
         if one.tools:
             click.echo("\nTool calls on these tasks")
             write_table(tool_table(one), (0,))

@@ -43,12 +43,12 @@ EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 
 
 class Diagnosis(NamedTuple):
-    """The result of one check; `mend`, a key of the JSON, says how to fix what is not ok."""
+    """The result of one check; `fix` says how to fix what is not ok."""
 
     name: str
     state: State
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 @click.command()
@@ -66,8 +66,8 @@ def doctor(as_json: bool) -> None:
         for result in results:
             state = click.style(result.state.ljust(8), fg=COLORS[result.state])
             click.echo(f"{state} {result.name.ljust(width)}  {result.detail}")
-            if result.mend:
-                click.echo(f"{' ' * (width + 11)}{result.mend}")
+            if result.fix:
+                click.echo(f"{' ' * (width + 11)}{result.fix}")
     raise click.exceptions.Exit(3 if any(one.state == "broken" for one in results) else 0)
 
 
@@ -155,7 +155,7 @@ def _check_evidence(settings: Settings) -> Iterator[Diagnosis]:
     for kind, failures in found.items():
         for what, problem in failures[:1]:
             state: State = "missing" if isinstance(problem, NotInstalled) else "broken"
-            alike.setdefault((f"{what}: {problem.reason}", problem.mend, state), []).append(kind)
+            alike.setdefault((f"{what}: {problem.reason}", problem.fix, state), []).append(kind)
     for (reason, fix, state), kinds in alike.items():
         yield Diagnosis(f"evidence {', '.join(kinds)}", state, reason, fix)
 
@@ -165,7 +165,7 @@ def _check_tools(settings: Settings) -> Iterator[Diagnosis]:
         if isinstance(state, Available):
             yield Diagnosis(f"tool {name}", "ok", state.backend)
         else:
-            yield Diagnosis(f"tool {name}", "missing", state.reason, state.mend)
+            yield Diagnosis(f"tool {name}", "missing", state.reason, state.fix)
 
 
 def _check_similarity(settings: Settings) -> Diagnosis:

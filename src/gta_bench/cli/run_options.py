@@ -320,7 +320,7 @@ def _report_missing_tools(names: Collection[str], settings: Settings) -> None:
     missing: dict[str, list[str]] = {}
     for name, state in check_tools(settings).items():
         if name in names and isinstance(state, Unavailable):
-            missing.setdefault(state.mend, []).append(name)
+            missing.setdefault(state.fix, []).append(name)
     for fix, tools in sorted(missing.items()):
         say(f"Not available here: {', '.join(tools)}. {fix}")
 

@@ -195,8 +195,9 @@ def _adopt_requirements(run: StorePath, folder: str) -> None:
     units = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit).units
     found = adopt_requirements(run, units, dataset.tasks, digest)
     say(
-        f"Requirements of {folder}: {found.changed} of {format_count(found.leaves, 'leaf', 'leaves')} "
-        f"changed and must be judged again; {format_count(found.kept, 'verdict')} kept."
+        f"Requirements of {folder}: {found.changed} of "
+        f"{format_count(found.leaves, 'leaf', 'leaves')} changed and must be judged again; "
+        f"{format_count(found.kept, 'verdict')} kept."
     )
 
 

@@ -84,7 +84,7 @@ def _as_json(name: str, state: Availability) -> dict[str, JsonValue]:
         "available": isinstance(state, Available),
         "backend": state.backend if isinstance(state, Available) else None,
         "version": tool.version,
-        "reason": None if isinstance(state, Available) else f"{state.reason} {state.mend}",
+        "reason": None if isinstance(state, Available) else f"{state.reason} {state.fix}",
     }
 
 

@@ -190,7 +190,7 @@ class Jail:
                 )
         except OSError as exc:
             problem = f"The jail cannot start {exc.filename!r}: {exc.strerror}."
-            raise ToolUnavailable(problem, mend=DOCTOR) from exc
+            raise ToolUnavailable(problem, fix=DOCTOR) from exc
 
     @contextmanager
     def _open_job(self, limits: JailLimits | None) -> Iterator[Job]:
@@ -304,14 +304,14 @@ def _raise_not_ready(ended: EndedProcess, limits: JailLimits) -> NoReturn:
     """Raise what is not the foreign code's fault, because it never ran."""
     if ended.stopped is not None:
         problem = f"The jail was not ready within {limits.start_seconds:g} s."
-        raise ToolUnavailable(problem, mend=DOCTOR)
+        raise ToolUnavailable(problem, fix=DOCTOR)
     try:
         reason = _SnippetReply.model_validate_json(ended.stdout).setup
     except ValidationError:
         reason = None
     if reason is None and not ended.stderr:
-        raise NeverBegan(f"The jail failed with status {ended.status}.", mend=DOCTOR)
-    raise ToolUnavailable(f"The jail failed: {reason or _tail(ended.stderr)}.", mend=DOCTOR)
+        raise NeverBegan(f"The jail failed with status {ended.status}.", fix=DOCTOR)
+    raise ToolUnavailable(f"The jail failed: {reason or _tail(ended.stderr)}.", fix=DOCTOR)
 
 
 def _raise_signal(number: int, case: _Case) -> NoReturn:
@@ -363,7 +363,7 @@ def _program_result(ended: EndedProcess, folder: Path, case: _Case) -> ProgramRe
     if case.report.exit_status == NOT_STARTED:
         raise ToolUnavailable(
             f"{case.label} could not be started: {_tail(_foreign_stderr(ended))}.",
-            mend=f"Install {case.label}; `gta doctor` names the package.",
+            fix=f"Install {case.label}; `gta doctor` names the package.",
         )
     limits = case.limits
     found: dict[str, bytes] = {}

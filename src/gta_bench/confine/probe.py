@@ -63,7 +63,7 @@ async def find_jail(
         return Jail("none", slots=slots, python=python)
     reasons = " ".join(f"{entry.kind}: {entry.reason}" for entry in found)
     problem = f"No jail for foreign code works here. {reasons}"
-    raise ToolUnavailable(problem, mend=found[0].fix)
+    raise ToolUnavailable(problem, fix=found[0].fix)
 
 
 async def _examine(kind: JailKind, python: Python | None) -> JailAvailability:

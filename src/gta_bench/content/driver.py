@@ -76,7 +76,7 @@ class Driver(Generic[DriverValue]):
                 raise
             raise ToolUnavailable(
                 f"{self.label} needs a package that the jail does not have: {lacking[1]}",
-                mend=ONE_ENVIRONMENT,
+                fix=ONE_ENVIRONMENT,
             ) from exc
 
 

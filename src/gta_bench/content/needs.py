@@ -70,7 +70,7 @@ def missing_walls(jail: Jail | None, program: str) -> Missing | None:
 def require(missing: Missing | None) -> None:
     """Raise NotInstalled if something is missing."""
     if missing is not None:
-        raise NotInstalled(missing.reason, mend=missing.fix)
+        raise NotInstalled(missing.reason, fix=missing.fix)
 
 
 def read_program_version(program: str | None) -> str:

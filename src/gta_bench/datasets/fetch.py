@@ -273,5 +273,6 @@ def _check_unchanged(folder: Path, old: Receipt, new: Receipt) -> None:
     if differing:
         raise FetchError(
             f"{folder}: the source now has another {differing[0]} than at the first fetch "
-            f"(changed: {format_count(len(differing), 'file')}). Remove the folder to fetch the new one."
+            f"(changed: {format_count(len(differing), 'file')}). "
+            "Remove the folder to fetch the new one."
         )

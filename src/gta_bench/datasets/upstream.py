@@ -178,8 +178,8 @@ def _find_dummies(trace: Trace, where: Location) -> Iterator[Finding]:
     dummies = sum(call.error is not None and call.error.type == UNAVAILABLE for call in calls)
     if dummies:
         message = (
-            f"{dummies} of {format_count(len(calls), 'call')} reached no tool: the pipeline answered "
-            f"{DUMMY_REPLY!r} instead. `strict` counts them as failed."
+            f"{dummies} of {format_count(len(calls), 'call')} reached no tool: the pipeline "
+            f"answered {DUMMY_REPLY!r} instead. `strict` counts them as failed."
         )
         yield where.finding("dummy-reply", message, field="prediction")
 
@@ -367,8 +367,8 @@ def dummy_notes(calls: Sequence[CallRecord]) -> tuple[str, ...]:
     if not dummies:
         return ()
     return (
-        f"{dummies} of {format_count(len(calls), 'tool call')} reached no tool: the published pipeline "
-        f"answered {DUMMY_REPLY!r} instead. They count as not done.",
+        f"{dummies} of {format_count(len(calls), 'tool call')} reached no tool: the published "
+        f"pipeline answered {DUMMY_REPLY!r} instead. They count as not done.",
     )
 
 

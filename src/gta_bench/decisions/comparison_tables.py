@@ -147,9 +147,9 @@ def self_test_remark(found: SelfTest) -> str:
             f"allowed.{_too_often(found.secondary_alarms, found.rounds)}"
         )
     text = (
-        f"self-test on these {format_count(found.tasks, 'task')}: {swapped}, {found.metric} told them "
-        f"apart in {alarms} of the rounds, where 5 % are allowed; a secondary metric did in "
-        f"{others}.{_too_often(max(found.alarms, found.secondary_alarms), found.rounds)}"
+        f"self-test on these {format_count(found.tasks, 'task')}: {swapped}, {found.metric} "
+        f"told them apart in {alarms} of the rounds, where 5 % are allowed; a secondary metric "
+        f"did in {others}.{_too_often(max(found.alarms, found.secondary_alarms), found.rounds)}"
     )
     if not found.planted:
         return f"{text} No lead can be planted, because there is nothing to gain."

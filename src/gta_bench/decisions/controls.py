@@ -151,8 +151,8 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
     match control.partition("=")[0]:
         case "no-tools":
             return [
-                f"{effect.kept} of {format_count(solved, 'unit')} solved with tools are also solved "
-                f"without any{kept}; {effect.lost} are not."
+                f"{effect.kept} of {format_count(solved, 'unit')} solved with tools are also "
+                f"solved without any{kept}; {effect.lost} are not."
             ]
         case "corrupt-replies":
             return [
@@ -168,9 +168,9 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
                 lambda one: one.disturbance.faults,
             )
             return [
-                f"it recovered from {did.recovered} of {format_count(did.faults, 'fault')}{recovered}; "
-                f"of {format_count(effect.hit_solved_plain, 'unit')} with a fault that are solved "
-                f"without the control, {effect.hit_kept} are solved with it{hit_kept}."
+                f"it recovered from {did.recovered} of "
+                f"{format_count(did.faults, 'fault')}{recovered}; of "
+                f"{format_count(effect.hit_solved_plain, 'unit')} with a fault that are solved without the control, {effect.hit_kept} are solved with it{hit_kept}."
             ]
         case _:
             calls = format_count(did.distracted, "call")

@@ -93,7 +93,8 @@ def _find_folders(root: Path, tasks: frozenset[str], findings: list[Finding]) ->
             findings.append(_finding(entry.name, task, reason))
         elif task in folders:
             raise DatasetError(
-                f"{quote_foreign(folders[task])} and {quote_foreign(entry.name)} are the same task; remove one.",
+                f"{quote_foreign(folders[task])} and {quote_foreign(entry.name)} "
+                "are the same task; remove one.",
                 file=root.name,
                 task=task,
             )

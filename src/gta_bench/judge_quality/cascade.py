@@ -139,7 +139,8 @@ def cascade_remarks(found: CascadeReport) -> list[str]:
     """Describe what was simulated and how the band was chosen."""
     remarks = [
         f"{format_count(found.leaves, 'leaf', 'leaves')} of {format_count(found.tasks, 'task')}, "
-        f"{format_count(found.repeats, 'repeat')}, each simulated on its own; {found.left_out} left out."
+        f"{format_count(found.repeats, 'repeat')}, each simulated on its own; "
+        f"{found.left_out} left out."
     ]
     if found.chosen is None:
         return [*remarks, "One task is too few to choose a band."]

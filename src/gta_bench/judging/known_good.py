@@ -91,5 +91,5 @@ async def _show(kind: ContentKind, draft: Draft, room: asyncio.Semaphore) -> Non
 
 def _broken(kind: ContentKind, reason: str) -> ShowFailure:
     what, _, why = reason.partition(": ")
-    problem = ToolUnavailable(f"A good {kind} file cannot be shown here: {why}", mend=FIX)
+    problem = ToolUnavailable(f"A good {kind} file cannot be shown here: {why}", fix=FIX)
     return ShowFailure(what, problem)

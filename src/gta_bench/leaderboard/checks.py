@@ -62,7 +62,7 @@ def unit_findings(unit: _Unit, conversation: UnitConversation | None) -> Iterato
         yield BundleFinding(check="canary", message=message)
     if conversation is None:
         return
-    prompt = _normalize(conversation.told)
+    prompt = _normalize(conversation.prompts)
     known = _normalize("\n".join([conversation.by_tools, *_allowed_texts(unit)]))
     for secret in _secrets(unit):
         text = _normalize(secret)

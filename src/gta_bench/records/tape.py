@@ -7,7 +7,7 @@ recording that was killed leaves a shorter tape.
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AliasChoices, Field, JsonValue
 
 from gta_bench.records.base import Record
 from gta_bench.records.steps import ReplyPart
@@ -59,11 +59,11 @@ class ErrorReply(Record):
 
 
 class UnavailableReply(Record):
-    """The reason of a `ToolUnavailable`, and how to fix it (`mend`)."""
+    """The reason of a `ToolUnavailable`, and how to fix it."""
 
     type: Literal["unavailable"] = "unavailable"
     reason: str
-    mend: str
+    fix: str = Field(validation_alias=AliasChoices("fix", "mend"))  # stored name
 
 
 TapeReply = Annotated[DoneReply | ErrorReply | UnavailableReply, Field(discriminator="type")]

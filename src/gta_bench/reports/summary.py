@@ -102,8 +102,8 @@ def select_scores(scores: RunScores, scoring: Scoring) -> StepScores | EndToEndS
 def missing_remark(scores: RunScores) -> str:
     """Describe units without a prediction."""
     return (
-        f"a prediction for {scores.n - scores.missing} of {format_count(scores.n, 'task')}: `strict` "
-        "counts the others as failed, `compat` leaves them out, as published."
+        f"a prediction for {scores.n - scores.missing} of {format_count(scores.n, 'task')}: "
+        "`strict` counts the others as failed, `compat` leaves them out, as published."
     )
 
 
@@ -199,7 +199,8 @@ def usage_text(usage: Usage, manifest: RunManifest) -> str:
     foreign = is_foreign(manifest.spec.system)
     tokens = usage.input_tokens + usage.output_tokens
     lines = [
-        f"{format_count(usage.model_calls, 'model call')} ({format_count(usage.retries, 'retry', 'retries')})"
+        f"{format_count(usage.model_calls, 'model call')} "
+        f"({format_count(usage.retries, 'retry', 'retries')})"
         if usage.model_calls or not foreign
         else "model calls unknown",
         f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
@@ -289,8 +290,8 @@ def attempt_remarks(scores: RunScores | WorkflowScores) -> Iterator[str]:
     if scores.retried and scores.attempts is not None:
         units = format_count(scores.retried, "unit")
         yield (
-            f"attempts: {scores.attempts} for {format_count(scores.n_units, 'unit')}; {units} had more "
-            "than one, and usage includes all of them."
+            f"attempts: {scores.attempts} for {format_count(scores.n_units, 'unit')}; {units} had "
+            "more than one, and usage includes all of them."
         )
 
 

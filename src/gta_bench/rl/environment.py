@@ -226,7 +226,7 @@ class _Episode:
 
     def _reject(self, step: MalformedStep | CallStep, reply: str, message: str) -> None:
         self.work.steps.append(step)
-        self.work.turns.append(RefusedTurn(reply=reply, told=message))
+        self.work.turns.append(RefusedTurn(reply=reply, feedback=message))
 
 
 def replay_tape(tape: Tape, dataset: DatasetName) -> Sources:

@@ -31,12 +31,12 @@ class Counter:
         self._tell = tell
         self._failed: set[_Key] = set()
         self._causes: dict[_Key, str] = {}
-        self._told = 0.0
+        self._reported = 0.0
 
     def began(self) -> None:
         """Count a sample that began."""
         self._update(running=self._progress.running + 1)
-        if time.monotonic() - self._told > PAUSE:
+        if time.monotonic() - self._reported > PAUSE:
             self._report()
 
     def ended(self, key: _Key, cost: Cost, how: SampleOutcome) -> None:
@@ -64,7 +64,7 @@ class Counter:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
     def _report(self) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._tell(self._progress)
 
 

@@ -187,14 +187,14 @@ def read_data_path(folder: StorePath) -> str | None:
 
 
 class UnitConversation(NamedTuple):
-    """The texts of a unit's own model calls: prompts (`told`), tool results and replies (`said`).
+    """The texts of a unit's own model calls: prompts, tool results and replies (`said`).
 
     `replied` has only the replies to these calls. `models` has the names of the models asked.
     """
 
     task: str
     epoch: int
-    told: str
+    prompts: str
     by_tools: str
     said: str
     replied: str
@@ -203,19 +203,19 @@ class UnitConversation(NamedTuple):
 
 def read_conversation(sample: EvalSample) -> UnitConversation:
     """Collect the messages of a unit, without a judge's calls."""
-    told: dict[str, None] = {}
+    prompts: dict[str, None] = {}
     tools: dict[str, None] = {}
     said: dict[str, None] = {sample.output.completion: None}
     own = [event for event in model_events(sample) if event.role is None]
     for event in own:
         for message in event.input:
-            kept = {"tool": tools, "assistant": said}.get(message.role, told)
+            kept = {"tool": tools, "assistant": said}.get(message.role, prompts)
             kept[message.text] = None
     replies = dict.fromkeys(event.output.completion for event in own)
     return UnitConversation(
         task=str(sample.id),
         epoch=sample.epoch,
-        told="\n".join(told),
+        prompts="\n".join(prompts),
         by_tools="\n".join(tools),
         said="\n".join(said | replies),
         replied="\n".join(replies),

@@ -307,7 +307,7 @@ class HttpTools(RemoteTools):
 def make_tool_error(failure: CallFailure) -> ToolError | ToolUnavailable:
     """Return the error that the tool raised on the server."""
     if failure.kind == "unavailable":
-        return ToolUnavailable(failure.message, mend=failure.mend)
+        return ToolUnavailable(failure.message, fix=failure.fix)
     return ToolError(failure.message)
 
 

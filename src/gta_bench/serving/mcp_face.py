@@ -119,7 +119,7 @@ class McpFace:
         except Busy as exc:
             raise MCPError(BUSY_CODE, str(exc)) from exc
         if isinstance(outcome, CallFailure):
-            parts = (outcome.message, outcome.mend)
+            parts = (outcome.message, outcome.fix)
             content: list[types.ContentBlock] = [
                 types.TextContent(text=" ".join(part for part in parts if part))
             ]

@@ -228,7 +228,7 @@ def _discard(folder: Path) -> None:
 def make_failure(exc: ToolError | ToolUnavailable) -> CallFailure:
     """Return a tool's error as the message that is sent to the client."""
     if isinstance(exc, ToolUnavailable):
-        return CallFailure(kind="unavailable", message=exc.reason, mend=exc.mend)
+        return CallFailure(kind="unavailable", message=exc.reason, fix=exc.fix)
     return CallFailure(kind="error", message=str(exc))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AliasChoices, Field, JsonValue
 
 from gta_bench.records.base import Record
 from gta_bench.records.calls import ToolResult
@@ -80,12 +80,12 @@ class CallFailure(Record):
     """Why a call has no result.
 
     `error` and `unavailable` are messages of the tool and are shown to the agent; the others
-    concern the server and never reach it. `mend`, the fix, is for `unavailable` only.
+    concern the server and never reach it. `fix` is for `unavailable` only.
     """
 
     kind: FailureKind
     message: str
-    mend: str = ""
+    fix: str = Field("", validation_alias=AliasChoices("fix", "mend"))  # stored name
 
 
 JSON_TYPES: dict[ParameterType, str] = {"bool": "boolean", "int": "integer", "float": "number"}

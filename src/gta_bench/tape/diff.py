@@ -106,7 +106,7 @@ def _recorded_outcome(line: CallLine) -> _Outcome:
         case ErrorReply() as error:
             return _Outcome(False, error.message)
         case missing:
-            return _Outcome(False, f"{missing.reason} {missing.mend}")
+            return _Outcome(False, f"{missing.reason} {missing.fix}")
 
 
 def _done(reply: DoneReply | ToolResult, digests: tuple[str, ...]) -> _Outcome:

@@ -20,7 +20,7 @@ BACKEND = "reference dialogue"
 # The released dataset has one picture in place of every image that a tool created.
 PLACEHOLDER_SOURCE = Path("image") / PurePosixPath(PLACEHOLDER_IMAGE).name
 NO_REPLY = UnavailableReply(
-    reason="The reference has no reply to this call.", mend="Go on without it."
+    reason="The reference has no reply to this call.", fix="Go on without it."
 )
 
 

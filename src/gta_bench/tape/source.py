@@ -207,7 +207,7 @@ def _to_result(tool: str, reply: TapeReply) -> ToolResult:
         case ErrorReply():
             raise ToolError(reply.message)
         case UnavailableReply():
-            raise ToolUnavailable(reply.reason, mend=reply.mend)
+            raise ToolUnavailable(reply.reason, fix=reply.fix)
         case DoneReply():
             return ToolResult(
                 parts=reply.parts,
@@ -233,7 +233,7 @@ async def _record_reply(
     try:
         result = await live.call(workspace, name, arguments)
     except ToolUnavailable as exc:
-        return UnavailableReply(reason=redactor.text(exc.reason), mend=redactor.text(exc.mend))
+        return UnavailableReply(reason=redactor.text(exc.reason), fix=redactor.text(exc.fix))
     except ToolError as exc:
         return ErrorReply(message=redactor.text(str(exc)))
     order = [part.content for part in result.parts]

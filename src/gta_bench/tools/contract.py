@@ -67,7 +67,7 @@ class Unavailable(NamedTuple):
     """The tool does not work here: the reason, and the command or setting that fixes it."""
 
     reason: str
-    mend: str
+    fix: str
 
 
 Availability = Available | Unavailable
@@ -79,7 +79,7 @@ NO_JAIL_SOUGHT = Unavailable("No jail was looked for.", "Run `gta doctor`.")
 def require(found: Found | Unavailable) -> Found:
     """Return what was found; raises ToolUnavailable with the reason if it is unavailable."""
     if isinstance(found, Unavailable):
-        raise ToolUnavailable(found.reason, mend=found.mend)
+        raise ToolUnavailable(found.reason, fix=found.fix)
     return found
 
 

@@ -24,7 +24,7 @@ async def open_equipment(settings: Settings, *, unsafe_no_jail: bool = False) ->
         # Each jailed process keeps a core busy, so more of them would only slow each other down.
         jail = await find_jail(unconfined=unsafe_no_jail, slots=max(2, cores))
     except ToolUnavailable as exc:
-        reason = Unavailable(exc.reason, exc.mend)
+        reason = Unavailable(exc.reason, exc.fix)
         return Equipment(settings, no_jail=reason, threads=threads)
     except BaseException:
         threads.shutdown(wait=False)

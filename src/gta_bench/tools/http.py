@@ -104,12 +104,12 @@ class RemoteServer:
         """Return the error for a server that does not work at the moment."""
         message = f"{self.name} {problem}"
         if self.alternative:
-            return ToolUnavailable(message, mend=self.alternative)
+            return ToolUnavailable(message, fix=self.alternative)
         return ToolError(message)
 
     def explain_settings(self, problem: str) -> ToolUnavailable:
         """Return the error for a server whose settings need a fix."""
-        return ToolUnavailable(f"{self.name} {problem}", mend=self.fix)
+        return ToolUnavailable(f"{self.name} {problem}", fix=self.fix)
 
     def explain_status(self, status: int, body: bytes) -> GtaError:
         """Return the error for a reply with a status other than success."""

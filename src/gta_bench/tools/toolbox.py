@@ -46,7 +46,7 @@ class Toolbox:
         given = _parse_input(tool.input_type, name, arguments)
         state = tool.check()
         if isinstance(state, Unavailable):
-            raise ToolUnavailable(f"{name} is not available here: {state.reason}", mend=state.mend)
+            raise ToolUnavailable(f"{name} is not available here: {state.reason}", fix=state.fix)
         start = perf_counter()
         made = await tool.apply(workspace, given)
         return ToolResult(

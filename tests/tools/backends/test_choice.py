@@ -108,7 +108,7 @@ def test_an_unknown_backend_is_told_with_the_known_ones(tmp_path: Path) -> None:
     state = tool.check()
     assert isinstance(state, Unavailable)
     assert "no backend 'huge'" in state.reason
-    assert "endpoint, small, large" in state.mend
+    assert "endpoint, small, large" in state.fix
     with pytest.raises(ToolUnavailable, match="no backend 'huge'"):
         backend(tool, tmp_path)
 

@@ -373,7 +373,7 @@ def test_a_password_in_an_address_is_in_no_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("equipment", "tool", "reason", "mend"),
+    ("equipment", "tool", "reason", "fix"),
     [
         (equipped(KEY), "Plot", "no endpoint is set for Plot", "[tools.Plot] endpoint"),
         (equipped(None), "OCR", "TEST_KEY is not set", "export TEST_KEY="),
@@ -383,9 +383,9 @@ def test_a_password_in_an_address_is_in_no_label() -> None:
     ],
 )
 def test_what_is_missing_for_an_endpoint_is_named(
-    equipment: Equipment, tool: str, reason: str, mend: str
+    equipment: Equipment, tool: str, reason: str, fix: str
 ) -> None:
     found = find_endpoint(equipment, tool)
     assert isinstance(found, Unavailable)
     assert reason in found.reason
-    assert mend in found.mend
+    assert fix in found.fix

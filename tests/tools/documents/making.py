@@ -45,7 +45,7 @@ class Bench:
         """The file that a call makes; what this machine lacks skips the test."""
         state = self.toolbox.availability(tool)
         if isinstance(state, Unavailable):
-            pytest.skip(f"{tool}: {state.reason} {state.mend}")
+            pytest.skip(f"{tool}: {state.reason} {state.fix}")
         arguments.setdefault("filename", "report")
         result = asyncio.run(self.toolbox.call(self.workspace, tool, arguments))
         self.results.append(result)

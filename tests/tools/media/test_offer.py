@@ -51,7 +51,7 @@ def test_without_a_jail_each_tool_says_so() -> None:
     for name in MEDIA:
         state = box.availability(name)
         assert isinstance(state, Unavailable), name
-        assert state.mend
+        assert state.fix
 
 
 def test_what_needs_no_model_is_available_with_its_versions(media_box: Toolbox) -> None:
@@ -68,7 +68,7 @@ def test_a_machine_without_ffmpeg_is_told_the_package(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     ffmpeg.find_ffmpeg.cache_clear()
     assert ffmpeg.find_ffmpeg(str(tmp_path)) is None
-    assert ffmpeg.MEND == "apt install ffmpeg"
+    assert ffmpeg.FIX == "apt install ffmpeg"
 
 
 def test_an_ffmpeg_without_an_encoder_is_told_by_name(media_box: Toolbox, jail: Jail) -> None:

@@ -37,7 +37,7 @@ def test_a_tool_names_its_backend_with_versions(name: str) -> None:
     tool = load_tool(name)(Equipment(Settings(), jail=jail()))
     state = tool.check()
     if isinstance(state, Unavailable):
-        pytest.skip(f"{state.reason} {state.mend}")
+        pytest.skip(f"{state.reason} {state.fix}")
     assert isinstance(state, Available)
     assert state.backend
 

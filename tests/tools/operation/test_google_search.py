@@ -45,12 +45,12 @@ class TestAvailability:
     def test_tavily_needs_its_own_key(self) -> None:
         state = GoogleSearch(equipment(backend="tavily", SERPER_API_KEY="k")).check()
         assert isinstance(state, Unavailable)
-        assert state.mend == "export TAVILY_API_KEY=…"
+        assert state.fix == "export TAVILY_API_KEY=…"
 
     def test_searxng_needs_an_address_and_no_key(self) -> None:
         state = GoogleSearch(equipment(backend="searxng")).check()
         assert isinstance(state, Unavailable)
-        assert 'backend = "searxng"' in state.mend
+        assert 'backend = "searxng"' in state.fix
         state = GoogleSearch(equipment(backend="searxng", url="http://127.0.0.1:1")).check()
         assert state == Available("searxng")
 
@@ -64,7 +64,7 @@ class TestAvailability:
         state = GoogleSearch(equipment(backend="bing")).check()
         assert isinstance(state, Unavailable)
         assert state.reason == "'bing' is not a backend of GoogleSearch."
-        assert '"serper", "tavily", "searxng"' in state.mend
+        assert '"serper", "tavily", "searxng"' in state.fix
 
     def test_a_call_without_a_key_says_how_to_get_one(self, workspace: Workspace) -> None:
         with pytest.raises(ToolUnavailable, match="export SERPER_API_KEY"):

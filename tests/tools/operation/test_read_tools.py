@@ -147,7 +147,7 @@ def test_without_its_package_a_tool_names_the_extra(
         monkeypatch.setitem(sys.modules, module, None)
     state = toolbox.availability(name)
     assert isinstance(state, Unavailable)
-    assert "gta-bench[documents]" in state.mend
+    assert "gta-bench[documents]" in state.fix
     with pytest.raises(ToolUnavailable, match="not available here"):
         call(toolbox, workspace, name, "inputs/a.pdf")
 

@@ -156,7 +156,7 @@ def test_without_weights_it_says_how_to_get_them(jail: Jail, tmp_path: Path) -> 
     state = box.availability("SpeechToText")
     assert isinstance(state, Unavailable)
     assert state.reason == "The weights of Moonshine tiny are not here."
-    assert "gta tools fetch" in state.mend
+    assert "gta tools fetch" in state.fix
     workspace = workspace_of(tmp_path, make_stereo(tmp_path / "tones.wav", seconds=0.1))
     with pytest.raises(ToolUnavailable, match="weights of Moonshine"):
         call(box, workspace, "SpeechToText", audio="tones.wav")

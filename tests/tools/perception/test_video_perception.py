@@ -209,6 +209,6 @@ def test_without_an_endpoint_there_is_no_description(media_box: Toolbox, jail: J
     state = media_box.availability("VideoDescription")
     assert isinstance(state, Unavailable)
     assert state.reason == "no endpoint is set for VideoDescription."
-    assert "[tools.VideoDescription]" in state.mend
+    assert "[tools.VideoDescription]" in state.fix
     ready = vision_box(jail, "http://127.0.0.1:9/v1").availability("VideoDescription")
     assert ready == Available("seer-2 at 127.0.0.1:9 (endpoint eyes)")

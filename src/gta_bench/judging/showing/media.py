@@ -147,7 +147,7 @@ async def _transcribe(subject: Subject, info: MediaInfo) -> str | None:
         return None
     recognizer = local_recognizer(subject.equipment)
     if isinstance(recognizer, Unavailable):
-        raise NotInstalled(recognizer.reason, mend=recognizer.mend.removesuffix(OR_ENDPOINT))
+        raise NotInstalled(recognizer.reason, fix=recognizer.fix.removesuffix(OR_ENDPOINT))
     media = await probe(subject.jail, subject.data, path="the file")
     source = ProbedFile("the file", subject.data, media)
     span = Span(0.0, subject.limits.sound_seconds)

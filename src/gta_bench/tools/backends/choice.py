@@ -109,4 +109,4 @@ class BackedTool(Tool[Input]):
                 return option
             missing.append(state)
         reasons = " ".join(state.reason for state in missing)
-        return Unavailable(reasons, " Or: ".join(state.mend for state in missing))
+        return Unavailable(reasons, " Or: ".join(state.fix for state in missing))

@@ -207,7 +207,8 @@ def _require(workspace: Workspace, target: str, numbered: int) -> DecodedPicture
         raise ToolError(f"`{target}` has no picture: `image_paths` lists {numbered}.")
     if re.match(r"(?i)(https?|ftp|file|data):", target):
         raise ToolError(
-            f"The picture {quote_foreign(target)} is not a file of this task, and nothing is downloaded. "
+            f"The picture {quote_foreign(target)} is not a file of this task, and nothing is "
+            f"downloaded. "
             f"Files: {', '.join(f'`{path}`' for path in workspace.listing()[:20]) or 'none'}."
         )
     return _read_target(workspace, target)

@@ -100,7 +100,7 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
         app_id, app_key = ((self.equipment.key(name) or "").strip() for name in KEYS)
         if not ((app_id + app_key).isascii() and (app_id + app_key).isprintable()):
             reason = "A key of Mathpix has characters that no key has."
-            raise ToolUnavailable(reason, mend=CHECK_KEYS)
+            raise ToolUnavailable(reason, fix=CHECK_KEYS)
         return app_id, app_key
 
     def _address(self) -> str:

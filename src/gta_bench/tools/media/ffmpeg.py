@@ -15,7 +15,7 @@ from gta_bench.tools.contract import Equipment, Unavailable
 # The folders of programs that the jail shows.
 PATH = "/usr/local/bin:/usr/bin:/bin"
 INPUT = "media"
-MEND = "apt install ffmpeg"
+FIX = "apt install ffmpeg"
 
 # Formats with their own content. Playlists (hls, dash, concat), scripts (lavfi), pictures by
 # pattern (image2) and subtitles are left out, because they name other files.
@@ -70,7 +70,7 @@ def missing(equipment: Equipment, *features: str) -> Unavailable | None:
     """Return why ffmpeg does not work here, if so; `features` as in `--enable-libx264`."""
     found = find_ffmpeg()
     if found is None:
-        return Unavailable("ffmpeg is not installed.", MEND)
+        return Unavailable("ffmpeg is not installed.", FIX)
     absent = [feature for feature in features if feature not in found.features]
     if absent:
         reason = f"ffmpeg {found.version} was built without {', '.join(absent)}."
@@ -82,7 +82,7 @@ def program() -> Ffmpeg:
     """Return the installed ffmpeg; raises ToolError if there is none."""
     found = find_ffmpeg()
     if found is None:
-        raise ToolError(f"ffmpeg is not installed. Install it: {MEND}")
+        raise ToolError(f"ffmpeg is not installed. Install it: {FIX}")
     return found
 
 

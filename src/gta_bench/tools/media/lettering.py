@@ -9,7 +9,7 @@ from gta_bench.errors import ToolError
 from gta_bench.tools.contract import Unavailable
 
 FONTS = Path("/usr/share/fonts")
-MEND = "apt install fonts-noto-cjk"
+FIX = "apt install fonts-noto-cjk"
 EM_PER_SCALE = 30  # OpenCV's letters at scale 1 are as high as this font's at 30 pixels
 # Widths in em, a little larger than the real ones.
 NARROW, CAPITAL, WIDE = 0.6, 0.78, 1.0
@@ -32,7 +32,7 @@ def font_missing() -> Unavailable | None:
     """Return that Noto Sans CJK is missing, if so: it has Latin, Chinese, Japanese and Korean."""
     if any(FONTS.rglob("NotoSansCJK*.tt[cf]")) or any(FONTS.rglob("NotoSansCJK*.otf")):
         return None
-    return Unavailable("The font Noto Sans CJK is not installed.", MEND)
+    return Unavailable("The font Noto Sans CJK is not installed.", FIX)
 
 
 def clean(text: str) -> str:

@@ -26,7 +26,7 @@ def local_recognizer(equipment: Equipment) -> Recognizer | Unavailable:
     """Return Moonshine tiny (English), if its weights were downloaded."""
     missing = find_missing("onnxruntime", "tokenizers", "numpy", extra="media")
     if missing is not None:
-        return Unavailable(missing.reason, f"{missing.mend} && {FETCH}{OR_ENDPOINT}")
+        return Unavailable(missing.reason, f"{missing.fix} && {FETCH}{OR_ENDPOINT}")
     from gta_bench.tools.media import moonshine
 
     files = moonshine.find(equipment.weights)

@@ -96,8 +96,8 @@ def read_position(written: str) -> Point | Anchor:
         return Point(*read_numbers(written, 2, "(x, y)"))
     except ToolError as exc:
         raise ToolError(
-            f"The position {quote_foreign(written)} is neither `(x, y)` nor one of l, m, r followed by "
-            "one of t, m, b, such as `mt`."
+            f"The position {quote_foreign(written)} is neither `(x, y)` nor one of l, m, r "
+            "followed by one of t, m, b, such as `mt`."
         ) from exc
 
 
@@ -218,7 +218,8 @@ def read_color(written: str) -> str:
         ImageColor.getrgb(color)
     except ValueError as exc:
         raise ToolError(
-            f"The color {quote_foreign(written)} is unknown. Use a CSS name such as `red`, or `#ff0000`."
+            f"The color {quote_foreign(written)} is unknown. Use a CSS name such as `red`, "
+            "or `#ff0000`."
         ) from exc
     return color
 

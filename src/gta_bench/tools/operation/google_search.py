@@ -64,7 +64,7 @@ class GoogleSearch(Tool[GoogleSearchInput]):
     async def apply(self, workspace: Workspace, given: GoogleSearchInput) -> Made:
         found = find_service(self.equipment)
         if isinstance(found, Unavailable):
-            raise ToolUnavailable(found.reason, mend=found.mend)
+            raise ToolUnavailable(found.reason, fix=found.fix)
         query = given.query.strip()
         if not query:
             raise ToolError("GoogleSearch: the query is empty.")
