@@ -170,7 +170,8 @@ def _sentence(control: str, effect: ControlEffect) -> list[str]:
             return [
                 f"it recovered from {did.recovered} of "
                 f"{format_count(did.faults, 'fault')}{recovered}; of "
-                f"{format_count(effect.hit_solved_plain, 'unit')} with a fault that are solved without the control, {effect.hit_kept} are solved with it{hit_kept}."
+                f"{format_count(effect.hit_solved_plain, 'unit')} with a fault that are solved "
+                f"without the control, {effect.hit_kept} are solved with it{hit_kept}."
             ]
         case _:
             calls = format_count(did.distracted, "call")
