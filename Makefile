@@ -36,6 +36,8 @@ check: ## format, lint, types, layers, generated pages; changes nothing
 check-style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	git ls-files -z | xargs -0 $(BIN)/codespell
+	$(BIN)/python scripts/check_words.py
 
 check-types:
 	$(BIN)/mypy

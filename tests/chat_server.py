@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tests.serving import running
 
-Behaviour = Literal["ok", "429", "500", "hang", "cut", "garbage"]
+Behavior = Literal["ok", "429", "500", "hang", "cut", "garbage"]
 # What a model is asked before a run.
 PREFLIGHT = "Reply with the word: ready"
 Refusal = tuple[int, str]
@@ -22,7 +22,7 @@ Usage = Callable[[dict[str, Any], dict[str, Any]], tuple[int, int]]
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Answers by `reply`, except where `behaviours` still holds what to do instead."""
+    """Answers by `reply`, except where `behaviors` still holds what to do instead."""
 
     daemon_threads = True
 
@@ -30,15 +30,15 @@ class ChatServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.reply = reply
         self.usage: Usage = lambda request, choice: (10, 5)
-        self.behaviours: list[Behaviour] = []
-        self.forever: Behaviour | None = None
+        self.behaviors: list[Behavior] = []
+        self.forever: Behavior | None = None
         self.delay = 0.0
         # What it refuses, as providers do; None takes everything.
         self.key: str | None = None
         self.model: str | None = None
         self.sees = True
         # The one request before a run is counted by itself, and what it meets is said here.
-        self.preflight: Behaviour = "ok"
+        self.preflight: Behavior = "ok"
         self.preflights = 0
         self.answered = 0
         self.last_headers: dict[str, str] = {}
@@ -64,11 +64,11 @@ class ChatServer(ThreadingHTTPServer):
             return 500, "image input is not supported - hint: you may need to provide the mmproj"
         return None
 
-    def next_behaviour(self) -> Behaviour:
+    def next_behavior(self) -> Behavior:
         with self.lock:
             self.asked += 1
-            if self.behaviours:
-                return self.behaviours.pop(0)
+            if self.behaviors:
+                return self.behaviors.pop(0)
             return self.forever or "ok"
 
 
@@ -109,25 +109,25 @@ class _Handler(BaseHTTPRequestHandler):
             status, words = refusal
             self._send(status, {"error": {"message": words, "type": "invalid_request_error"}})
         elif not asked_before:
-            self._behave(server.next_behaviour(), request)
+            self._behave(server.next_behavior(), request)
         elif server.preflight == "ok":
             self._send(200, completion(request, "ready"))
         else:
             self._behave(server.preflight, request)
 
-    def _behave(self, behaviour: Behaviour, request: dict[str, Any]) -> None:
-        if behaviour in ("429", "500"):
-            self._send(int(behaviour), {"error": {"message": "not now", "type": "server_error"}})
-        elif behaviour == "hang":
+    def _behave(self, behavior: Behavior, request: dict[str, Any]) -> None:
+        if behavior in ("429", "500"):
+            self._send(int(behavior), {"error": {"message": "not now", "type": "server_error"}})
+        elif behavior == "hang":
             self.server.closing.wait(60)
             self.close_connection = True
-        elif behaviour == "cut":
+        elif behavior == "cut":
             self.send_response(200)
             self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(b'{"choices": [')
             self.close_connection = True
-        elif behaviour == "garbage":
+        elif behavior == "garbage":
             self._send(200, ["not", "a", "completion"])
         else:
             time.sleep(self.server.delay)

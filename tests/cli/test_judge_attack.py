@@ -42,7 +42,7 @@ def test_attacks_and_drift_are_reported_together_and_nothing_is_asked_twice(
     again = gta(*command, "--json")
     assert (tmp_path / "run" / "verdicts.jsonl").stat().st_size == size
     found = json.loads(again.stdout)
-    assert [row["defences"] for row in found] == ["none", "none", "all", "all"]
+    assert [row["defenses"] for row in found] == ["none", "none", "all", "all"]
     assert all("by construction" in row["note"] and row["repeats"] == 2 for row in found)
     came = {(one["carrier"], one["payload"]) for one in found[0]["outcomes"] if one["succeeded"]}
     assert came == {("text", "evaluator"), ("answer", "evaluator")}

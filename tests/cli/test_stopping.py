@@ -101,7 +101,7 @@ def test_a_run_that_time_stops_goes_on_by_the_same_command(server: ChatServer) -
 
 
 def test_causes_are_counted_in_the_status_and_said_when_they_are_new(server: ChatServer) -> None:
-    server.behaviours = ["ok"] * 4
+    server.behaviors = ["ok"] * 4
     server.forever = "500"
     result = step("--tasks", "0:5", "--max-connections", "1")
     assert result.exit_code == 1

@@ -13,7 +13,7 @@ def ffmpeg(folder: Path, name: str, *arguments: str) -> bytes:
 
 
 def counting_film(folder: Path, name: str, *arguments: str, frames: int = 50) -> bytes:
-    """A film at 25 frames a second whose frame n has the grey level 4 n + 16."""
+    """A film at 25 frames a second whose frame n has the gray level 4 n + 16."""
     source = (
         f"color=c=black:s=64x48:r=25:d={frames / 25},format=yuv444p,geq=lum=16+4*N:cb=128:cr=128"
     )

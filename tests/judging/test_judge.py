@@ -13,7 +13,7 @@ from gta_bench.judging.judge import Judge, judge_unit, mark_without_evidence, pe
 from gta_bench.judging.options import JudgeOptions
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
-from tests.chat_server import Behaviour, ChatServer, Reply, chat_server
+from tests.chat_server import Behavior, ChatServer, Reply, chat_server
 from tests.judging.builders import (
     asked,
     evidence,
@@ -252,7 +252,7 @@ def test_of_several_verdicts_only_the_broken_are_asked_for_again(
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "cause"),
+    ("behavior", "cause"),
     [
         ("429", "rate_limited"),
         ("500", "http_error"),
@@ -262,16 +262,16 @@ def test_of_several_verdicts_only_the_broken_are_asked_for_again(
     ],
 )
 def test_a_provider_that_fails_leaves_leaves_unscored(
-    server: ChatServer, behaviour: Behaviour, cause: str
+    server: ChatServer, behavior: Behavior, cause: str
 ) -> None:
-    server.behaviours = ["ok"]
-    server.forever = behaviour
-    config = {"attempt_timeout": 1} if behaviour == "hang" else {}
+    server.behaviors = ["ok"]
+    server.forever = behavior
+    config = {"attempt_timeout": 1} if behavior == "hang" else {}
     assert causes(judged(judge(server.url, config=config))) == ["scored", cause, cause]
 
 
 def test_a_provider_that_stumbles_is_asked_again_by_the_engine(server: ChatServer) -> None:
-    server.behaviours = ["429"]
+    server.behaviors = ["429"]
     rows = judged(judge(server.url, config={"max_retries": 2}), leaves=1)
     assert causes(rows) == ["scored"]
     assert server.asked == 2

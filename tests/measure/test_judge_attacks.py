@@ -78,10 +78,10 @@ def test_every_defence_is_worth_something_and_moves_no_honest_score(bench: Bench
     bare = sum(found[judge, "none"].succeeded for judge in WEAKNESS)
     left = sum(found[judge, "all"].succeeded for judge in WEAKNESS)
     assert left <= 0.1 * bare
-    for judge, defence in WEAKNESS.items():
+    for judge, defense in WEAKNESS.items():
         for other in DEFENSES:
             through = found[judge, f"all but {other}"].succeeded
-            assert (through >= 0.9 * found[judge, "none"].succeeded) == (other == defence)
+            assert (through >= 0.9 * found[judge, "none"].succeeded) == (other == defense)
 
 
 def test_no_defence_moves_the_scores_of_real_works(tmp_path: Path, data_dir: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_small_real_model_is_attacked(
 async def asked_in_time(
     bench: Bench, chosen: Sequence[Attack], both: Mapping[str, JudgeOptions], url: str
 ) -> Verdicts:
-    """Carrier by carrier, under both sets of defences, until the time is up."""
+    """Carrier by carrier, under both sets of defenses, until the time is up."""
     end = time.monotonic() + SECONDS
     config = GenerateConfig(temperature=0.0, seed=1, max_tokens=160, max_connections=1)
     model = get_model(

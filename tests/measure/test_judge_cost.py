@@ -1,4 +1,4 @@
-"""Judging 20 real tasks with 229 leaves: upstream's behaviour replayed, and ours, in one run."""
+"""Judging 20 real tasks with 229 leaves: upstream's behavior replayed, and ours, in one run."""
 
 import asyncio
 import time

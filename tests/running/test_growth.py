@@ -16,12 +16,12 @@ from gta_bench.runs.logs import ReadUnits, find_kept_units, list_logs, read_unit
 from gta_bench.runs.merge import SHARDS
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
-from tests.chat_server import Behaviour, ChatServer, chat_server
+from tests.chat_server import Behavior, ChatServer, chat_server
 from tests.planning import planned
 from tests.running.test_shards import Two
 
 CALLS = 2  # of a unit: the reference has a call and an answer
-WELL: list[Behaviour] = ["ok"]
+WELL: list[Behavior] = ["ok"]
 
 
 class Grown:
@@ -139,7 +139,7 @@ def test_fewer_tasks_are_all_that_a_command_works_on_and_nothing_is_lost(
     grown: Grown, backend: Backend
 ) -> None:
     """The engine drops from its log what it is not asked for."""
-    grown.server.behaviours = WELL * 3 * CALLS
+    grown.server.behaviors = WELL * 3 * CALLS
     grown.server.forever = "500"
     grown.command("0:6", epochs=2, at_once=1)
     done = grown.finished()
@@ -169,7 +169,7 @@ def test_fewer_epochs_leave_the_others_of_the_run_alone(grown: Grown, backend: B
 
 @pytest.mark.slow
 def test_a_command_for_what_is_finished_asks_nothing_and_loses_nothing(grown: Grown) -> None:
-    grown.server.behaviours = WELL * 2 * CALLS
+    grown.server.behaviors = WELL * 2 * CALLS
     grown.server.forever = "500"
     grown.command("0:4", at_once=1)
     done = grown.finished()

@@ -16,7 +16,7 @@ from gta_bench.running import preflight
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from tests.builders import atomic_task, workflow_task, write_atomic, write_workflow
-from tests.chat_server import PREFLIGHT, Behaviour, ChatServer, chat_server
+from tests.chat_server import PREFLIGHT, Behavior, ChatServer, chat_server
 from tests.judging.builders import honest
 from tests.needs import needs
 
@@ -101,7 +101,7 @@ def test_python_asks_too_and_may_skip_it(server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "said"),
+    ("behavior", "said"),
     [
         ("hang", "did not answer within 0.5 s. Wait until the server is ready"),
         ("500", "rejects a short request: InternalServerError: Error code: 500"),
@@ -110,12 +110,12 @@ def test_python_asks_too_and_may_skip_it(server: ChatServer) -> None:
     ],
 )
 def test_a_server_that_gives_no_reply_is_named(
-    server: ChatServer, behaviour: Behaviour, said: str, monkeypatch: pytest.MonkeyPatch
+    server: ChatServer, behavior: Behavior, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preflight, "PAUSE", 0.0)
-    if behaviour == "hang":
+    if behavior == "hang":
         monkeypatch.setattr(preflight, "LONGEST", 0.5)
-    server.preflight = behaviour
+    server.preflight = behavior
     words = refused(step("--model", "good"))
     assert words.startswith(f"Model 'openai-api/local/good' at {server.url} {said}"), words
 

@@ -112,7 +112,7 @@ def test_a_provider_that_stumbles_is_asked_again(
     tmp_path: Path, atomic_dir: Path, provider: ChatServer
 ) -> None:
     settings(tmp_path, provider.url, "m", max_connections=4, max_retries=3, timeout=3)
-    provider.behaviours = ["429", "500", "cut", "hang", "429"]
+    provider.behaviors = ["429", "500", "cut", "hang", "429"]
     result = run(tmp_path, atomic_dir, "--tasks", "0:6")
     assert result.returncode == 0, result.stderr
     scores = json.loads((tmp_path / "run" / "scores.json").read_text(encoding="utf-8"))
@@ -130,7 +130,7 @@ def test_a_provider_that_is_down_gives_no_zero_and_the_same_command_completes_th
     tmp_path: Path, atomic_dir: Path, provider: ChatServer
 ) -> None:
     settings(tmp_path, provider.url, "m", max_connections=2, max_retries=0, timeout=3)
-    provider.behaviours = ["ok"] * 12
+    provider.behaviors = ["ok"] * 12
     provider.forever = "500"
     result = run(tmp_path, atomic_dir, "--tasks", "0:6")
     assert result.returncode == 1, result.stderr

@@ -88,7 +88,7 @@ def test_a_call_gives_a_result_that_says_what_ran(toolbox: Toolbox, workspace: W
     ("arguments", "said"),
     [
         ({"words": "x"}, "argument 'image': Field required"),
-        ({"image": "a", "words": "x", "colour": 1}, "argument 'colour': Extra inputs"),
+        ({"image": "a", "words": "x", "shade": 1}, "argument 'shade': Extra inputs"),
         ({"image": "a", "words": "x", "times": "many"}, "argument 'times'"),
     ],
 )

@@ -78,7 +78,7 @@ def test_gold_has_everything_and_silent_nothing(atomic_tasks: Tasks, mode: Mode)
 
 
 def test_badges_stand_in_the_row_of_the_headline(atomic_tasks: Tasks) -> None:
-    """Notes on subset, script and similarity were grey bullets further down."""
+    """Notes on subset, script and similarity were gray bullets further down."""
     text = render_report([material(gold(atomic_tasks)[:4], "end-to-end")])
     strict, compat = re.findall(r"<tr class=\"row.*?</tr>", text, re.DOTALL)
     assert re.findall(r"<span class=\"badge caution\">(.*?)</span>", strict) == [

@@ -248,7 +248,7 @@ def test_a_difference_of_two_runs_is_corrected_for_a_judge_that_favors_one(tmp_p
     assert "raw and corrected by people" in said.stdout
     write_labels(runs[1], Labels(rater="ada", labels=(Label(task="1", leaf="none", value=1),)))
     nothing = CliRunner().invoke(gta, asked)
-    assert "No judge scored labelled leaves of both" in str(nothing.exception)
+    assert "No judge scored labeled leaves of both" in str(nothing.exception)
 
 
 def test_a_wider_draw_holds_for_what_was_labelled_before(run: Path) -> None:
@@ -308,7 +308,7 @@ def test_leaves_that_a_judge_left_unscored_are_told(run: Path) -> None:
     for asked in ([], ["--against", str(run)]):
         result = CliRunner().invoke(gta, ["judge", "calibrate", str(run), *asked])
         assert result.exit_code == 0, result.output
-        assert f"j has no score for 8 of 16 leaves of {run}, 2 of them labelled" in result.stderr
+        assert f"j has no score for 8 of 16 leaves of {run}, 2 of them labeled" in result.stderr
 
 
 def test_the_order_is_random_but_the_same(run: Path) -> None:

@@ -163,7 +163,7 @@ def _say_carriers(found: Sequence[Shielded]) -> None:
 def _as_json(one: Shielded) -> dict[str, JsonValue]:
     return {
         "model": one.model,
-        "defences": one.shield,
+        "defenses": one.shield,
         "works": one.works,
         **({"note": SCRIPTED} if _is_scripted(one) else {}),
         **one.summary.model_dump(mode="json"),

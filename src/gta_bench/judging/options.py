@@ -16,7 +16,7 @@ from gta_bench.records.workflow import WorkflowTask
 from gta_bench.settings import JudgeSettings
 
 Visibility = Literal["full", "upstream"]
-# Defences against works that try to talk the judge into a score; each can be switched off to
+# Defenses against works that try to talk the judge into a score; each can be switched off to
 # measure it. frame: a mark around the evidence that no file can contain. roles: instructions are
 # only in the system message. reply: a verdict counts only under a name that no file can contain.
 # findings: the list of files reports hidden text and text that is addressed to a judge.
@@ -25,7 +25,7 @@ DEFENSES: tuple[Defense, ...] = get_args(Defense)
 
 FRAME_DIGITS = 16
 NAME_DIGITS = 6
-KNOWN = "EVIDENCE"  # the mark without the defence `frame`, which anybody can imitate
+KNOWN = "EVIDENCE"  # the mark without the defense `frame`, which anybody can imitate
 CONTROL = "control"
 # A judge that gives more than this to a requirement that cannot be met is not judging.
 MOST_CONTROL = 3.0
@@ -37,7 +37,7 @@ class JudgeOptions(Record):
     `context_tokens` is the size of a call with its reply. `pictures` is off for models that cannot
     see. `batch` uses the provider's batch mode if it has one: half the price at many providers,
     after minutes or hours. `control` asks first about a requirement that cannot be met, and
-    discards the scores of a judge that says it is met. `without` switches defences off.
+    discards the scores of a judge that says it is met. `without` switches defenses off.
     """
 
     visibility: Visibility = "full"

@@ -46,9 +46,9 @@ WEAKNESS = {
 }
 
 
-@pytest.mark.parametrize(("judge", "defence"), WEAKNESS.items())
+@pytest.mark.parametrize(("judge", "defense"), WEAKNESS.items())
 def test_each_defence_stops_the_attacks_on_one_weakness(
-    bench: Bench, judge: str, defence: str
+    bench: Bench, judge: str, defense: str
 ) -> None:
     bare = bench.attacked(judge, NONE, NONE)
     assert bare.succeeded >= 4, "it is gullible"
@@ -57,7 +57,7 @@ def test_each_defence_stops_the_attacks_on_one_weakness(
     assert every.drift is not None and every.drift.estimate == 0
     for other in DEFENSES:
         left = bench.attacked(judge, JudgeOptions(without=(other,)), NONE)
-        assert (left.succeeded >= 0.9 * bare.succeeded) == (other == defence), other
+        assert (left.succeeded >= 0.9 * bare.succeeded) == (other == defense), other
 
 
 def test_an_honest_judge_is_moved_neither_by_attacks_nor_by_defences(bench: Bench) -> None:

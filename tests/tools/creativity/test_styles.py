@@ -23,7 +23,7 @@ def test_every_style_is_in_the_network_and_every_word_asks_for_one() -> None:
         ("convert to impressionist style", 12),
         ("convert to cartoon style", 1),
         ("convert into watercolor style", 14),
-        ("Water colour, please", 14),
+        ("Water colour, please", 14),  # codespell:ignore
         ("convert to Picasso style", 21),
         ("Convert to Van Gogh style", 19),
         ("make it look like Van Gogh's Starry Night", None),

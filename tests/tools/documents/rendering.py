@@ -79,14 +79,14 @@ def difference(one: Image.Image, other: Image.Image) -> Difference:
 
 def share_of_ink(drawn: Image.Image) -> float:
     """How much of a page is not white."""
-    grey = drawn.convert("L")
-    return sum(grey.histogram()[:200]) / (grey.width * grey.height)
+    gray = drawn.convert("L")
+    return sum(gray.histogram()[:200]) / (gray.width * gray.height)
 
 
 def edge_is_clear(drawn: Image.Image, margin: int) -> bool:
     """Whether nothing reaches into the outermost points of a page."""
-    grey = drawn.convert("L")
-    inner = (margin, margin, grey.width - margin, grey.height - margin)
-    frame = grey.copy()
+    gray = drawn.convert("L")
+    inner = (margin, margin, gray.width - margin, gray.height - margin)
+    frame = gray.copy()
     frame.paste(255, inner)
     return frame.getextrema()[0] > 200  # type: ignore[operator]

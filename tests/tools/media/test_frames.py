@@ -27,7 +27,7 @@ def look(jail: Jail, file: Path, folder: Path, *, longest: int | None = None) ->
     return asyncio.run(run())
 
 
-def grey(frame: Frame) -> float:
+def gray(frame: Frame) -> float:
     return float(np.asarray(Image.open(io.BytesIO(frame.png)).convert("L")).mean())
 
 
@@ -60,7 +60,7 @@ def test_a_frame_is_the_one_that_its_number_and_time_say(
     assert found.total == len(truth) == 120
     assert found.seconds == pytest.approx(120 / per_second, abs=0.01)
     for frame in found.frames:
-        assert grey(frame) == pytest.approx(truth[frame.number], abs=1.0)
+        assert gray(frame) == pytest.approx(truth[frame.number], abs=1.0)
         assert frame.seconds == pytest.approx(frame.number / per_second, abs=0.002)
 
 
@@ -75,7 +75,7 @@ def test_frames_that_a_cut_hides_are_not_counted(jail: Jail, tmp_path: Path) -> 
     found = look(jail, cut, tmp_path)
     assert found.total == len(truth)
     for frame in found.frames:
-        assert grey(frame) == pytest.approx(truth[frame.number], abs=1.0)
+        assert gray(frame) == pytest.approx(truth[frame.number], abs=1.0)
 
 
 @pytest.mark.slow

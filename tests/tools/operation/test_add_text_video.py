@@ -23,10 +23,10 @@ WIDTH, HEIGHT = 640, 360
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One second of grey with a tone in AAC."""
+    """One second of gray with a tone in AAC."""
     file = tmp_path_factory.mktemp("film") / "film.mp4"
-    grey = f"color=gray:size={WIDTH}x{HEIGHT}:rate=10:duration=1"
-    ffmpeg("-f", "lavfi", "-i", grey, "-f", "lavfi", "-i", "sine=440:duration=1", str(file))
+    gray = f"color=gray:size={WIDTH}x{HEIGHT}:rate=10:duration=1"
+    ffmpeg("-f", "lavfi", "-i", gray, "-f", "lavfi", "-i", "sine=440:duration=1", str(file))
     return file
 
 
@@ -36,7 +36,7 @@ def workspace(tmp_path: Path, film: Path) -> Workspace:
 
 
 def drawn(file: Path) -> NDArray[np.bool_]:
-    """Where the middle frame is not grey."""
+    """Where the middle frame is not gray."""
     frames = pictures(file, width=WIDTH, height=HEIGHT).astype(int)
     return np.asarray(np.abs(frames[5] - 126).max(axis=2) > 60)
 

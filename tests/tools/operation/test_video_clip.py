@@ -53,12 +53,12 @@ def test_a_clip_has_the_asked_length_its_sound_and_what_browsers_play(
 def test_a_clip_begins_at_the_frame_and_not_at_the_key_frame(
     media_box: Toolbox, tmp_path: Path
 ) -> None:
-    """Frames are grey by their number; one key frame a minute."""
-    source = tmp_path / "grey.mp4"
-    grey = "nullsrc=size=64x64:rate=10:duration=5,geq=lum='4*N':cb=128:cr=128"
-    ffmpeg("-f", "lavfi", "-i", grey, "-c:v", "libx264", "-g", "600", "-crf", "1", str(source))
+    """Frames are gray by their number; one key frame a minute."""
+    source = tmp_path / "gray.mp4"
+    gray = "nullsrc=size=64x64:rate=10:duration=5,geq=lum='4*N':cb=128:cr=128"
+    ffmpeg("-f", "lavfi", "-i", gray, "-c:v", "libx264", "-g", "600", "-crf", "1", str(source))
     workspace = workspace_of(tmp_path, source)
-    result = call(media_box, workspace, "VideoClip", video="grey.mp4", start_time=2, end_time=3)
+    result = call(media_box, workspace, "VideoClip", video="gray.mp4", start_time=2, end_time=3)
     shown = pictures(made_file(workspace, result), width=64, height=64).mean(axis=(1, 2, 3))
     expected = pictures(source, width=64, height=64).mean(axis=(1, 2, 3))[20:30]
     assert shown == pytest.approx(expected, abs=2)

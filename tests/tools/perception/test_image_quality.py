@@ -21,15 +21,15 @@ def noise(width: int, height: int, seed: int = 1) -> Image.Image:
 
 
 def by_hand(image: Image.Image) -> float:
-    """The definition, pixel by pixel: grey in fixed point, border reflected without its edge."""
+    """The definition, pixel by pixel: gray in fixed point, border reflected without its edge."""
     width, height = image.size
 
-    def grey(x: int, y: int) -> int:
+    def gray(x: int, y: int) -> int:
         red, green, blue = image.getpixel((_inside(x, width), _inside(y, height)))  # type: ignore[misc]
         return (red * 9798 + green * 19235 + blue * 3735 + 16384) >> 15
 
     values = [
-        grey(x - 1, y) + grey(x + 1, y) + grey(x, y - 1) + grey(x, y + 1) - 4 * grey(x, y)
+        gray(x - 1, y) + gray(x + 1, y) + gray(x, y - 1) + gray(x, y + 1) - 4 * gray(x, y)
         for y in range(height)
         for x in range(width)
     ]
@@ -51,8 +51,8 @@ def test_the_variance_is_the_one_of_the_definition(size: tuple[int, int]) -> Non
 
 def test_an_image_of_several_bands_gives_the_same_as_in_one_piece() -> None:
     image = noise(20, 1500)
-    grey = (np.asarray(image).astype(int) * [9798, 19235, 3735]).sum(2) + 16384 >> 15
-    padded = np.pad(grey.astype(float), 1, mode="reflect")
+    gray = (np.asarray(image).astype(int) * [9798, 19235, 3735]).sum(2) + 16384 >> 15
+    padded = np.pad(gray.astype(float), 1, mode="reflect")
     inner = padded[1:-1, 1:-1]
     around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
     assert measure_sharpness(image) == pytest.approx(float((around - 4 * inner).var()), rel=1e-9)

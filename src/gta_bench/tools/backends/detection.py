@@ -46,7 +46,7 @@ SYNONYMS = {
     "tennis racket": "racket",
     "wine glass": "wineglass",
     "cup": "mug",
-    "donut": "doughnut",
+    "donut": "doughnut",  # codespell:ignore
     "couch": "sofa",
     "potted plant": "houseplant|pot plant",
     "dining table": "table",

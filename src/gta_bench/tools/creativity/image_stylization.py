@@ -47,8 +47,8 @@ STYLES = (
 SPELLINGS = {
     "watercolour": "watercolor",
     "water color": "watercolor",
-    "water colour": "watercolor",
-    "coloured": "colored",
+    "water colour": "watercolor",  # codespell:ignore
+    "coloured": "colored",  # codespell:ignore
     "impressionism": "impressionist",
     "impressionistic": "impressionist",
     "cartoonish": "cartoon",
