@@ -27,6 +27,9 @@ def named_extras() -> Iterator[str]:
                 words: list[ast.expr] = []
                 if node.func.id == "require_packages":
                     words = [one.value for one in node.keywords if one.arg == "extra"]
+                elif node.func.id == "find_missing":
+                    words = [one.value for one in node.keywords if one.arg == "extra"]
+                    words = words or [ast.Constant("tools")]
                 elif node.func.id == "install_command":
                     words = node.args
                 yield from (str(one.value) for one in words if isinstance(one, ast.Constant))

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, get_args
 
 from inspect_ai.model import Model
 from pydantic import JsonValue
@@ -45,7 +45,6 @@ from gta_bench.records.scores import Measured, RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow_scores import WorkflowScores
-from gta_bench.running.judge_run import Judging, judge_run, plan_judging
 from gta_bench.running.preflight import check_start
 from gta_bench.running.shards import Listener
 from gta_bench.running.system_run import Resources, describe_system, execute, plan_run, read_dataset
@@ -62,6 +61,9 @@ from gta_bench.tape.storage import tape_use
 from gta_bench.tools.catalog import tool_names as tool_names
 from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from gta_bench.running.judge_run import Judging
 
 # A local folder or file, or an address such as s3://bucket/x.
 Folder = str | StorePath
@@ -199,7 +201,7 @@ def run(
     )
     planned = plan_run(spec, resources, loaded, out=folder)
     opened = model if isinstance(model, Model) else None
-    judging = plan_judging(named, settings) if named else None
+    judging = _plan_judging(named, settings) if named else None
     check_start([(folder, planned, resources)], judging, ask=preflight, model=opened)
     execute(planned, resources, folder, listener or (lambda _: None), model=opened)
     _judge(folder, judges, settings, spec.tasks)
@@ -231,8 +233,8 @@ def judge(out: Folder, *judges: str | Model, settings: Settings | None = None) -
     Call `score` afterwards to compute the scores.
 
     >>> import gta_bench
-    >>> from gta_bench.demo.script import scripted_judge
-    >>> gta_bench.judge("runs/workflow", scripted_judge())
+    >>> from gta_bench.demo.script import make_scripted_judge
+    >>> gta_bench.judge("runs/workflow", make_scripted_judge())
     >>> gta_bench.score("runs/workflow").complete
     True
     """
@@ -375,16 +377,30 @@ def _judge(
     named = [one for one in judges if isinstance(one, str)]
     opened = [one for one in judges if isinstance(one, Model)]
     if named:
-        ask_judges(folder, plan_judging(named, settings, tasks=tasks))
+        ask_judges(folder, _plan_judging(named, settings, tasks))
     if opened:
+        from gta_bench.running.judge_run import Judging
+
         models = tuple(_describe_model(one) for one in opened)
         options = judge_options(settings.judge)
         judging = Judging(models, options, settings.judge.repeats, settings, tasks=tasks)
         ask_judges(folder, judging, opened)
 
 
-def ask_judges(folder: StorePath, judging: Judging, models: Sequence[Model] | None = None) -> None:
+def _plan_judging(
+    judges: Sequence[str], settings: Settings, tasks: tuple[str, ...] | None = None
+) -> "Judging":
+    from gta_bench.running.judge_run import plan_judging
+
+    return plan_judging(judges, settings, tasks=tasks)
+
+
+def ask_judges(
+    folder: StorePath, judging: "Judging", models: Sequence[Model] | None = None
+) -> None:
     """Ask the judges without reporting progress; `models` are used instead of opening them."""
+    from gta_bench.running.judge_run import judge_run
+
     for _ in judge_run(folder, judging, lambda _: nullcontext(lambda _: None), models=models):
         pass
 

@@ -43,7 +43,7 @@ _CANCELLED = ("CancelledError(", "Cancelled(")
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun; pass the plural if it is not formed with an s.
 
-    >>> counted(1, "task"), counted(2290, "task"), counted(2, "leaf", "leaves")
+    >>> format_count(1, "task"), format_count(2290, "task"), format_count(2, "leaf", "leaves")
     ('1 task', '2,290 tasks', '2 leaves')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
@@ -52,7 +52,7 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 def suggest_name(name: str, known: Sequence[str]) -> str:
     """Return the end of a sentence about an unknown name: the nearest known one, or a period.
 
-    >>> near("demmo", ["demo", "data"])
+    >>> suggest_name("demmo", ["demo", "data"])
     "; did you mean 'demo'?"
     """
     found = difflib.get_close_matches(name, known, n=1)
@@ -92,7 +92,7 @@ def is_stop_note(noted: str) -> bool:
 def join_first(names: Sequence[str], most: int = 8) -> str:
     """Join the first names of a list, and say how many more there are.
 
-    >>> few(["a", "b", "c"], most=2)
+    >>> join_first(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""

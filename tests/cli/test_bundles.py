@@ -303,7 +303,7 @@ def test_what_the_check_would_refuse_is_not_made(
     whole.eval.metadata = {}
     write_eval_log(whole, str(log))
     said = str(submit(old, out, atomic_dir, tmp_path / "k").exception)
-    assert "would reject it: logs: a log does not say what was run" in said
+    assert "would reject it: logs: a log does not state what was run" in said
     assert said.endswith("Run or import it again with this version, into a new folder.")
     other = copytree(run, tmp_path / "other")
     rewrite(other / "run.json", dataset_digest="0" * 64)

@@ -153,7 +153,7 @@ def test_python_has_the_same_options(loopback: None) -> None:
         (("--reasoning-effort", "lots"), "is not one of"),
         (("-M", "strict_tool=false"), "did you mean 'strict_tools'?"),
         (("--stop", "END", "--stop", ""), "`stop.1`: string should have at least 1 character"),
-        (("-M", "stream"), "write it as name=value"),
+        (("-M", "stream"), "use the form name=value"),
         (("-M", "max_retries=3"), "use --max-retries"),
         (("--generate-config", "missing.yaml"), "does not exist"),
         (("--generate-config", "wrong.yaml"), "wrong.yaml: unknown option `tempreature`"),

@@ -85,7 +85,7 @@ def test_systems_that_do_nothing_have_rows_in_every_report(tmp_path: Path) -> No
     again = gta("judge", "floor", run, "--judge", "scripted/honest", "--json")
     assert len(json.loads(again.stdout)) == 4
     (run / FLOOR).write_text("{", encoding="utf-8")
-    assert "floor.json cannot be read" in str(gta("report", run).exception)
+    assert "floor.json: 1 field cannot be read" in str(gta("report", run).exception)
 
 
 def test_the_floor_of_a_run_that_grew_has_the_new_tasks_too(tmp_path: Path) -> None:

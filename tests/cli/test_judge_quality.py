@@ -190,7 +190,7 @@ def test_a_panel_stands_beside_its_judges_and_unstable_leaves_are_listed(run: Pa
     page = run / "report.html"
     assert gta("report", run, "--html", page).exit_code == 0
     text = page.read_text(encoding="utf-8")
-    assert "Agreement of judges" in text
+    assert "Agreement of the judges of" in text
     assert "leaves with scores on both sides of 7" in text
     (found,) = json.loads(gta("report", run, "--format", "json").stdout)
     assert [row["name"] for row in found["panel"]["rows"]] == ["one", "two", "one and two"]

@@ -55,7 +55,7 @@ def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     file.write_text(mine.model_dump_json(), encoding="utf-8")
     result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
     assert result.exit_code == 0
-    assert result.stderr.startswith("66 rows; open ")
+    assert result.stderr.startswith("Wrote 66 rows. Open ")
     assert "My own harness" in (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
 
 

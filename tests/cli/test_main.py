@@ -32,7 +32,11 @@ def test_the_package_itself_is_the_command(tmp_path: Path) -> None:
         (["dat"], 2, "No such command 'dat'"),
         (["data", "stats", "cities"], 2, "'cities' is not one of 'atomic', 'workflow'"),
         (["--config", "gone.toml", "doctor"], 2, "'gone.toml' does not exist"),
-        (["data", "stats", "atomic"], 3, "gta: data/gta_atomic/dataset.json: no such file; `gta"),
+        (
+            ["data", "stats", "atomic"],
+            3,
+            "gta: data/gta_atomic/dataset.json: no such file. Download it with `gta",
+        ),
         (["data", "fetch", "atomic", "--data", "/proc/gta/data"], 3, "gta: /proc/gta"),
     ],
 )

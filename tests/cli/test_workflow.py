@@ -120,7 +120,7 @@ def test_the_null_system_runs_without_a_model_and_waits_for_a_judge(
     assert "no judge has scored it: run `gta score run --judge MODEL`" in result.stderr
     assert read_manifest(Path("run")).spec.dataset == "workflow"
     refused = gta("report", "run", "--task", "1")
-    assert "No judge has seen run" in str(refused.exception)
+    assert "No judge has scored run" in str(refused.exception)
     assert Settings().judge.leaf_threshold == 7
 
 

@@ -52,7 +52,9 @@ def test_a_jail_that_works_is_found(missing: str, jail: JailKind) -> None:
 
 
 def test_the_open_network_is_refused_in_one_line() -> None:
-    code = "import asyncio; from gta_bench.confine import network; asyncio.run(network.open_way())"
+    code = (
+        "import asyncio; from gta_bench.confine import network; asyncio.run(network.open_network())"
+    )
     done = without("-sys_admin", "-c", code)
     assert "root has no CAP_SYS_ADMIN. Run as an ordinary user." in done.stderr.splitlines()[-1]
 

@@ -103,7 +103,7 @@ def test_the_real_files_of_the_workflow_dataset_are_what_they_claim(workflow_dir
 def test_a_refusal_says_what_the_file_is() -> None:
     with pytest.raises(ToolError, match="not docx; it is pdf"):
         require_form(samples.pdf([""]), "docx")
-    with pytest.raises(ToolError, match="encrypted, or an Office file from before 2007"):
+    with pytest.raises(ToolError, match="encrypted, or an Office file of the time before 2007"):
         require_form(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "xlsx")
 
 

@@ -61,7 +61,7 @@ def test_hidden_rows_and_columns_are_counted() -> None:
         '<worksheet><cols><col min="1" hidden="1"/></cols><row r="2" hidden="true"/></worksheet>'
     )
     found = unseen(samples.zipped({"xl/worksheets/sheet1.xml": sheet}))
-    assert found == {"hidden rows or columns, one word for each": "col row"}
+    assert found == {"rows or columns that are hidden, each told as a word": "col row"}
 
 
 def test_ordinary_office_files_hide_nothing() -> None:

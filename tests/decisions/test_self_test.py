@@ -140,7 +140,7 @@ def test_the_bootstrap_that_was_used_before_is_exposed(
 ) -> None:
     comparing(RARE)
     ours = checked(300)
-    monkeypatch.setattr(comparison, "difference_of", bootstrap_t)
+    monkeypatch.setattr(comparison, "compute_difference", bootstrap_t)
     before = checked(300)
     for name, one in (("ours", ours), ("before", before)):
         print(

@@ -33,7 +33,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resu
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(demo_command, "local_weights", lambda _: None)
+        patch.setattr(demo_command, "find_local_weights", lambda _: None)
         yield folder / "gta-demo", gta("demo")
 
 

@@ -111,7 +111,7 @@ def test_an_archive_that_breaks_off_says_so(desk: Desk) -> None:
             packed.addfile(info, io.BytesIO(random.Random(name).randbytes(info.size)))
     shown = desk.show_one("a.tgz", stream.getvalue()[:150_000])
     assert "a.bin" in shown.text
-    assert 'member "(what follows)": the archive ends early there' in shown.unshown[0]
+    assert 'member "(what follows)": the archive breaks off there' in shown.unshown[0]
 
 
 def tar(mode: str) -> bytes:

@@ -190,7 +190,7 @@ def test_bundles_are_no_longer_believed_and_their_runs_not_submitted() -> None:
     for board in ("atomic", "workflow"):
         name = f"check {board}"
         assert (expected.pop(name)["exit"], found[name]["exit"]) == (0, 1)
-        assert "a log does not say what was run" in json.dumps(found.pop(name))
+        assert "a log does not state what was run" in json.dumps(found.pop(name))
         assert expected.pop(f"submit {board}") == 0
         assert "would reject it: logs: a log does not" in found.pop(f"submit {board}")["raised"]
         assert not Path(f"again-{board}.zip").exists()

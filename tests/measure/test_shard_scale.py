@@ -22,12 +22,12 @@ from pathlib import Path
 from gta_bench.records.units import AtomicUnit
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.cli.report import write_reports
-from gta_bench.similarity.catalog import scored
+from gta_bench.similarity.catalog import score_units
 from gta_bench.records.plan import make_plan
 from gta_bench.runs.directory import log_folder, read_manifest, write_scores
-from gta_bench.runs.logs import kept_units, log_files, read_units
+from gta_bench.runs.logs import find_kept_units, list_logs, read_units
 from gta_bench.runs.merge import merge_shards
-from gta_bench.runs.merge import merged_log, read_plan, shards_folder
+from gta_bench.runs.merge import merged_log_path, read_plan, shards_folder
 from gta_bench.similarity.catalog import load_similarity
 
 run, steps, last = Path(sys.argv[1]), {}, time.process_time()
@@ -39,24 +39,24 @@ def step(name):
 spec = read_manifest(run).spec
 make_plan(spec.tasks, epochs=spec.epochs, places=8, log="x", created=datetime.now(UTC))
 step("plan")
-kept = kept_units(log_folder(run))
+kept = find_kept_units(log_folder(run))
 step("what is finished")
 plan = read_plan(run)
 wanted = [(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)]
 logs = {key: kept[key].log for key in wanted}
-merge_shards(logs, merged_log(run, plan), shards_folder(run, plan))
+merge_shards(logs, merged_log_path(run, plan), shards_folder(run, plan))
 step("merge")
 found = read_units(log_folder(run), spec.tasks, spec.epochs, AtomicUnit)
 assert len(found.units) == len(wanted) and not found.not_run
 step("read")
 similarity = load_similarity("exact-or-half")
-write_scores(run, scored(found.units, "step", similarity, found.not_run))
+write_scores(run, score_units(found.units, "step", similarity, found.not_run))
 del found
 step("score")
 write_reports([run])
 step("report")
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-(log,) = log_files(log_folder(run))
+(log,) = list_logs(log_folder(run))
 print(json.dumps({"steps": steps, "peak": peak, "log": Path(log).stat().st_size}), file=sys.stderr)
 """
 

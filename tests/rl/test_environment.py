@@ -78,7 +78,7 @@ def test_what_is_wrong_is_told_and_costs_the_turn(environment: Environment) -> N
         ]
         done = [await environment.step(action) for action in actions]
         turns = done[-1].observation.history.turns
-        told = [getattr(turn, "told", "") for turn in turns]
+        told = [getattr(turn, "feedback", "") for turn in turns]
         return [value(one) for one in done], [text for text in told if text], str(turns[-1])
 
     values, told, last = asyncio.run(work())

@@ -248,7 +248,7 @@ def test_a_difference_of_two_runs_is_corrected_for_a_judge_that_favors_one(tmp_p
     assert "raw and corrected by people" in said.stdout
     write_labels(runs[1], Labels(rater="ada", labels=(Label(task="1", leaf="none", value=1),)))
     nothing = CliRunner().invoke(gta, asked)
-    assert "No judge scored labeled leaves of both" in str(nothing.exception)
+    assert "No judge has scored labeled leaves of the same tasks in both" in str(nothing.exception)
 
 
 def test_a_wider_draw_holds_for_what_was_labelled_before(run: Path) -> None:

@@ -1,7 +1,7 @@
 """Differences between providers that Inspect does not cover.
 
 `watch_provider` puts into Inspect's output what providers send and Inspect drops or misreads.
-`prefix_for` says what a provider requires of reference calls that its model did not make.
+`find_prefix` says what a provider requires of reference calls that its model did not make.
 
 The private names of other packages that the agents rely on are imported or read only here:
 Inspect's `PrerequisiteError`, and the `_client` of vendors' clients.

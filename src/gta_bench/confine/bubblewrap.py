@@ -55,8 +55,8 @@ class Walls:
     """What is visible inside.
 
     `memory` maps empty in-memory folders to their size; `code` lists the visible parts of this
-    package. `user` is the user that root's job becomes (`job_user`). Without `shared_memory` (a
-    size) there is no /proc either. With `network` the job keeps the network of its parent.
+    package. `user` is the user that root's job becomes (`choose_job_user`). Without `shared_memory`
+    (a size) there is no /proc either. With `network` the job keeps the network of its parent.
     """
 
     name: str

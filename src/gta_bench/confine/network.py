@@ -101,7 +101,7 @@ async def open_network() -> OpenNetwork:
 
 
 async def require_network() -> None:
-    """Raise EnvironmentProblem if `open_way` does not work here."""
+    """Raise EnvironmentProblem if `open_network` does not work here."""
     await (await open_network()).close()
 
 

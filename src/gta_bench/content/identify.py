@@ -93,7 +93,7 @@ def require_form(data: bytes, form: str) -> None:
     if found == form:
         return
     if found == "ole":
-        found = "encrypted, or an Office file from before 2007"
+        found = "encrypted, or an Office file of the time before 2007"
     raise ToolError(f"The file is not {form}; it is {found}.")
 
 

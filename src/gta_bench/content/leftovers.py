@@ -1,8 +1,8 @@
 """Text in packages (Office, OpenDocument, EPUB) and pages that readers do not show.
 
-A reader of one format knows where to look for text. `package_parts` does not depend on the format:
-it takes every text node and every alternative text of every part, and `left_over` returns those
-that the reader did not show, by part.
+A reader of one format knows where to look for text. `read_package_parts` does not depend on the
+format: it takes every text node and every alternative text of every part, and `find_leftovers`
+returns those that the reader did not show, by part.
 """
 
 import re
@@ -148,7 +148,8 @@ def _find_in_sheets(texts: Callable[..., Iterator[str]]) -> Iterator[UnseenText]
     hidden = [
         found for text in texts("xl/worksheets/sheet") for found in OUT_OF_SIGHT.findall(text)
     ]
-    yield UnseenText("hidden rows or columns, one word for each", " ".join(hidden))
+    what = "rows or columns that are hidden, each told as a word"  # stored name
+    yield UnseenText(what, " ".join(hidden))
 
 
 def _find_words(text: str) -> str:

@@ -143,8 +143,8 @@ def self_test_remark(found: SelfTest) -> str:
     if found.tasks < FEW_TASKS:
         return (
             f"self-test: {format_count(found.tasks, 'task')} of {found.metric} are too few for it; "
-            f"{swapped}, a secondary metric told them apart in {others} of the rounds; 5 % are "
-            f"allowed.{_too_often(found.secondary_alarms, found.rounds)}"
+            f"{swapped}, a secondary metric told them apart in {others} of the rounds, where 5 % "
+            f"are allowed.{_too_often(found.secondary_alarms, found.rounds)}"
         )
     text = (
         f"self-test on these {format_count(found.tasks, 'task')}: {swapped}, {found.metric} "

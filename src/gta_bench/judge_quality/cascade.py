@@ -180,7 +180,7 @@ class _Outcome(NamedTuple):
 
 
 def _simulate(draw: Draw, threshold: float, band: float) -> _Outcome:
-    """Do as `take_over` and the strong judge do in a live cascade."""
+    """Do as `copy_clear_scores` and the strong judge do in a live cascade."""
     asked = draw.cheap is None or abs(draw.cheap - threshold) <= band
     return _Outcome(draw, asked, draw.strong if asked else draw.cheap)
 

@@ -60,7 +60,7 @@ def judge_name(
 ) -> str:
     """Return the name under which a judge's verdicts are stored: `openai/gpt-5 [pictures=off]`.
 
-    `asked` has the options of its model that can change a verdict (`judge.asked_settings`). The
+    `asked` has the options of its model that can change a verdict (`judge.verdict_settings`). The
     name has no defaults, nor `batch`, which cannot change a verdict.
     """
     chosen = options.model_dump(exclude_defaults=True, exclude={"batch"}) | dict(asked or {})

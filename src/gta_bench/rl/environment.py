@@ -92,10 +92,10 @@ class Environment:
     >>> from gta_bench.demo import ATOMIC
     >>> from gta_bench.metrics.similarity import exact_or_half
     >>> from gta_bench.records.steps import AnswerStep
-    >>> from gta_bench.tape.reference import reference_tape
+    >>> from gta_bench.tape.reference import write_reference_tape
     >>> async def play(folder):
     ...     dataset = load_atomic(ATOMIC)
-    ...     reference_tape(dataset, folder / "tape")
+    ...     write_reference_tape(dataset, folder / "tape")
     ...     tools = replay_tape(Tape.open(folder / "tape"), "atomic")
     ...     rewards = step_rewards(exact_or_half)
     ...     environment = Environment(dataset, tools, rewards, folder=folder)

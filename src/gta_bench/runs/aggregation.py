@@ -30,7 +30,7 @@ from gta_bench.runs.store import StorePath, explain_store_errors
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)
 
-# `recorded_cost` as a condition: something was asked, and its price is unknown.
+# `read_cost` as a condition: something was asked, and its price is unknown.
 UNPRICED = """
 cost_usd IS NULL
 AND (value IS NOT NULL OR coalesce(input_tokens, 0) + coalesce(output_tokens, 0) > 0)

@@ -8,7 +8,7 @@ from gta_bench.redaction import find_text_secrets
 
 LOCAL = "local"
 # Modules of the extra `serve` that the server and its MCP client import.
-SERVER_PACKAGES = ("fastapi", "h11", "httpx2", "mcp", "uvicorn")
+SERVER_PACKAGES = ("fastapi", "h11", "mcp", "uvicorn")
 TOKEN_VARIABLE = "GTA_TOOLS_TOKEN"
 Protocol = Literal["http", "mcp", "agentlego"]
 PREFIXES: dict[str, Protocol] = {"mcp+": "mcp", "agentlego+": "agentlego"}

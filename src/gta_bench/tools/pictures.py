@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # No format that runs a program (EPS) or that only a plugin reads.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_PIXELS = 60_000_000
+MOST_EDITED_PIXELS = 50_000_000
 # Providers scale larger pictures down themselves, after a longer upload.
 LONGEST_SENT = 2048
 # Formats in which edited pictures are saved, and those in which pictures of backends are.
@@ -50,22 +51,20 @@ class _Picture:
 
 
 @contextmanager
-def _opened(data: bytes, path: str) -> Iterator["Image"]:
+def _opened(data: bytes, path: str, most: int = MOST_PIXELS) -> Iterator["Image"]:
     """Open a picture; raises ToolError if it is too large, damaged or not a picture."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             width, height = opened.size
-            if width * height > MOST_PIXELS:
-                raise ToolError(
-                    f"`{path}` has {width} x {height} pixels; the limit is {MOST_PIXELS}."
-                )
+            if width * height > most:
+                raise ToolError(f"`{path}` has {width} x {height} pixels; the limit is {most}.")
             yield opened
     except UnidentifiedImageError as exc:
         raise ToolError(f"`{path}` is not an image ({', '.join(FORMATS)}).") from exc
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as exc:
-        raise ToolError(f"`{path}` has more than {MOST_PIXELS} pixels.") from exc
+        raise ToolError(f"`{path}` has more than {most} pixels.") from exc
     except (OSError, SyntaxError, ValueError, EOFError) as exc:  # what Pillow raises on damage
         raise ToolError(f"`{path}` is damaged and cannot be read as an image.") from exc
 
@@ -142,7 +141,7 @@ async def save_image(
 def open_picture(workspace: Workspace, spelling: str) -> _Picture:
     """Return the first frame of an image for editing; blocks."""
     path = workspace.resolve(spelling)
-    with _opened(workspace.read(path), path) as opened:
+    with _opened(workspace.read(path), path, MOST_EDITED_PIXELS) as opened:
         about = {key: opened.info[key] for key in CARRIED if opened.info.get(key)}
         if opened.mode.startswith("I;16"):  # Pillow would clip 16 bits at 255
             image = opened.point(lambda value: value / 256).convert("L").convert("RGB")

@@ -36,12 +36,12 @@ def finish(names: dict[str, Any]) -> str:
             kept = None if data is None or room < 0 else base64.b64encode(data).decode("ascii")
             members.append({"name": _clean(name), "bytes": size, "data": kept})
             if len(members) >= options["most_members"]:
-                members.append(_problem_entry("there are more members than the limit"))
+                members.append(_problem_entry("there are more members than are read"))
                 break
     except BROKEN as exc:
         if not members:
             return f"It is broken ({type(exc).__name__})."
-        members.append(_problem_entry(f"the archive ends early there ({type(exc).__name__})"))
+        members.append(_problem_entry(f"the archive breaks off there ({type(exc).__name__})"))
     return json.dumps({"members": members})
 
 

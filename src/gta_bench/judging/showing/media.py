@@ -43,7 +43,8 @@ async def show_picture(draft: Draft) -> None:
         draft.add_picture(preview.data, frame if content.frames > 1 else "picture")
     draft.add_hidden("words in its properties", content.words, shown=False)
     if all(preview.blank for preview in content.previews):
-        draft.findings.append("the picture is blank: all of it has one color")
+        one_color = "the picture is blank: all of it has one colour"  # codespell:ignore
+        draft.findings.append(one_color)
     if max(content.width, content.height) > side:
         draft.cut.append(
             f"the picture is shown smaller than its {content.width} x {content.height}"
