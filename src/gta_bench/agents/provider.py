@@ -229,7 +229,7 @@ def _make_writable(output: ModelOutput) -> ModelOutput:
     try:
         output.model_dump_json()
     except PydanticSerializationError:
-        text = json.dumps(output.model_dump(), ensure_ascii=False)
+        text = json.dumps(output.model_dump(), ensure_ascii=False, default=str)
         return ModelOutput.model_validate_json(clean_text(text))
     return output
 

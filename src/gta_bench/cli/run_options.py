@@ -318,8 +318,8 @@ def _report_missing_tools(names: Collection[str], settings: Settings) -> None:
     from gta_bench.tools.contract import Unavailable
 
     missing: dict[str, list[str]] = {}
-    for name, state in check_tools(settings).items():
-        if name in names and isinstance(state, Unavailable):
+    for name, state in check_tools(settings, names).items():
+        if isinstance(state, Unavailable):
             missing.setdefault(state.fix, []).append(name)
     for fix, tools in sorted(missing.items()):
         say(f"Not available here: {', '.join(tools)}. {fix}")

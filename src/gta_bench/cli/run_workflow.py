@@ -74,11 +74,15 @@ def workflow_command(
     """
     settings = run_settings({"data.workflow": folder}, options)
     judges = judges or ((settings.judge.model,) if settings.judge.model else ())
+    if rounds and len(judges) != 1:
+        raise UsageError(
+            "--feedback-rounds needs exactly one --judge, whose verdicts are sent back."
+        )
     judging = plan_judging(judges, settings) if judges else None
     names = tuple(model.name for model in judging.models) if judging is not None else ()
     runs = plan_runs("workflow", "workflow", settings, options, judges=names)
     if rounds:
-        _check_rounds(judges, runs)
+        _check_rounds(runs)
     if only_estimate:
         for run in runs:
             own = estimate_run(run.manifest, run.resources, run.out, rounds=rounds)
@@ -108,11 +112,7 @@ def workflow_command(
     raise click.exceptions.Exit(0 if complete else 1)
 
 
-def _check_rounds(judges: Sequence[str], runs: Sequence[PlannedRun]) -> None:
-    if len(judges) != 1:
-        raise UsageError(
-            "--feedback-rounds needs exactly one --judge, whose verdicts are sent back."
-        )
+def _check_rounds(runs: Sequence[PlannedRun]) -> None:
     if any(run.resources.harness is not None for run in runs):
         raise UsageError(
             "--feedback-rounds works with built-in agents only, because a harness ends with its "

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import click
@@ -65,13 +65,16 @@ def list_command(as_json: bool, toolmeta: bool) -> None:
     say(f"{working} of {format_count(len(rows), 'tool')} work here.")
 
 
-def check_tools(settings: Settings) -> dict[str, Availability]:
-    """Return for every tool whether it works on this machine."""
+def check_tools(
+    settings: Settings, names: Collection[str] | None = None
+) -> dict[str, Availability]:
+    """Return for these tools, or for all, whether they work on this machine."""
 
     async def check() -> dict[str, Availability]:
         async with use_equipment(settings) as equipment:
             toolbox = Toolbox(equipment)
-            return {name: toolbox.availability(name) for name in tool_names()}
+            chosen = [name for name in tool_names() if names is None or name in names]
+            return {name: toolbox.availability(name) for name in chosen}
 
     return asyncio.run(check())
 

@@ -37,6 +37,7 @@ EMBEDDED: Final = re.compile(
     r"/embeddings/.|/media/.{1,300}\.(mp[34]|m4[av]|wav|wm[av]|mov|avi|webm|ogg|flac)$",
     re.IGNORECASE,
 )
+RELATIONS_BYTES: Final = 1 << 20
 PROPERTIES: Final = ("docProps/core.xml", "docProps/custom.xml", "docProps/app.xml")
 PROPERTY: Final = re.compile(
     r"<(?:\w{1,10}:)?(\w{1,60})(?:\s[^<>]{0,500}?\bname=\"([^\"]{0,300})\")?[^<>]{0,500}>"
@@ -68,7 +69,7 @@ def normalize_package(data: bytes) -> bytes | None:
             prefixed = any(
                 PREFIXED.search(read_part(archive, name, HEAD).encode()) for name in lists
             )
-            book = read_part(archive, WORKBOOK) if WORKBOOK in names else ""
+            book = read_part(archive, WORKBOOK, RELATIONS_BYTES) if WORKBOOK in names else ""
             stale = CALCULATE.search(book) is not None
             if not prefixed and not stale:
                 return None
@@ -140,8 +141,13 @@ def _package_facts(data: bytes) -> PackageFacts:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-            relations = {name: read_part(archive, name) for name in names if name.endswith(".rels")}
-            about = {name: read_part(archive, name) for name in names if name in PROPERTIES}
+            relations, about = (
+                {name: read_part(archive, name, RELATIONS_BYTES) for name in wanted}
+                for wanted in (
+                    [name for name in names if name.endswith(".rels")],
+                    [name for name in names if name in PROPERTIES],
+                )
+            )
             unseen = tuple(found for found in find_unseen_office(archive) if found.words)
             parts = tuple(read_package_parts(archive))
     except BROKEN_ZIP as exc:

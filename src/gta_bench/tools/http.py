@@ -25,6 +25,7 @@ MOST_BYTES = 4 * MIB
 ATTEMPTS = 3
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0  # seconds
 BUSY = frozenset({408, 425, 429})
+UNFIT = frozenset({400, 413, 414, 422})  # faults of the request itself
 EXCERPT = 200
 
 
@@ -113,18 +114,21 @@ class RemoteServer:
 
     def explain_status(self, status: int, body: bytes) -> GtaError:
         """Return the error for a reply with a status other than success."""
-        detail = f"(status {status}).{_read_message(self.redact(body.decode('utf-8', 'replace')))}"
+        message = self.redact(_read_message(body))
+        detail = f"(status {status}).{message[:EXCERPT]}"
         if is_busy(status):
             return self.explain_outage(f"is busy or failing {detail}")
         if status in (401, 402, 403):
             return self.explain_settings(f"rejected the key {detail}")
         if status in (404, 405) or 300 <= status < 400:
             return self.explain_settings(f"does not offer this service at its address {detail}")
+        if self.alternative and status not in UNFIT:
+            return self.explain_outage(f"rejected the request {detail}")
         return ToolError(f"{self.name} rejected the request {detail}")
 
-    def explain_size(self, most_bytes: int) -> ToolError:
+    def explain_size(self, most_bytes: int) -> GtaError:
         """Return the error for a reply above the size limit."""
-        return ToolError(f"{self.name} sent more than {most_bytes} bytes, which is the limit.")
+        return self.explain_outage(f"sent more than {most_bytes} bytes, which is the limit.")
 
 
 def is_busy(status: int) -> bool:
@@ -132,8 +136,9 @@ def is_busy(status: int) -> bool:
     return status in BUSY or status >= 500
 
 
-def _read_message(text: str) -> str:
-    """Return the server's own explanation as one short line with a leading space, if any."""
+def _read_message(body: bytes) -> str:
+    """Return the server's own explanation as one line with a leading space, if any."""
+    text = body.decode("utf-8", "replace")
     try:
         found = json.loads(text)
         while isinstance(found, dict):
@@ -141,12 +146,18 @@ def _read_message(text: str) -> str:
         text = str(found)
     except ValueError:
         pass
-    line = " ".join(text[: 4 * EXCERPT].split())
-    return f" The server's message: {line[:EXCERPT]}" if line else ""
+    line = " ".join(text.split())
+    return f" The server's message: {line}" if line else ""
 
 
 async def fetch_body(
-    server: RemoteServer, *, seconds: float, first_delay: float = FIRST_DELAY, **request: Any
+    server: RemoteServer,
+    *,
+    seconds: float,
+    attempts: int = ATTEMPTS,
+    first_delay: float = FIRST_DELAY,
+    longest_delay: float = LONGEST_DELAY,
+    **request: Any,
 ) -> bytes:
     """Send a request, described by httpx's keyword arguments, and return the body of the reply.
 
@@ -170,6 +181,10 @@ async def fetch_body(
             raise RetryLater(late) from None
         except httpx.InvalidURL:
             raise server.explain_settings("has an invalid address.") from None
+        except httpx.ConnectError as exc:
+            problem = "cannot be reached."
+            explain = server.explain_outage if server.alternative else server.explain_settings
+            raise RetryLater(explain(problem)) from exc
         except httpx.TransportError as exc:
             broken = server.explain_outage(f"cannot be reached ({type(exc).__name__}).")
             raise RetryLater(broken) from exc
@@ -182,5 +197,5 @@ async def fetch_body(
 
     verify = await asyncio.to_thread(certificates)
     request["headers"] = {**request.get("headers", {}), "accept-encoding": "identity"}
-    policy = retry_policy(attempts=ATTEMPTS, first_delay=first_delay, longest_delay=LONGEST_DELAY)
+    policy = retry_policy(attempts=attempts, first_delay=first_delay, longest_delay=longest_delay)
     return await policy(attempt)

@@ -344,6 +344,27 @@ def test_a_key_shows_in_no_error_and_no_log_even_if_the_server_repeats_it(
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
 
 
+def test_a_key_with_escaped_letters_shows_in_no_error(server: OpenAiServer) -> None:
+    """JSON may spell a letter as an escape: the raw body does not contain the key then."""
+    spelled = f"\\u{ord(KEY[0]):04x}{KEY[1:]}"
+    server.turns = [Turn(400, f'{{"error": {{"message": "bad key: {spelled}"}}}}'.encode())]
+    with pytest.raises(ToolError, match=r"bad key: \*\*\*") as caught:
+        ask(client(server))
+    assert KEY not in str(caught.value)
+
+
+def test_a_password_of_the_address_is_sent_as_basic_authentication(server: OpenAiServer) -> None:
+    address = f"{server.origin}/v1".replace("http://", "http://user:secret@")
+    ask(Client(Endpoint("mine", address, "tiny-vlm"), HASTY))
+    assert server.seen[-1].headers["authorization"] == "Basic dXNlcjpzZWNyZXQ="
+
+
+def test_an_image_at_an_address_that_is_none_is_an_error(server: OpenAiServer) -> None:
+    server.turns = [Turn(body=b'{"data": [{"url": "/image\\u0001.png"}]}')]
+    with pytest.raises(ToolError, match="invalid address"):
+        asyncio.run(client(server).generate_image("x"))
+
+
 def test_a_refusal_that_repeats_the_key_is_cleaned(server: OpenAiServer) -> None:
     reply = {"choices": [{"message": {"content": None, "refusal": f"no {KEY}"}}]}
     server.turns = [Turn(body=json.dumps(reply).encode())]
@@ -370,6 +391,8 @@ def test_an_endpoint_comes_from_the_settings_with_its_key() -> None:
 def test_a_password_in_an_address_is_in_no_label() -> None:
     hidden = Endpoint("mine", "https://user:secret@host.example/v1", "m")
     assert hidden.label() == "m at host.example (endpoint mine)"
+    usual = Endpoint("mine", "https://API.Example.com:443/v1", "m")
+    assert usual.label() == "m at api.example.com (endpoint mine)"
 
 
 @pytest.mark.parametrize(

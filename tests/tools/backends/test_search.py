@@ -178,7 +178,7 @@ class TestTrouble:
 
     def test_a_flood_is_cut_off(self, server: SearchServer) -> None:
         server.reply = b"x" * (5 << 20)
-        with pytest.raises(ToolError, match="more than 4194304 bytes"):
+        with pytest.raises(ToolUnavailable, match="more than 4194304 bytes"):
             search(serper(server))
 
     def test_silence_is_not_waited_for(self, server: SearchServer) -> None:
@@ -192,7 +192,7 @@ class TestTrouble:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         service = Serper(f"http://127.0.0.1:{port}", KEY, first_delay=0.01)
-        with pytest.raises(ToolUnavailable, match=r"cannot be reached \(ConnectError\)"):
+        with pytest.raises(ToolUnavailable, match=r"cannot be reached\. .*another backend"):
             search(service)
 
     def test_many_searches_run_at_once(self, server: SearchServer) -> None:

@@ -34,7 +34,7 @@ SENT_HEADERS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointLimits:
-    """Limits of a call: `seconds` for each attempt, `total_seconds` for all of them."""
+    """Limits: `seconds` between two pieces of a reply, `total_seconds` for all attempts."""
 
     retries: int = 3
     seconds: float = 120
@@ -57,8 +57,9 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Host and port, without a path or a password."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+        """Host and port, without a path, a password or the usual port."""
+        _, host, port = _origin(self.url)
+        return host if port is None else f"{host}:{port}"
 
     def label(self, model: str | None = None) -> str:
         """Return what results record: the model, as the server names it, and the host."""
@@ -272,11 +273,14 @@ class Client:
             limits.reply_bytes if most_bytes is None else most_bytes,
             limits.retries if retries is None else retries,
         )
+        from httpx2 import InvalidURL
         from openai import APIConnectionError, APIStatusError, APITimeoutError
 
         try:
             async with asyncio.timeout(limits.total_seconds), client:
                 return bytes((await send(client)).content)
+        except InvalidURL:
+            raise ToolError(f"{self._server.name} sent an invalid address.") from None
         except TimeoutError:
             seconds = limits.total_seconds
         except APITimeoutError:
@@ -298,6 +302,8 @@ class Client:
             for name in list(request.headers):
                 if name not in SENT_HEADERS and not name.startswith("x-stainless-"):
                     del request.headers[name]
+            if urlsplit(self.endpoint.url).username is not None:
+                return  # the HTTP client has set Basic authentication from the address
             request.headers.pop("authorization", None)
             if key is not None:
                 request.headers["authorization"] = f"Bearer {key}"
@@ -372,16 +378,20 @@ class Client:
             raise ToolError(f"{self._server.name} sent no image.")
         try:
             url = urljoin(f"{self.endpoint.url}/", address)
-            base, target = (
-                (parts.scheme, parts.hostname, parts.port)
-                for parts in (urlsplit(self.endpoint.url), urlsplit(url))
-            )
+            base, target = _origin(self.endpoint.url), _origin(url)
         except ValueError:
             message = f"{self._server.name} sent an image with an invalid address."
             raise ToolError(message) from None
         if target != base:
             raise ToolError(f"{self._server.name} keeps its image on another host, {target[1]!r}.")
         return await self._get(url, self._limits.image_bytes)
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of an address; the port is None if it is the usual one."""
+    parts = urlsplit(url)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", None if parts.port == usual else parts.port
 
 
 def _response() -> "type[httpx2.Response]":

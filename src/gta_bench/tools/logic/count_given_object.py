@@ -43,7 +43,8 @@ class _VisionBackend(EndpointBackend[CountInput]):
         """Ask the model for a number."""
         picture = await load_picture(self.equipment, workspace, given.image)
         if given.bbox is not None:
-            picture = picture.crop(parse_box(given.bbox, picture.size))
+            box = parse_box(given.bbox, picture.size)
+            picture = await self.equipment.in_thread(picture.crop, box)
         made = await self.ask(render("count.md", text=given.text), picture)
         number = parse_count(made.parts[0].content, given.text)
         return Made((text(str(number)),), backend=made.backend)

@@ -78,6 +78,8 @@ class MathpixBackend(ToolBackend[MathOCRInput]):
         body = await fetch_body(
             server,
             seconds=60,
+            attempts=4,
+            longest_delay=30,
             method="POST",
             url=f"{self._address()}/text",
             headers={"app_id": keys[0], "app_key": keys[1]},

@@ -26,7 +26,8 @@ class _VisionBackend(EndpointBackend[RegionInput]):
         """Ask the model about the part inside the box."""
         picture = await load_picture(self.equipment, workspace, given.image)
         prompt = render("region.md", attribute=given.attribute)
-        return await self.ask(prompt, picture.crop(parse_box(given.bbox, picture.size)))
+        box = parse_box(given.bbox, picture.size)
+        return await self.ask(prompt, await self.equipment.in_thread(picture.crop, box))
 
 
 class _ComposedBackend(ToolBackend[RegionInput]):
@@ -41,7 +42,8 @@ class _ComposedBackend(ToolBackend[RegionInput]):
     async def run(self, workspace: Workspace, given: RegionInput) -> Made:
         """Collect the findings; the agent has to find the answer in them."""
         picture = await load_picture(self.equipment, workspace, given.image)
-        region = picture.crop(parse_box(given.bbox, picture.size))
+        box = parse_box(given.bbox, picture.size)
+        region = await self.equipment.in_thread(picture.crop, box)
         data = await self.equipment.in_thread(encode, region)
         findings = await composed.compose(self.equipment, data, "the region")
         return Made((text(findings),), backend=self.label)
