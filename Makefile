@@ -29,7 +29,7 @@ setup: ## .venv with everything a developer needs
 	$(BIN)/uv pip install --quiet --python $(VENV) --constraint constraints.txt \
 	  --editable '.[$(EXTRAS)]' --group dev
 
-check: ## format, lint, types, layers, generated pages; changes nothing
+check: ## format, lint, spelling, types, layers, generated pages; changes nothing
 	@$(MAKE) --no-print-directory --keep-going -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
 	  check-types check-style check-layers check-pages
 

@@ -80,6 +80,12 @@ MISTAKES = [
     ("report gold --html /dev/full", 3, "No space left on device", "Free some disk space"),
     ("view gold --task nope", 2, "has no task 'nope'", "Its tasks: receipt"),
     ("results export gold --out full", 2, "full is not empty", "another --out"),
+    ("report .", 2, "is not a run", "`gta run` or `gta import`"),
+    ("measure gold builtins:len", 2, "'builtins:len' failed on task receipt", "has no len()"),
+    ("run atomic --agent gold --out new", 2, "Missing option '--mode'", "step, end-to-end"),
+    ("score gold --cascade 1", 2, "--cascade needs two judges", "--judge WEAK --judge STRONG"),
+    ("judge calibrate gold", 2, "is a run of GTA-Atomic", "no leaves to label"),
+    (f"{LOOP} --control faults=9", 2, "has an invalid amount", "faults=RATE (above 0"),
     ("measure gold nothing", 2, "Unknown metric 'nothing'", "`pkg.mod:function`"),
     # tools
     ("tools call Calculatr --arg x=1", 2, "Unknown tool 'Calculatr'", "did you mean 'Calculator'?"),
@@ -130,6 +136,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "torn.zip": "PK\x03\x04 and then nothing",
         "gta.toml": SETTINGS_FILE,
         "gta-demo/keep.txt": "Do not touch.",
+        "runs/notes.txt": "No export.",
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)

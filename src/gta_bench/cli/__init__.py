@@ -163,7 +163,8 @@ def main() -> None:
         sys.exit(exc.exit_code)
     except click.UsageError as exc:
         command = "gta" if exc.ctx is None else exc.ctx.command_path
-        _exit_with(f"{exc.format_message()} See `{command} --help`.", exc.exit_code)
+        message = " ".join(exc.format_message().split())
+        _exit_with(f"{message} See `{command} --help`.", exc.exit_code)
     except click.Abort:
         _exit_with("Interrupted.", INTERRUPTED)
     except GtaError as exc:

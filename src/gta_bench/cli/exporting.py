@@ -83,4 +83,5 @@ def export(runs: tuple[StorePath, ...], out: StorePath, shape: Literal["parquet"
     from gta_bench import api
 
     rows = api.export(out, *runs, shape=shape, settings=command_settings())
-    say(f"Wrote {', '.join(f'{count:,} {table}' for table, count in rows.items())} to {out}.")
+    counts = (format_count(count, table.removesuffix("s")) for table, count in rows.items())
+    say(f"Wrote {', '.join(counts)} to {out}.")

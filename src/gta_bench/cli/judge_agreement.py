@@ -16,7 +16,7 @@ from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.tables import Table, with_interval
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.labels import read_adjudication, read_labels
+from gta_bench.runs.labels import read_adjudication, require_labels
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.settings import Settings
 
@@ -130,7 +130,7 @@ def drift(
             say(f"{one.name}: {one.digest[:12]}, asked {one.first:{DAY}} to {one.last:{DAY}}")
         if not found.same_prompts:
             say("Their prompts differ.")
-        say(f"{found.sharing}: {SHARING[found.sharing]}")
+        say(SHARING[found.sharing])
     raise click.exceptions.Exit(0 if found.sharing == "yes" else 1)
 
 
@@ -211,6 +211,8 @@ def _find_judge(
 ) -> str:
     """Return the judge that is named, or the only judge other than `besides`."""
     known = sorted({key.judge for key in rows})
+    if not known:
+        raise UsageError(f"No judge has scored {run}: run `gta score {run} --judge MODEL`.")
     listed = ", ".join(known) or "none"
     if names:
         if names[0] not in known:
@@ -352,9 +354,7 @@ def _compare(
 def _read_labeled(run: Path, settings: Settings) -> _LabeledRun:
     from gta_bench.runs.scoring import score_workflow_run
 
-    raters = read_labels(run)
-    if not raters:
-        raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
+    raters = require_labels(run)
     scores = score_workflow_run(run, settings)
     people = combine_labels(raters, read_adjudication(run), scores.leaf_threshold)
     disputed = set(find_disputed_leaves(raters, scores.leaf_threshold)) - set(people.settled)

@@ -12,7 +12,13 @@ from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, format_count
 from gta_bench.metrics.labels import shuffle_units
 from gta_bench.packages import require_packages
-from gta_bench.runs.labels import dump_labels_csv, read_adjudication, read_labels, write_labels
+from gta_bench.runs.labels import (
+    dump_labels_csv,
+    read_adjudication,
+    read_labels,
+    require_labels,
+    write_labels,
+)
 from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.settings import can_open_pages
 
@@ -73,9 +79,7 @@ def label(run: Path, count: int | None, seed: int, port: int, export: Path | Non
 
 
 def _export_labels(run: Path, file: Path) -> None:
-    raters = read_labels(run)
-    if not raters:
-        raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
+    raters = require_labels(run)
     file.write_text(dump_labels_csv(raters, read_adjudication(run)), encoding="utf-8")
     labels = format_count(sum(len(one.labels) for one in raters), "label")
     say(f"Wrote {labels} of {format_count(len(raters), 'person', 'people')} to {file}.")

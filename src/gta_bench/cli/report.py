@@ -170,7 +170,7 @@ def _read_summaries(folders: Sequence[StorePath]) -> list[Summary]:
 
 def _read_folder(folder: StorePath) -> list[Summary]:
     """Read one run, or all runs of an export."""
-    if (folder / RUNS).is_dir() and not (folder / MANIFEST).is_file():
+    if any((folder / RUNS).glob("*.parquet")) and not (folder / MANIFEST).is_file():
         require_packages("A report of exported runs", "duckdb", extra="report")
         from gta_bench.runs.aggregation import read_export
 

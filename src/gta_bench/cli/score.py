@@ -130,6 +130,8 @@ def score(
             **{f"judge.{name}": value for name, value in asking.items()},
         }
     )
+    if cascade is not None and not judges:
+        raise UsageError("--cascade needs two judges: add --judge WEAK --judge STRONG.")
     if only_estimate:
         _say_estimate(run, judges, settings, cascade, folder)
         return

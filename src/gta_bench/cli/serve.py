@@ -149,10 +149,10 @@ async def _serve_http(
         bind_socket(host, port) as listening,
         tempfile.TemporaryDirectory(prefix="gta-serve-") as folder,
     ):
-        if new:
-            say(f"{TOKEN_VARIABLE}={tokens[0]}")
         async with use_equipment(settings) as equipment:
             toolbox = Toolbox(equipment, names or None)
+            if new:
+                say(f"{TOKEN_VARIABLE}={tokens[0]}")
             app = make_app(toolbox, tokens=RunTokens(tokens), folder=Path(folder), limits=limits)
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"

@@ -117,7 +117,7 @@ class Job:
     """One use of the jail; without `argv`, a snippet.
 
     `folder` on the host contains `inputs`, `work` and `scratch`. `user` is the user that root's
-    job becomes (`bubblewrap.job_user`).
+    job becomes (`bubblewrap.choose_job_user`).
     """
 
     folder: Path
@@ -150,7 +150,7 @@ def find_places(kind: JailKind, job: Job) -> Places:
 def command(kind: JailKind, job: Job, python: Python, filter_: int | None) -> _Command:
     """The command that starts the job in that kind of jail.
 
-    `filter_` is the descriptor of `bubblewrap.filter_file`, None for other kinds.
+    `filter_` is the descriptor of `bubblewrap.open_filter_file`, None for other kinds.
     """
     return _bare(kind, job, python) if filter_ is None else _bubblewrap(job, python, filter_)
 

@@ -4,8 +4,9 @@ import csv
 import io
 from collections.abc import Sequence
 
+from gta_bench.errors import RunError, UsageError
 from gta_bench.records.labels import Labels
-from gta_bench.runs.directory import read_record, write_record
+from gta_bench.runs.directory import read_manifest, read_record, write_record
 from gta_bench.runs.store import StorePath, sort_by_name
 
 LABELS = "labels"
@@ -17,6 +18,16 @@ def read_labels(run: StorePath) -> list[Labels]:
     """Read everybody's labels, sorted by name."""
     files = sort_by_name((run / LABELS).glob("*.json"))
     return [read_record(file, Labels) for file in files]
+
+
+def require_labels(run: StorePath) -> list[Labels]:
+    """Read everybody's labels; raises an error that says how to get them if there are none."""
+    if read_manifest(run).spec.mode != "workflow":
+        raise RunError(f"{run} is a run of GTA-Atomic, which has no leaves to label.")
+    found = read_labels(run)
+    if not found:
+        raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")
+    return found
 
 
 def read_labels_of(run: StorePath, rater: str) -> Labels:

@@ -38,7 +38,7 @@ def load_metric(name: str) -> UnitMetric:
     module, colon, attribute = known.get(name, name).partition(":")
     choices = ", ".join([*sorted(known), "`pkg.mod:function`"])
     if not (module and colon and attribute):
-        raise UsageError(f"Unknown metric {name!r}. Known metrics: {choices}.")
+        raise UsageError(f"Unknown metric {name!r}. Use one of: {choices}.")
     try:
         return cast(UnitMetric, getattr(import_module(module), attribute))
     except (ImportError, AttributeError) as exc:
@@ -56,11 +56,16 @@ def measure(
 
     Units that failed through no fault of the system are left out.
     """
-    found = {
-        f"{unit.task.id}.{unit.epoch}": value
-        for unit in units
-        if unit.failure is None and (value := metric(unit)) is not None
-    }
+    found: dict[str, float] = {}
+    for unit in units:
+        try:
+            value = None if unit.failure is not None else metric(unit)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as exc:
+            raise UsageError(
+                f"Metric {name!r} failed on task {unit.task.id}: {type(exc).__name__}: {exc}"
+            ) from exc
+        if value is not None:
+            found[f"{unit.task.id}.{unit.epoch}"] = value
     mean = fmean(found.values()) if found else None
     return Measured(name=name, value=mean, n=len(found), n_units=n_units, units=found)
 

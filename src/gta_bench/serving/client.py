@@ -206,7 +206,7 @@ class RemoteTools(RemoteSource):
         except ValidationError as exc:
             raise EnvironmentProblem(
                 f"{self._exchange.url} is not a tool server of gta-bench "
-                f"(status {response.status_code})."
+                f"(status {response.status_code}). Use the address that `gta tools serve` printed."
             ) from exc
         self._specs = {spec.name: spec for spec in listed.tools}
 

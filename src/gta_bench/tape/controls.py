@@ -71,7 +71,7 @@ def _change_numbers(text: str, dice: Random) -> str:
 
 
 ControlKind = Literal["no-tools", "corrupt-replies", "faults", "distractors"]
-KNOWN = "no-tools, corrupt-replies, faults=RATE, distractors=COUNT"
+KNOWN = "no-tools, corrupt-replies, faults=RATE (above 0, at most 1), distractors=COUNT"
 
 
 class Control(NamedTuple):
@@ -103,7 +103,9 @@ def _parse_control(text: str) -> Control:
                     return Control("faults", float(amount))
         case "distractors", True if amount.isdecimal() and int(amount) > 0:
             return Control("distractors", int(amount))
-    raise UsageError(f"--control {text!r} is unknown. Known controls: {KNOWN}.")
+    raise UsageError(
+        f"--control {text!r} is unknown or has an invalid amount. Known controls: {KNOWN}."
+    )
 
 
 class Dice(NamedTuple):
