@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from inspect_ai.model import GenerateConfig, Model, ModelCost, ModelInfo, get_model, set_model_info
 
 from gta_bench.agents.generation import RESERVED, check_generation, make_generate_config
-from gta_bench.agents.provider import PrerequisiteError
 from gta_bench.errors import EnvironmentProblem, UsageError, suggest_name
+from gta_bench.runs.log_layout import PrerequisiteError
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings, read_key
 
 

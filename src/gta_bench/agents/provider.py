@@ -3,8 +3,8 @@
 `watch_provider` puts into Inspect's output what providers send and Inspect drops or misreads.
 `find_prefix` says what a provider requires of reference calls that its model did not make.
 
-The private names of other packages that the agents rely on are imported or read only here:
-Inspect's `PrerequisiteError`, and the `_client` of vendors' clients.
+The private attribute `_client` of vendors' clients is read only here. Private names of Inspect are
+in `runs/log_layout.py`.
 """
 
 import json
@@ -17,7 +17,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from inspect_ai._util.error import PrerequisiteError as PrerequisiteError
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
