@@ -86,6 +86,8 @@ MISTAKES = [
     ("score gold --cascade 1", 2, "--cascade needs two judges", "--judge WEAK --judge STRONG"),
     ("judge calibrate gold", 2, "is a run of GTA-Atomic", "no leaves to label"),
     (f"{LOOP} --control faults=9", 2, "has an invalid amount", "faults=RATE (above 0"),
+    ("tools serve --stdio --token-env X", 2, "--stdio needs no token", "leave --token-env"),
+    ("view gold --task receipt --epoch 3", 2, "gold has 1 epoch", "choose an --epoch"),
     ("measure gold nothing", 2, "Unknown metric 'nothing'", "`pkg.mod:function`"),
     # tools
     ("tools call Calculatr --arg x=1", 2, "Unknown tool 'Calculatr'", "did you mean 'Calculator'?"),

@@ -78,6 +78,8 @@ def serve_command(
     if on is not None and (stdio or names):
         raise UsageError("--stdio and --tool have no effect with --on ray: PLAN names the tools.")
     if stdio:
+        if token_env is not None or token_file is not None:
+            raise UsageError("--stdio needs no token: leave --token-env and --token-file out.")
         asyncio.run(_serve_stdio(settings, names, workspace))
         return
     if workspace is not None:

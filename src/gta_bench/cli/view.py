@@ -12,7 +12,7 @@ import click
 
 from gta_bench.cli.options import FOLDER
 from gta_bench.cli.output import say
-from gta_bench.errors import RunError, UsageError, join_first
+from gta_bench.errors import RunError, UsageError, format_count, join_first
 from gta_bench.harnesses.choice import free_port
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder, read_manifest
@@ -38,7 +38,11 @@ def view(run: Path, task: str | None, epoch: int, trace: bool) -> None:
 
     Prints the address. Without a display, no browser is opened.
     """
-    _check_tasks(run, read_manifest(run), [] if task is None else [task])
+    manifest = read_manifest(run)
+    _check_tasks(run, manifest, [] if task is None else [task])
+    if epoch > manifest.spec.epochs:
+        epochs = format_count(manifest.spec.epochs, "epoch")
+        raise UsageError(f"{run} has {epochs}; choose an --epoch of these.")
     if trace:
         _serve_logs(log_folder(run), task, epoch)
         return
