@@ -48,11 +48,14 @@ def s3_server() -> Iterator[S3Server]:
     """
     from s3fs import S3FileSystem  # type: ignore[import-untyped]
 
+    from gta_bench.runs import store
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = S3Server()
     reset = Request(f"http://127.0.0.1:{server.port}/moto-api/reset", method="POST")
     urlopen(reset).close()
     S3FileSystem.clear_instance_cache()
+    store._filesystem.cache_clear()  # it knows the address of an earlier server
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)

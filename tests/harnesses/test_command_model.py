@@ -118,7 +118,7 @@ def test_cells_with_the_open_network_reach_their_models_side_by_side(tmp_path: P
     assert [unit.usage.model_calls for unit in found] == [1, 1]
     manifest = read_manifest(tmp_path / "run")
     assert manifest.spec.network == "open"
-    assert any("by pasta" in note for note in manifest.notes)
+    assert any("through pasta" in note for note in manifest.notes)
 
 
 def test_a_request_that_is_refused_is_the_commands_own_failure(

@@ -126,7 +126,7 @@ CASES = [
         "dead tool server",
         f"{LOOP} --agent gold --tools http://127.0.0.1:9",
         "http://127.0.0.1:9 does not answer",
-        "start it",
+        "Start it",
     ),
     # beside the fifteen
     Case(

@@ -162,7 +162,7 @@ def ray_workers(raylet: int) -> list[int]:
                 name = (entry / "cmdline").read_bytes()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == raylet and name.startswith(b"ray::work_in"):
+            if parent == raylet and name.startswith(b"ray::run_in_folder"):
                 found.append(int(entry.name))
     return found
 

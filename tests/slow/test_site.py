@@ -91,8 +91,8 @@ def test_no_page_overflows_or_has_a_serious_accessibility_problem(
 def test_a_reader_sorts_filters_and_compares(packages: Path, site: str) -> None:
     found: Any = browse(packages, USE, site)
     assert found["heads"] == [
-        "Group 1: 8 systems that cannot be told from Gemini-2.5-Pro",
-        "Group 2: 5 systems that cannot be told from Llama-3.1-70B-Instruct",
+        "Group 1: 8 systems that cannot be told apart from Gemini-2.5-Pro",
+        "Group 2: 5 systems that cannot be told apart from Llama-3.1-70B-Instruct",
     ]
     assert found["tied"] == 8
     assert found["byScore"][:3] == ["GPT-5", "Llama-4-Scout", "Gemini-2.5-Pro"]

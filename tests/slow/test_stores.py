@@ -150,7 +150,8 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
 
     def cut() -> None:
         """The line breaks while the second task is at work."""
-        while player.begun < 2:
+        end = time.monotonic() + 300
+        while player.begun < 2 and time.monotonic() < end:
             time.sleep(0.05)
         s3.stop()
         player.gate.set()

@@ -94,7 +94,7 @@ def test_the_report_explains_it_task_by_task(effects: Callable[[str], Any]) -> N
     assert "Solved without a control and with it" in table.stdout
     assert "noise floor unknown: each task ran once without the control" in table.stderr
     assert (
-        "spoiled: 8 replies in 8 units; of the 8 of these that are solved without the control, "
+        "corrupted: 8 replies in 8 units; of the 8 of these that are solved without the control, "
         "8 are not solved with it (100.0 %, "
     ) in table.stderr
     assert "solved only without the control: tasks 0, 1, 2, 3, 4, 5, 6, 7." in table.stderr
