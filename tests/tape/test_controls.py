@@ -40,7 +40,10 @@ def test_controls_are_read_from_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["chaos"], "Known controls: no-tools, corrupt-replies, faults=RATE, distractors=COUNT"),
+        (
+            ["chaos"],
+            "Known controls: no-tools, corrupt-replies, faults=RATE (above 0, at most 1)",
+        ),
         (["faults"], "'faults' is unknown"),
         (["faults=2"], "'faults=2' is unknown"),
         (["faults=0"], "'faults=0' is unknown"),

@@ -40,12 +40,12 @@ def view(run: Path, task: str | None, epoch: int, trace: bool) -> None:
     """
     manifest = read_manifest(run)
     _check_tasks(run, manifest, [] if task is None else [task])
-    if epoch > manifest.spec.epochs:
-        epochs = format_count(manifest.spec.epochs, "epoch")
-        raise UsageError(f"{run} has {epochs}; choose an --epoch of these.")
     if trace:
         _serve_logs(log_folder(run), task, epoch)
         return
+    if epoch > manifest.spec.epochs:
+        epochs = format_count(manifest.spec.epochs, "epoch")
+        raise UsageError(f"{run} has {epochs}; choose an --epoch of these.")
     file = run / PAGE
     write_report_page([run], file, wanted=[] if task is None else [task])
     fragment = "" if task is None else f"#{anchor(1, task, epoch)}"
