@@ -5,19 +5,27 @@ but read as translated. Add a phrase when a reader stumbles over it.
 """
 
 import re
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-READ = ("*.py", "*.md", "*.html", "*.js", "*.toml")
+PLACES = (
+    "src",
+    "docs",
+    "scripts",
+    "examples",
+    "plugins",
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+)
+SUFFIXES = (".py", ".md", ".html", ".js", ".toml")
 # Old texts stay as they were published, and this list names what it looks for.
 LEFT_OUT = (
-    "CHANGELOG.md",
     "docs/decisions/",
     "scripts/check_words.py",
     "src/gta_bench/agents/prompts/",
-    "tests/",
 )
 STORED = "# stored name"  # at the end of a line: files of earlier versions have it
 INSTEAD = {
@@ -37,16 +45,19 @@ INSTEAD = {
 PATTERN = re.compile("|".join(f"(?P<p{n}>{one})" for n, one in enumerate(INSTEAD)), re.IGNORECASE)
 
 
-def tracked() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", *READ], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [ROOT / name for name in listed.stdout.splitlines() if not name.startswith(LEFT_OUT)]
+def files() -> Iterator[Path]:
+    for place in PLACES:
+        path = ROOT / place
+        found = path.rglob("*") if path.is_dir() else [path]
+        for file in sorted(found):
+            name = file.relative_to(ROOT).as_posix()
+            if file.suffix in SUFFIXES and not name.startswith(LEFT_OUT):
+                yield file
 
 
 def main() -> int:
     found = 0
-    for path in filter(Path.is_file, tracked()):
+    for path in files():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for match in () if line.endswith(STORED) else PATTERN.finditer(line):
                 found += 1
