@@ -42,7 +42,6 @@ INSTEAD = {
     r"\b(of|by|for|to) whom\b": "who",
     r"\bmade_whole\b|\bfull_words\b": "a verb",
 }
-PATTERN = re.compile("|".join(f"(?P<p{n}>{one})" for n, one in enumerate(INSTEAD)), re.IGNORECASE)
 
 
 def files() -> Iterator[Path]:
@@ -59,11 +58,11 @@ def main() -> int:
     found = 0
     for path in files():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            for match in () if line.endswith(STORED) else PATTERN.finditer(line):
-                found += 1
-                instead = list(INSTEAD.values())[int(str(match.lastgroup)[1:])]
-                where = path.relative_to(ROOT).as_posix()
-                print(f"{where}:{number}: {match.group()!r}; write {instead!r} instead")
+            for pattern, instead in () if line.endswith(STORED) else INSTEAD.items():
+                if match := re.search(pattern, line, re.IGNORECASE):
+                    found += 1
+                    where = path.relative_to(ROOT).as_posix()
+                    print(f"{where}:{number}: {match.group()!r}; write {instead!r} instead")
     return int(found > 0)
 
 

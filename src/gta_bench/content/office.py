@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 from typing import Final
 
@@ -141,18 +142,14 @@ def _package_facts(data: bytes) -> PackageFacts:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-            relations, about = (
-                {name: read_part(archive, name, RELATIONS_BYTES) for name in wanted}
-                for wanted in (
-                    [name for name in names if name.endswith(".rels")],
-                    [name for name in names if name in PROPERTIES],
-                )
-            )
+            read = partial(read_part, archive, most=RELATIONS_BYTES)
+            relations = {name: read(name) for name in names if name.endswith(".rels")}
+            about = [read(name) for name in names if name in PROPERTIES]
             unseen = tuple(found for found in find_unseen_office(archive) if found.words)
             parts = tuple(read_package_parts(archive))
     except BROKEN_ZIP as exc:
         raise ToolError(f"The archive is broken: {exc}.") from exc
-    stated = [pair for source in about.values() for pair in _read_properties(source)]
+    stated = [pair for source in about for pair in _read_properties(source)]
     links = (pair for source in relations.values() for pair in find_external(source))
     return PackageFacts(
         external=tuple(dict.fromkeys(link.target for link in links if not link.clicked)),

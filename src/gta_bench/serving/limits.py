@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-MIB = 1 << 20
+from gta_bench.confine.limits import MIB
 
 # Tools that load models, render or convert: a call can take minutes on a busy machine.
 SLOW_TOOLS: Mapping[str, float] = {

@@ -18,9 +18,9 @@ from tenacity import (
     wait_random,
 )
 
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import GtaError, ToolError, ToolUnavailable
 
-MIB = 1 << 20
 MOST_BYTES = 4 * MIB
 ATTEMPTS = 3
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0  # seconds
@@ -114,8 +114,8 @@ class RemoteServer:
 
     def explain_status(self, status: int, body: bytes) -> GtaError:
         """Return the error for a reply with a status other than success."""
-        message = self.redact(_read_message(body))
-        detail = f"(status {status}).{message[:EXCERPT]}"
+        message = self.redact(_read_message(body))[:EXCERPT]
+        detail = f"(status {status})." + (f" The server's message: {message}" if message else "")
         if is_busy(status):
             return self.explain_outage(f"is busy or failing {detail}")
         if status in (401, 402, 403):
@@ -137,8 +137,8 @@ def is_busy(status: int) -> bool:
 
 
 def _read_message(body: bytes) -> str:
-    """Return the server's own explanation as one line with a leading space, if any."""
-    text = body.decode("utf-8", "replace")
+    """Return the server's own explanation as one line; empty if there is none."""
+    text = body[: 16 * EXCERPT].decode("utf-8", "replace")
     try:
         found = json.loads(text)
         while isinstance(found, dict):
@@ -146,8 +146,7 @@ def _read_message(body: bytes) -> str:
         text = str(found)
     except ValueError:
         pass
-    line = " ".join(text.split())
-    return f" The server's message: {line}" if line else ""
+    return " ".join(text.split())
 
 
 async def fetch_body(
@@ -182,9 +181,8 @@ async def fetch_body(
         except httpx.InvalidURL:
             raise server.explain_settings("has an invalid address.") from None
         except httpx.ConnectError as exc:
-            problem = "cannot be reached."
             explain = server.explain_outage if server.alternative else server.explain_settings
-            raise RetryLater(explain(problem)) from exc
+            raise RetryLater(explain("cannot be reached.")) from exc
         except httpx.TransportError as exc:
             broken = server.explain_outage(f"cannot be reached ({type(exc).__name__}).")
             raise RetryLater(broken) from exc

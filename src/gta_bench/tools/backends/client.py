@@ -10,9 +10,10 @@ from urllib.parse import urljoin, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from gta_bench.confine.limits import MIB
 from gta_bench.errors import GtaError, ToolError
 from gta_bench.tools.contract import Equipment, Unavailable
-from gta_bench.tools.http import EXCERPT, MIB, RemoteServer, certificates
+from gta_bench.tools.http import EXCERPT, RemoteServer, certificates
 
 if TYPE_CHECKING:
     # Imported when first needed: openai takes a second to load.
