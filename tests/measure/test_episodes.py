@@ -14,7 +14,8 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import ToolUnavailable
 from gta_bench.metrics.similarity import exact
-from gta_bench.rl.environment import Environment, replay_tape, step_rewards
+from gta_bench.rl.environment import Environment, replay_tape
+from gta_bench.rl.rewards import step_rewards
 from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import Tape
 from tests.rl.policies import episode, gold_policy, silent_policy, value

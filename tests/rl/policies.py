@@ -20,7 +20,7 @@ async def episode(
     environment: Environment, policy: Decide, *, seed: int | None = None, task: str | None = None
 ) -> list[Transition]:
     """A whole episode."""
-    observation = await environment.reset(seed=seed, task=task)
+    observation, _ = await environment.reset(seed=seed, task=task)
     transitions: list[Transition] = []
     while not transitions or not (transitions[-1].terminated or transitions[-1].truncated):
         decision = await policy(*observation)
@@ -30,5 +30,5 @@ async def episode(
 
 
 def value(transition: Transition) -> float:
-    assert transition.reward.value is not None
-    return transition.reward.value
+    assert transition.reward is not None
+    return transition.reward

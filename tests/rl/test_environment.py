@@ -1,44 +1,32 @@
 import asyncio
-from collections.abc import Iterator
+import gc
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
 
 import pytest
 
 from gta_bench.agents.contract import DecidedStep
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import AtomicDataset
+from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
+from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import exact
+from gta_bench.records.atomic import AtomicTask, WhitelistAnswer
+from gta_bench.records.dialogue import AnswerTurn
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, StepError
-from gta_bench.rl.environment import Environment, replay_tape, step_rewards
+from gta_bench.rl.environment import Environment, Transition, replay_tape
+from gta_bench.rl.rewards import step_rewards
+from gta_bench.rl.vector import VectorEnvironment
 from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import Tape
-from tests.builders import write_atomic
 from tests.rl.policies import episode, gold_policy, silent_policy, value
 from tests.tape.builders import Scripted
-from tests.tape.datasets import CALCULATOR, multiplication
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> AtomicDataset:
-    tasks = {str(number): multiplication(number) for number in range(2, 12)}
-    return load_atomic(write_atomic(tmp_path_factory.mktemp("data"), tasks, [CALCULATOR]))
-
-
-@pytest.fixture(scope="module")
-def tape(dataset: AtomicDataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tape]:
-    folder = tmp_path_factory.mktemp("tape")
-    write_reference_tape(dataset, folder)
-    tape = Tape.open(folder)
-    yield tape
-    tape.close()
-
-
-@pytest.fixture
-def environment(dataset: AtomicDataset, tape: Tape, tmp_path: Path) -> Environment:
-    return Environment(
-        dataset, replay_tape(tape, "atomic"), step_rewards(exact), folder=tmp_path / "w"
-    )
+from tests.tasks.workflow_runs import write_dataset
 
 
 def test_the_reference_is_worth_one_and_silence_nothing(
@@ -57,7 +45,7 @@ def test_the_same_seed_is_the_same_episode_and_another_goes_on(
 ) -> None:
     async def told(seed: int | None) -> list[str]:
         transitions = await episode(environment, gold_policy(dataset.tasks), seed=seed)
-        return [str(one) for one in transitions]
+        return [str(one[:4]) for one in transitions]
 
     async def all_of_them() -> list[list[str]]:
         return [await told(seed) for seed in (7, None, 7, None)]
@@ -67,37 +55,89 @@ def test_the_same_seed_is_the_same_episode_and_another_goes_on(
     assert first != second
 
 
-def test_what_is_wrong_is_told_and_costs_the_turn(environment: Environment) -> None:
-    async def work() -> tuple[list[float], list[str], str]:
-        await environment.reset(task="4")
-        actions: list[DecidedStep] = [
-            CallStep(name="Calculator", arguments="4*7"),
-            MalformedStep(content="hm", reason="no call and no answer"),
-            CallStep(name="Calculator", arguments={}, error=StepError(type="A", message="empty")),
-            CallStep(name="Calculator", arguments={"expression": "1+1"}),
-        ]
-        done = [await environment.step(action) for action in actions]
-        turns = done[-1].observation.history.turns
-        told = [getattr(turn, "feedback", "") for turn in turns]
-        return [value(one) for one in done], [text for text in told if text], str(turns[-1])
-
-    values, told, last = asyncio.run(work())
-    assert values == [0.0] * 4
-    assert told == ["The arguments are not an object.", "no call and no answer", "empty"]
-    assert "gave no reply" in last
-
-
-def test_a_call_that_is_not_on_the_tape_is_worth_what_was_decided(
-    environment: Environment,
+@pytest.mark.parametrize(
+    ("action", "cause"),
+    [
+        (CallStep(name="Calculator", arguments="4*7"), "wrong_arguments"),
+        (CallStep(name="Calculator", arguments={}), "wrong_arguments"),
+        (CallStep(name="Calculator", arguments={"expression": "4*7", "x": 1}), "wrong_arguments"),
+        (CallStep(name="OCR", arguments={"image": "inputs/a.jpg"}), "not_offered"),
+        (CallStep(name="nope", arguments={}), "not_offered"),
+        (CallStep(name="Calculator", arguments={"expression": "1+1"}), "not_on_tape"),
+        (CallStep(name="Calculator", error=StepError(type="A", message="no")), "tool_failed"),
+        (MalformedStep(content="hm", reason="no call and no answer"), "malformed"),
+    ],
+)
+def test_a_call_without_a_reply_is_worth_nothing_and_the_cause_is_told(
+    environment: Environment, action: DecidedStep, cause: str
 ) -> None:
-    """A missing recording is no fault of the policy's; another expression is partly right."""
+    """Calls that missed the tape were once rewarded, and a policy learned to make them."""
 
-    async def work() -> float:
+    async def work() -> Transition:
         await environment.reset(task="4")
-        call = CallStep(name="Calculator", arguments={"expression": "1+1"})
-        return value(await environment.step(call))
+        return await environment.step(action)
 
-    assert asyncio.run(work()) == pytest.approx(1 / 3)
+    transition = asyncio.run(work())
+    assert (value(transition), transition.info["cause"]) == (0.0, cause)
+    assert transition.info["message"]
+    told = transition.observation.history.turns[-1]
+    assert transition.info["message"] in str(
+        getattr(told, "feedback", getattr(told, "content", ""))
+    )
+
+
+@pytest.mark.parametrize("action", ["hello", None, {"name": "Calculator"}, ("Calculator", {})])
+def test_what_is_no_action_is_refused_with_a_typed_error(
+    environment: Environment, action: Any
+) -> None:
+    async def work() -> None:
+        await environment.reset(task="4")
+        await environment.step(action)
+
+    with pytest.raises(UsageError, match="An action is a CallStep"):
+        asyncio.run(work())
+
+
+def test_files_of_a_task_are_in_the_folder_of_the_info(atomic_dir: Path, tmp_path: Path) -> None:
+    dataset = load_atomic(atomic_dir)
+    source = Scripted(lambda *_: "")
+    environment = Environment(
+        dataset, lambda task: source, step_rewards(exact), folder=tmp_path / "w"
+    )
+
+    async def work() -> None:
+        observation, info = await environment.reset(task="0")
+        for item in observation.history.attachments:
+            there, here = info["folder"] / item.path, dataset.root / item.source
+            assert there.read_bytes() == here.read_bytes()
+        assert observation.history.attachments
+        await environment.close()
+        assert not info["folder"].exists()
+
+    asyncio.run(work())
+
+
+def test_no_reference_is_reachable_from_what_a_policy_gets(
+    environment: Environment, dataset: AtomicDataset
+) -> None:
+    async def work() -> list[object]:
+        observation, _ = await environment.reset(task="4")
+        wrong = CallStep(name="Calculator", arguments={"expression": "1+1"})
+        return [observation, (await environment.step(wrong)).observation]
+
+    seen: dict[int, object] = {}
+    waiting = asyncio.run(work())
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen and not isinstance(one, type | ModuleType | FunctionType):
+            seen[id(one)] = one
+            waiting += gc.get_referents(one)
+    found = list(seen.values())
+    assert not [one for one in found if isinstance(one, AtomicTask | AtomicDataset | Tape)]
+    assert not [one for one in found if isinstance(one, AnswerTurn | WhitelistAnswer | Environment)]
+    texts = [one for one in found if isinstance(one, str)]
+    assert "What is 4*7?" in texts, "the walk sees what the policy sees"
+    assert not [one for one in texts if "28" in one or one == "4*7"]
 
 
 def test_a_call_that_the_tool_refuses_is_worth_nothing(
@@ -114,9 +154,10 @@ def test_a_call_that_the_tool_refuses_is_worth_nothing(
     )
 
     async def work() -> tuple[float, bool, bool]:
-        observation = await environment.reset(task="4")
+        observation, _ = await environment.reset(task="4")
         call = CallStep(name="Calculator", arguments={"expression": "4*7"})
         transition = await environment.step(call)
+        assert transition.info["cause"] == "tool_failed"
         return value(transition), transition.truncated, observation.history.last
 
     assert asyncio.run(work()) == (0.0, True, True)
@@ -168,11 +209,81 @@ def test_every_reference_of_the_released_dataset_is_worth_one(
     assert found == pytest.approx(dict.fromkeys(found, 1.0))
 
 
-def test_what_a_killed_episode_left_does_not_block_its_task(
-    environment: Environment, dataset: AtomicDataset, tmp_path: Path
+def play_far_away(environment: Environment, actions: list[DecidedStep]) -> list[Transition]:
+    """An episode in another process."""
+
+    async def work() -> list[Transition]:
+        await environment.reset(task="4")
+        done = [await environment.step(action) for action in actions]
+        await environment.close()
+        return done
+
+    return asyncio.run(work())
+
+
+def test_an_environment_between_episodes_can_be_sent_to_another_process(
+    environment: Environment, dataset: AtomicDataset
 ) -> None:
-    left = tmp_path / "w" / "3" / "inputs"
-    left.mkdir(parents=True)
-    (left / "image.jpg").write_bytes(b"old")
-    best = asyncio.run(episode(environment, gold_policy(dataset.tasks), task="3"))
-    assert [value(one) for one in best] == [0.5, 0.5]
+    actions: list[DecidedStep] = [*reference_steps(dataset.tasks["4"])]
+    here = play_far_away(environment, actions)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = pool.submit(play_far_away, environment, actions).result()
+    assert [one[:4] for one in there] == [one[:4] for one in here]
+    assert [one.info["cause"] for one in there] == [None, None]
+
+    asyncio.run(environment.reset(task="4"))
+    with pytest.raises(UsageError, match="close"):
+        pickle.dumps(environment)
+
+
+def test_environments_of_one_folder_do_not_meet(environment: Environment, tmp_path: Path) -> None:
+    twin = pickle.loads(pickle.dumps(environment))
+
+    async def work() -> None:
+        _, one = await environment.reset(task="4")
+        _, other = await twin.reset(task="4")
+        await twin.close()
+        assert one["folder"].is_dir() and not other["folder"].exists()
+        await environment.close()
+
+    asyncio.run(work())
+
+
+def test_a_vector_steps_all_and_starts_the_next_episode_of_those_that_end(
+    environment: Environment,
+) -> None:
+    async def work() -> None:
+        vector = VectorEnvironment([environment, pickle.loads(pickle.dumps(environment))])
+        observations, _ = await vector.reset(seed=3)
+        again, _ = await vector.reset(seed=3)
+        assert [one.history.task for one in again] == [one.history.task for one in observations]
+        left = int(observations[0].history.task)
+        with pytest.raises(UsageError, match="2 actions"):
+            await vector.step([AnswerStep(content="1")])
+        bad: Any = "hello"
+        with pytest.raises(UsageError, match="An action is"):
+            await vector.step([AnswerStep(content="1"), bad])
+        call = CallStep(name="Calculator", arguments={"expression": f"{left}*7"})
+        stepped = await vector.step([call, AnswerStep(content="I do not know.")])
+        assert stepped.rewards == [0.5, 0.0]
+        assert (stepped.terminated, stepped.truncated) == ([False, True], [False, False])
+        assert stepped.ended[0] is None and stepped.ended[1] is not None
+        assert len(stepped.ended[1].history.turns) == 2
+        assert len(stepped.observations[1].history.turns) == 1
+        assert stepped.infos[1]["steps"] == 1
+        await vector.close()
+
+    asyncio.run(work())
+
+
+def test_workflow_has_no_reference_steps(tmp_path: Path) -> None:
+    dataset = load_workflow(write_dataset(tmp_path / "data"))
+    source = Scripted(lambda *_: "")
+    environment = Environment(dataset, lambda task: source, step_rewards(exact), folder=tmp_path)
+
+    async def work() -> None:
+        await environment.reset(task="2")
+        await environment.step(AnswerStep(content="x"))
+
+    with pytest.raises(UsageError, match="leaf_rewards"):
+        asyncio.run(work())

@@ -11,7 +11,7 @@ from inspect_ai.model import GenerateConfig
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.records.steps import AnswerStep, CallStep
-from gta_bench.rl.environment import Environment, Reward
+from gta_bench.rl.environment import Environment, Transition
 from gta_bench.rl.leaves import leaf_rewards
 from gta_bench.settings import Settings
 from tests.chat_server import Reply, chat_server
@@ -31,7 +31,7 @@ def broken(request: dict[str, Any]) -> str:
     return "I would say nine."
 
 
-def play(tmp_path: Path, judge: Reply, *animals: str) -> list[Reward]:
+def play(tmp_path: Path, judge: Reply, *animals: str) -> list[Transition]:
     """Write a note about these animals, then answer."""
 
     def write(workspace: Workspace, arguments: object) -> str:
@@ -40,7 +40,7 @@ def play(tmp_path: Path, judge: Reply, *animals: str) -> list[Reward]:
     dataset = load_workflow(write_dataset(tmp_path / "data"))
     source = Scripted(write)
 
-    async def work(url: str) -> list[Reward]:
+    async def work(url: str) -> list[Transition]:
         async with model(url, GenerateConfig(max_retries=0)) as opened:
             rewards = leaf_rewards(opened, Settings(), folder=tmp_path / "kept")
             environment = Environment(
@@ -53,7 +53,7 @@ def play(tmp_path: Path, judge: Reply, *animals: str) -> list[Reward]:
                 await environment.step(AnswerStep(content="Here is the note.")),
             ]
             await environment.close()
-            return [one.reward for one in done]
+            return done
 
     with chat_server(judge) as server:
         return asyncio.run(work(server.url))
@@ -71,12 +71,14 @@ def test_the_reward_is_the_weighted_tree_of_the_leaves_at_the_end(
     loopback: None, tmp_path: Path, animals: tuple[str, ...], root: float, leaves: tuple[float, ...]
 ) -> None:
     before, end = play(tmp_path, reads, *animals)
-    assert before == Reward(0.0)
-    assert end.value == pytest.approx(root)
-    assert tuple(end.parts[leaf] for leaf in WORDS) == pytest.approx(leaves)
+    assert (before.reward, before.info["parts"]) == (0.0, {})
+    assert end.reward == pytest.approx(root)
+    assert tuple(end.info["parts"][leaf] for leaf in WORDS) == pytest.approx(leaves)
 
 
 def test_a_judge_that_breaks_its_form_leaves_no_reward_and_not_zero(
     loopback: None, tmp_path: Path
 ) -> None:
-    assert play(tmp_path, broken, "quokka")[-1] == Reward(None)
+    end = play(tmp_path, broken, "quokka")[-1]
+    assert (end.reward, end.info["cause"]) == (None, "unscored")
+    assert "leaves have a score" in end.info["message"]

@@ -13,7 +13,7 @@ from gta_bench.metrics.strict.workflow import root_score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.rl.environment import Moment, Reward, Rewards
+from gta_bench.rl.rewards import Moment, Reward, Rewards
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.settings import Settings
 from gta_bench.tasks.judging import open_judge
@@ -44,7 +44,9 @@ def leaf_rewards(
         leaves = {leaf: one.value for leaf, one in scored if isinstance(one, Scored)}
         root = root_score(unit.task.checkpoints, leaves)
         parts = {leaf: value / MOST for leaf, value in leaves.items()}
-        return Reward(None if root is None else root / MOST, parts)
+        if root is None:
+            return Reward(None, parts, f"{len(leaves)} of {len(rows)} leaves have a score.")
+        return Reward(root / MOST, parts)
 
     return reward
 
