@@ -8,9 +8,10 @@ import os
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 
-def call(method: str, **params: object) -> dict:
+def call(method: str, **params: object) -> Any:
     """One request to the tool server; the reply is plain JSON."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {

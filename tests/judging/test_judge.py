@@ -81,7 +81,11 @@ def judged(
             )
 
     rows = asyncio.run(run())
-    assert sorted(kept, key=repr) == sorted(rows, key=repr)
+
+    def by_key(row: VerdictRow) -> str:
+        return str(row.key)
+
+    assert sorted(kept, key=by_key) == sorted(rows, key=by_key)
     return rows
 
 

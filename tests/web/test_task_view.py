@@ -1,7 +1,9 @@
 from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.records.checks import CHECK, FileExists
 from gta_bench.records.files import Deliverable
 from gta_bench.records.units import WorkflowUnit
-from gta_bench.records.verdicts import Scored, VerdictRow
+from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.web.task_view import TaskView, format_tree, score_text, view_task
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -75,3 +77,26 @@ def test_scores_have_two_decimals() -> None:
         "0.00",
         "unscored",
     ]
+
+
+def test_a_leaf_that_a_check_decided_says_what_the_check_found() -> None:
+    """The tree of a judge had an empty reason for it: the row is stored under `check`."""
+    exists = (FileExists(check="file.exists", file="a.csv"),)
+    leaves = (Checkpoint(id="code", checks=exists, by="check"), Checkpoint(id="words"))
+    task = WorkflowTask(
+        id="1", request="Do it.", category=None, tools=(), attachments=(), checkpoints=leaves
+    )
+    found = Scored(value=0, reason="a.csv: found nothing, wanted a file")
+    said = [
+        VerdictRow(key=VerdictKey(task="1", leaf="code", judge=CHECK), verdict=found),
+        *(
+            VerdictRow(
+                key=VerdictKey(task="1", leaf="words", judge="j", repeat=repeat),
+                verdict=Scored(value=7, reason="Fine."),
+            )
+            for repeat in (1, 2)
+        ),
+    ]
+    code, words = view(WorkflowUnit(task=task), said).root.children
+    assert [one.reason for one in code.verdicts] == [found.reason]
+    assert [one.reason for one in words.verdicts] == ["Fine.", "Fine."]

@@ -3,7 +3,6 @@
 Nothing here imports the evaluation engine, so parsers and training environments load fast.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,27 +12,35 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.agents.contract import HistoryTurn, reply_text
+from gta_bench.agents.contract import HistoryTurn, RefusedTurn, reply_text
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import InjectedFault, NotOnTape, ToolError, ToolUnavailable
+from gta_bench.errors import (
+    CallRefused,
+    InjectedFault,
+    NotOnTape,
+    RefusalCause,
+    ToolError,
+    ToolUnavailable,
+)
 from gta_bench.records.calls import CallRecord, ToolResult
 from gta_bench.records.dialogue import CallTurn, ReplyTurn, ToolCall
 from gta_bench.records.steps import CallStep, PredictedStep, ReplyStep, StepError, Trace
-from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
+from gta_bench.records.tools import ToolSpec
 from gta_bench.tools.catalog import own_category
+from gta_bench.tools.offering import check_call, check_object
 from gta_bench.tools.source import ToolSource
 
 ARGS_ERROR = "ARGS_ERROR"
 API_ERROR = "API_ERROR"
 TOOL_ERROR = "TOOL_ERROR"
 UNAVAILABLE = "UNAVAILABLE"
+REFUSALS: Mapping[RefusalCause, str] = {"tool": API_ERROR, "arguments": ARGS_ERROR}
 # Far above any sensible call, far below the nesting that records and logs reject.
 MAX_DEPTH = 60
 TOO_DEEP = "(nested too deep)"
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _OPENING, _CLOSING = "<think>", "</think>"
-_INTEGER = re.compile(r"[+-]?[0-9]{1,300}(\.0*)?")
 
 
 def clean_text(text: str) -> str:
@@ -53,38 +60,13 @@ def remove_thinking(text: str) -> str:
     return "" if text.lstrip().startswith(_OPENING) else text
 
 
-def check_call(name: str, arguments: object, tools: Sequence[ToolSpec]) -> CallStep:
-    """Return the call with converted arguments, or with an error that lists all its problems."""
-    tool = find_tool(name, tools)
+def read_call(name: str, arguments: object, tools: Sequence[ToolSpec]) -> CallStep:
+    """Return a call of a reply with converted arguments, or with the error of `check_call`."""
     given = make_recordable(arguments)
-    if tool is None:
-        known = ", ".join(tool.name for tool in deduplicate_tools(tools)) or "none"
-        return reject_call(name, given, API_ERROR, f"Unknown tool {name!r}. Known tools: {known}.")
-    if not isinstance(given, dict):
-        return reject_call(name, given, ARGS_ERROR, f"{name}: the arguments are no JSON object.")
-    # Native calls often omit an optional parameter by passing null.
-    present = {key: value for key, value in given.items() if value is not None}
-    names = [parameter.name for parameter in tool.inputs if parameter.name is not None]
-    problems = [
-        f"unknown argument {key!r}, the parameters are {', '.join(names) or 'none'}"
-        for key in present
-        if key not in names
-    ]
-    required = {parameter.name for parameter in tool.inputs if not parameter.optional}
-    problems += [
-        f"missing argument {key!r}" for key in names if key in required and key not in present
-    ]
-    typed: dict[str, JsonValue] = {}
-    for key, value in present.items():
-        parameter = tool.input(key)
-        try:
-            typed[key] = value if parameter is None else _convert(parameter.type, value)
-        except ValueError as exc:
-            text = json.dumps(value, ensure_ascii=False)
-            short = text if len(text) <= 80 else f"{text[:77]}..."
-            problems.append(f"argument {key!r} must be {exc}, got {short}")
-    if problems:
-        return reject_call(name, given, ARGS_ERROR, f"{name}: {'; '.join(problems)}.")
+    try:
+        typed = check_call({tool.name: tool for tool in deduplicate_tools(tools)}, name, given)
+    except CallRefused as exc:
+        return reject_call(name, given, REFUSALS[exc.cause], str(exc))
     return CallStep(name=name, arguments=typed)
 
 
@@ -125,46 +107,6 @@ def make_recordable(value: object, depth: int = 0) -> JsonValue:
     return clean_text(str(value))
 
 
-def _convert(type: ParameterType, value: JsonValue) -> JsonValue:
-    """Return the value in the declared type; the ValueError names what was expected."""
-    if type in FILE_TYPES:
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        raise ValueError("the path of a file")
-    if type == "int":
-        return _integer(value)
-    if type == "float":
-        return _number(value)
-    if type == "bool":
-        word = value.strip().casefold() if isinstance(value, str) else value
-        if word in ("true", "false", 0, 1):
-            return word in ("true", 1)
-        raise ValueError("true or false")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _integer(value: JsonValue) -> int:
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value.strip().partition(".")[0])
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError("an integer")
-
-
-def _number(value: JsonValue) -> int | float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    try:
-        number = float(value) if isinstance(value, str) else math.nan
-    except ValueError:
-        number = math.nan
-    if math.isfinite(number):
-        return number
-    raise ValueError("a number")
-
-
 class Called(NamedTuple):
     """The outcome of a call: `result`, or the `problem` that is also the error of the `step`."""
 
@@ -198,11 +140,19 @@ class TaskWork:
         return tuple(self.steps)
 
 
-async def make_call(step: CallStep, source: ToolSource, workspace: Workspace) -> Called:
-    """Call the tool; a failure of the tool is part of the outcome, a bug of ours is raised."""
+async def make_call(step: CallStep, source: ToolSource, workspace: Workspace) -> Called | CallStep:
+    """Call the tool; a failure of the tool is part of the outcome, a bug of ours is raised.
+
+    A call that is refused, here or by the source, is returned as a step with the reason.
+    """
+    if step.error is not None:
+        return step
     start = perf_counter()
     try:
-        result = await source.call(workspace, step.name, _object(step.arguments))
+        arguments = check_object(step.name, step.arguments)
+        result = await source.call(workspace, step.name, arguments)
+    except CallRefused as exc:
+        return reject_call(step.name, step.arguments, REFUSALS[exc.cause], str(exc))
     except (ToolError, ToolUnavailable) as exc:
         kind = UNAVAILABLE if isinstance(exc, ToolUnavailable) else TOOL_ERROR
         error = StepError(type=kind, message=str(exc))
@@ -227,8 +177,13 @@ async def call_tool(
 ) -> ToolResult:
     """Call a tool and add the outcome to the work; raises the problem of a failed call."""
     called = await make_call(step, source, workspace)
-    made = ToolCall(name=step.name, arguments=_object(step.arguments))
+    if isinstance(called, CallStep):
+        assert called.error is not None, "a call that was not made has an error"
+        work.steps.append(called)
+        work.turns.append(RefusedTurn(reply="", feedback=called.error.message))
+        raise ToolError(called.error.message)
     work.steps += called.steps
+    made = ToolCall(name=step.name, arguments=check_object(step.name, step.arguments))
     work.turns.append(CallTurn(call=made))
     work.calls.append(called.record)
     if called.result is None:
@@ -240,11 +195,6 @@ async def call_tool(
         for part in called.result.parts
     ]
     return called.result
-
-
-def _object(arguments: JsonValue) -> Mapping[str, JsonValue]:
-    assert isinstance(arguments, dict), "a call without error has an object as arguments"
-    return arguments
 
 
 def _record_failure(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> CallRecord:

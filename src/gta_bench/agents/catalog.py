@@ -10,6 +10,7 @@ from typing import cast
 from gta_bench.agents.contract import AgentFactory, Decide, DecidedStep, Decision, History, Setup
 from gta_bench.errors import UsageError
 from gta_bench.records.dialogue import CallTurn, Step
+from gta_bench.records.run import OWN_AGENT
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
 from gta_bench.records.tools import ToolSpec
 
@@ -27,6 +28,11 @@ NEED_REFERENCES = frozenset({"gold"})
 
 def load_agent(name: str) -> AgentFactory:
     """Return the factory of a known agent, or of your own agent given as `pkg.mod:function`."""
+    if name.startswith(OWN_AGENT):
+        raise UsageError(
+            f"Agent {name!r} is a Python function: run it where it is defined, with "
+            "gta_bench.run(agent=…)."
+        )
     target, known = CATALOG.get(name, name), ", ".join(CATALOG)
     module_name, colon, attribute = target.partition(":")
     if not (module_name and colon and attribute) or module_name.startswith("."):

@@ -173,9 +173,7 @@ async def work_on(
             dialogue.add_feedback(decision.step.reason)
         for call, step in zip(calls, _limit_calls(decision, limits.max_calls), strict=True):
             # One after the other, in order: a call may need a file that the previous one wrote.
-            refused = step.error is not None
-            outcome = step if refused else await make_call(step, source, workspace)
-            dialogue.add_result(call, outcome)
+            dialogue.add_result(call, await make_call(step, source, workspace))
     return dialogue
 
 

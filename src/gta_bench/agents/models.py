@@ -62,9 +62,9 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             memoize=False,
             **args,
         )
-        if budget.max_retries == 0:
-            # Vendors' clients make two retries on their own. This also covers the client that
-            # Inspect creates when it reopens the provider.
+        if budget.max_retries == 0 or budget.rpm is not None:
+            # Vendors' clients make two retries on their own, which nobody would count. This also
+            # covers the client that Inspect creates when it reopens the provider.
             api: Any = model.api
             if hasattr(getattr(api, "client", None), "max_retries"):
                 api.client.max_retries = api.model_args.setdefault("max_retries", 0)

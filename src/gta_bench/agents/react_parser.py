@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from gta_bench.agents.calling import (
     API_ERROR,
     ARGS_ERROR,
-    check_call,
     clean_text,
     find_tool,
     make_recordable,
+    read_call,
     reject_call,
     remove_thinking,
 )
@@ -194,7 +194,7 @@ def parse_tolerant(text: str, tools: Sequence[ToolSpec]) -> DecidedStep:
         return step
     action = next((section for section in at_line_start if section.marker == "action"), None)
     if action is not None:  # without any input it counts as a call without arguments
-        return check_call(_tool_name(text[action.start : action.end], tools), {}, tools)
+        return read_call(_tool_name(text[action.start : action.end], tools), {}, tools)
     if at_line_start:
         return MalformedStep(content=text, reason="the reply has neither a call nor an answer")
     return AnswerStep(content=text.strip())
@@ -246,11 +246,11 @@ def _tolerant_call(
         if own_input is None:
             return None
         if not raw:
-            return check_call(name, {}, tools)
+            return read_call(name, {}, tools)
         if find_tool(name, tools) is None:
-            return check_call(name, raw, tools)
+            return read_call(name, raw, tools)
         return reject_call(name, raw, ARGS_ERROR, f"{name}: {exc}.")
-    return check_call(name, arguments, tools)
+    return read_call(name, arguments, tools)
 
 
 def _tool_name(body: str, tools: Sequence[ToolSpec]) -> str:

@@ -20,7 +20,7 @@ from inspect_ai.tool import ToolCall, ToolInfo, ToolParam, ToolParams
 from inspect_ai.util import JSONType
 
 from gta_bench.agents import replies
-from gta_bench.agents.calling import ARGS_ERROR, check_call, deduplicate_tools, reject_call
+from gta_bench.agents.calling import ARGS_ERROR, deduplicate_tools, read_call, reject_call
 from gta_bench.agents.contract import Decide, Decision, History, Setup, merge_replies, reply_text
 from gta_bench.agents.loop import IS_FEEDBACK, make_call_id, note_steps
 from gta_bench.agents.prompts import render
@@ -173,7 +173,7 @@ def _call_message(turn: CallTurn, id: str, prefix: Prefix | None) -> ChatMessage
 
 def _call_step(call: ToolCall, tools: Sequence[ToolSpec]) -> CallStep:
     if call.parse_error is None:
-        return check_call(call.function, call.arguments, tools)
+        return read_call(call.function, call.arguments, tools)
     found = _PARSE_ERROR.fullmatch(call.parse_error)
     raw = found["raw"] if found else call.parse_error
     return reject_call(call.function, raw, ARGS_ERROR, call.parse_error)

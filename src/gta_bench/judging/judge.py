@@ -22,9 +22,12 @@ from gta_bench.errors import describe_fault, find_status, iter_causes
 from gta_bench.judging import prompts
 from gta_bench.judging.messages import PictureSource, UnitPrompt
 from gta_bench.judging.options import CONTROL, MOST_CONTROL, JudgeOptions
+from gta_bench.judging.own import OwnJudge
 from gta_bench.judging.reply import read_published, read_reply, reply_schema
 from gta_bench.judging.visibility import select_visible
+from gta_bench.metrics.checked import is_open_to_judge
 from gta_bench.records.base import is_json
+from gta_bench.records.checks import CHECK
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, VerdictRow
@@ -92,6 +95,11 @@ class Judge:
     name: str
     options: JudgeOptions
     repeats: int = 1
+
+    @property
+    def prompts(self) -> str:
+        """The digest of the prompts that it is asked with; empty for a function."""
+        return "" if isinstance(self.model.api, OwnJudge) else prompts.digest()
 
 
 @dataclass(frozen=True)
@@ -175,13 +183,24 @@ def mark_without_evidence(
     keys = (
         VerdictKey(task=task.id, epoch=epoch, leaf=leaf.id, judge=judge.name, repeat=repeat)
         for repeat in range(1, judge.repeats + 1)
-        for leaf in task.leaves()
+        for leaf in find_judge_leaves(task, epoch, known)
     )
     return tuple(
-        VerdictRow(key=key, verdict=verdict, prompts=prompts.digest())
+        VerdictRow(key=key, verdict=verdict, prompts=judge.prompts)
         for key in keys
         if key not in known or not isinstance(known[key].verdict, Scored)
     )
+
+
+def find_judge_leaves(task: WorkflowTask, epoch: int, known: Known) -> list[Checkpoint]:
+    """Return the leaves that a judge decides: not those that a check has decided or will."""
+    return [
+        leaf
+        for leaf in task.leaves()
+        if is_open_to_judge(
+            leaf, known.get(VerdictKey(task=task.id, epoch=epoch, leaf=leaf.id, judge=CHECK))
+        )
+    ]
 
 
 class _Unit:
@@ -194,19 +213,25 @@ class _Unit:
         self.epoch = epoch
         self.leaves = tuple(task.leaves())
         self.evidence_digest = evidence.digest
-        self.prompts_digest = prompts.digest()
+        self.prompts_digest = judge.prompts
         self._control_usage = ModelUsage()
 
     def pending(self, known: Known) -> Iterator[_Call]:
         """Yield the calls to make, in the order of the leaves."""
         size = self.judge.options.leaves_per_call
         for repeat in range(1, self.judge.repeats + 1):
-            open_ = [leaf for leaf in self.leaves if not self._is_scored(leaf, repeat, known)]
+            open_ = [
+                leaf
+                for leaf in find_judge_leaves(self.task, self.epoch, known)
+                if not self._is_scored(leaf, repeat, known)
+            ]
             for start in range(0, len(open_), size):
                 yield _Call(repeat, tuple(open_[start : start + size]))
 
     async def make_call(self, call: _Call, prompt: UnitPrompt) -> tuple[VerdictRow, ...]:
         """Make a call and return its rows; ask once more for what is broken in its reply."""
+        if isinstance(own := self.judge.model.api, OwnJudge):
+            return self._rows(call, await self._ask_function(own, call.leaves))
         answered = await self._ask(call, prompt, call.leaves)
         broken = [
             (leaf, verdict.cause)
@@ -221,6 +246,14 @@ class _Unit:
             answered.usage += again.usage
             answered.model = again.model or answered.model
         return self._rows(call, answered)
+
+    async def _ask_function(self, own: OwnJudge, leaves: Sequence[Checkpoint]) -> _Answered:
+        asked = self.task.request, self.evidence
+        answered = _Answered(
+            {leaf.id: await own.judge(asked[0], leaf, asked[1]) for leaf in leaves}
+        )
+        answered.model = str(self.judge.model)
+        return answered
 
     async def ask_control(self, prompt: UnitPrompt) -> Unscored | None:
         """Ask the control question; return why this judge's scores do not count, None if passed."""
@@ -389,7 +422,7 @@ def judge_entry(judge: Judge, at: datetime) -> JudgeEntry:
             "temperature": asked.pop("temperature", None),
             "seed": asked.pop("seed", None),
             "generation": asked,
-            "prompts": prompts.digest(),
+            "prompts": judge.prompts,
             "first": at,
             "last": at,
         }

@@ -159,7 +159,7 @@ def _taken_tokens(task: WorkflowTask, options: JudgeOptions, system: str) -> int
 
 
 def _requirement(leaf: Checkpoint) -> str:
-    return leaf.requirements or NOTHING
+    return leaf.question or NOTHING
 
 
 def _manifest(shown: ShownEvidence, options: JudgeOptions) -> str:

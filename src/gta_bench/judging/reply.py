@@ -183,11 +183,11 @@ def _read_score(entry: dict[str, Any]) -> Scored:
         raise _Broken("reply_other_shape", f"Unknown fields {others} in {_excerpt(repr(entry))}")
     if not isinstance(used, list) or not all(isinstance(name, str) for name in used):
         raise _Broken("reply_other_shape", f"`used` is not a list of names: {_excerpt(repr(used))}")
-    names = dict.fromkeys(_writable(name) for name in used)
-    return Scored(value=float(score), reason=_writable(reason).strip(), used=tuple(names))
+    names = dict.fromkeys(make_writable(name) for name in used)
+    return Scored(value=float(score), reason=make_writable(reason).strip(), used=tuple(names))
 
 
-def _writable(text: str) -> str:
+def make_writable(text: str) -> str:
     """Replace lone surrogates, which JSON can write but UTF-8 cannot, by question marks."""
     return text.encode("utf-8", "replace").decode()
 

@@ -1,8 +1,8 @@
 """Enforce the limits of `[budget]` while judging."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from time import monotonic
+from typing import Any
 
 from inspect_ai.model import Model, get_model_info
 
@@ -13,39 +13,55 @@ from gta_bench.settings import BudgetSettings
 
 
 class Spending:
-    """Counts the cost of verdicts since it was created, and the time since then or since `began`.
+    """Counts the cost of verdicts and the time since it was created.
 
     Calls in flight when a limit is reached are finished.
     """
 
-    def __init__(self, budget: BudgetSettings, began: datetime | None = None) -> None:
+    def __init__(self, budget: BudgetSettings) -> None:
         self._budget = budget
-        before = timedelta() if began is None else datetime.now(UTC) - began
-        self._began = monotonic() - before.total_seconds()
+        self._began = datetime.now(UTC)
         self._dollars = 0.0
 
     def add(self, rows: Sequence[VerdictRow]) -> None:
         """Add the cost of these verdicts."""
-        self._dollars += sum_costs(map(read_cost, rows)).known or 0.0
+        self.spend(sum_costs(map(read_cost, rows)).known or 0.0)
 
-    def share(self, parts: int) -> BudgetSettings:
-        """Return the remaining budget divided among so many parts; hours are not divided."""
-        most, hours = self._budget.cost_usd, self._budget.hours
-        taken = (monotonic() - self._began) / 3600
-        rest = {
-            "cost_usd": None if most is None else max(0.0, most - self._dollars) / parts,
-            "hours": None if hours is None else max(0.0, hours - taken),
-        }
-        return self._budget.model_copy(update=rest)
+    def spend(self, usd: float) -> None:
+        """Add a cost."""
+        self._dollars += usd
 
     def over(self) -> str | None:
         """Describe the limit that is reached; None before one is."""
         most, hours = self._budget.cost_usd, self._budget.hours
         if most is not None and self._dollars >= most:
             return f"budget.cost_usd, ${self._dollars:.4f} of ${most:g} spent"
-        if hours is not None and monotonic() - self._began >= 3600 * hours:
+        if hours is not None and datetime.now(UTC) - self._began >= timedelta(hours=hours):
             return f"budget.hours, {hours:g} h"
         return None
+
+
+class SharedSpending(Spending):
+    """The spending of the command that started this worker, which counts for all of them.
+
+    `call` calls a method of the command's `Spending`.
+    """
+
+    def __init__(self, budget: BudgetSettings, call: Callable[..., Any]) -> None:
+        super().__init__(budget)
+        self._call = call
+
+    def spend(self, usd: float) -> None:
+        """Add a cost to that of all workers."""
+        if usd:
+            self._call("spend", usd)
+
+    def over(self) -> str | None:
+        """Describe the limit that all workers together have reached."""
+        if self._budget.cost_usd is None and self._budget.hours is None:
+            return None
+        found: str | None = self._call("over")
+        return found
 
 
 def check_price(model: Model, budget: BudgetSettings) -> None:

@@ -8,7 +8,6 @@ from gta_bench.metrics import table
 from gta_bench.metrics.categories import CATEGORIES, TOOL_CATEGORY
 from gta_bench.metrics.workflow_scores import NO_CATEGORY
 from gta_bench.records.run import RunMode
-from gta_bench.records.scores import UnitScore
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, TaskScore
 from gta_bench.reports.certainty import (
     REPEATS,
@@ -20,6 +19,7 @@ from gta_bench.reports.certainty import (
 )
 from gta_bench.reports.estimates import (
     Estimate,
+    add_atomic_parts,
     estimates,
     make_atomic_parts,
     make_workflow_parts,
@@ -27,7 +27,7 @@ from gta_bench.reports.estimates import (
 from gta_bench.reports.summary import metrics, system_name
 from gta_bench.reports.tables import dollars
 from gta_bench.web.charts import Chart, Spent, draw_front, find_front
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, UnitScan, run_mode
 from gta_bench.web.pages import DASH, PageCell, PageTable, estimate_cell, number_cell, page_table
 
 TITLES: Final[Mapping[RunMode, str]] = {
@@ -69,7 +69,7 @@ def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
             summaries = [run.summary for _, run in own]
             units = list(collect_metrics(summaries))
             again = collect_repeats(units)
-            parts = budget_table(budgets(summaries))
+            parts = budget_table(budgets(summaries, units))
             found.append(
                 {
                     "mode": mode,
@@ -178,29 +178,32 @@ _Group = tuple[str, str, str, Mapping[str, Estimate]]
 JUDGED_COLUMNS = tuple(name for name in COLUMNS["workflow"] if name in table.JUDGED)
 
 
-def atomic_groups(run: AtomicRun) -> PageTable:
+def atomic_groups(run: AtomicRun, scan: UnitScan) -> PageTable:
     """Return scores by category of the reference's tools and by kind of answer."""
-    tasks = {unit.task.id: unit.task for unit in run.units}
     # Tools of other packages; GTA-Atomic itself has none.
-    own = {call.tool: call.category for unit in run.units for call in unit.calls if call.category}
+    own = scan.categories
     known = {**own, **TOOL_CATEGORY}
     columns = COLUMNS[run_mode(run)]
-    members: dict[tuple[str, str], list[UnitScore]] = {}
-    for name in (*CATEGORIES, *sorted({*own.values()} - {*CATEGORIES})):
-        members["category of the reference's tools", name] = []
-    answers: dict[tuple[str, str], list[UnitScore]] = {}
+    by_tool, by_answer = "category of the reference's tools", "kind of answer"
+    names = (*CATEGORIES, *sorted({*own.values()} - {*CATEGORIES}))
+    kinds = sorted({one.answer for one in scan.references.values()})
+    members = {
+        group: make_atomic_parts((), columns)
+        for group in (*((by_tool, name) for name in names), *((by_answer, one) for one in kinds))
+    }
     for score in run.summary.scores.units:
-        if score.task in tasks:
-            task = tasks[score.task]
-            for name in {known.get(turn.call.name, "") for turn in task.calls}:
-                members.get(("category of the reference's tools", name), []).append(score)
-            kind = "image" if task.answer is None else task.answer.kind.replace("_", " ")
-            answers.setdefault(("kind of answer", kind), []).append(score)
+        if score.task in scan.references:
+            reference = scan.references[score.task]
+            for name in {known.get(tool, "") for tool in reference.tools}:
+                if (by_tool, name) in members:
+                    add_atomic_parts(members[by_tool, name], score)
+            add_atomic_parts(members[by_answer, reference.answer], score)
     groups = []
-    for (by, name), scores in (*members.items(), *sorted(answers.items())):
-        if scores:
-            found = estimates(make_atomic_parts(scores, columns), _tasks(scores), epochs=1)
-            groups.append((by, name, str(len(scores)), found))
+    for (by, name), parts in members.items():
+        keys = parts[columns[0]]
+        if keys:
+            tasks = tuple(dict.fromkeys(task for task, _ in keys))
+            groups.append((by, name, str(len(keys)), estimates(parts, tasks, epochs=1)))
     return _group_table(run.summary.name, columns, groups)
 
 
@@ -235,5 +238,5 @@ def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) ->
     )
 
 
-def _tasks(units: Iterable[UnitScore | TaskScore]) -> tuple[str, ...]:
+def _tasks(units: Iterable[TaskScore]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(unit.task for unit in units))

@@ -31,7 +31,7 @@ from gta_bench.runs.labels import (
 )
 from gta_bench.runs.store import StorePath
 from gta_bench.statistics.agreement import measure_agreement
-from gta_bench.web.pages import read_asset, render
+from gta_bench.web.pages import read_asset, read_style, render
 
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 MAX_BODY = 100_000
@@ -231,7 +231,8 @@ class _LabelApp:
         name = str(request.path_params["name"])
         if name not in MEDIA_TYPES:
             return PlainTextResponse("There is no such page.", status_code=404)
-        return Response(read_asset(name), media_type=MEDIA_TYPES[name])
+        text = read_style() if name == "style.css" else read_asset(name)
+        return Response(text, media_type=MEDIA_TYPES[name])
 
     def _adjudication(self) -> Labels:
         return read_adjudication(self.run) or Labels(rater="adjudicator")

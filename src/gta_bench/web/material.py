@@ -1,16 +1,22 @@
 """The data of a page: runs with scores and units, and for Workflow also verdicts and files."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gta_bench.judging.messages import PictureSource
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.evidence import FileEvidence
-from gta_bench.records.run import RunMode
+from gta_bench.records.run import RunManifest, RunMode
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
+from gta_bench.records.workflow import Checkpoint
+from gta_bench.reports.gains import error_kinds
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.runs.logs import UnitStream
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class AtomicRun:
     """An Atomic run and its units."""
 
     summary: RunSummary
-    units: Sequence[AtomicUnit]
+    units: UnitStream[AtomicUnit] | Sequence[AtomicUnit]
 
 
 @dataclass(frozen=True)
@@ -26,13 +32,54 @@ class JudgedRun:
     """A Workflow run; `evidence` is what judges see of each file, by its digest."""
 
     summary: WorkflowSummary
-    units: Sequence[WorkflowUnit]
+    units: UnitStream[WorkflowUnit] | Sequence[WorkflowUnit]
     verdicts: Mapping[VerdictKey, VerdictRow]
     evidence: Mapping[str, FileEvidence]
     picture: PictureSource
 
 
 RunMaterial = AtomicRun | JudgedRun
+
+
+class Reference(NamedTuple):
+    """What groups of units need of an Atomic task: tools of the reference, and kind of answer."""
+
+    tools: frozenset[str]
+    answer: str
+
+
+@dataclass(frozen=True)
+class UnitScan:
+    """What a page needs of all units of a run, read in one pass.
+
+    `categories` are those of tools that are not ours; `trees` are of Workflow units.
+    """
+
+    keys: list[UnitKey] = field(default_factory=list)
+    errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    references: dict[str, Reference] = field(default_factory=dict)
+    categories: dict[str, str] = field(default_factory=dict)
+    trees: dict[UnitKey, Sequence[Checkpoint]] = field(default_factory=dict)
+
+
+def scan_units(run: RunMaterial) -> UnitScan:
+    """Read all units of a run once."""
+    found = UnitScan()
+    for unit in run.units:
+        key = (unit.task.id, unit.epoch)
+        found.keys.append(key)
+        found.errors.update(error_kinds(unit))
+        if isinstance(unit, WorkflowUnit):
+            found.trees[key] = unit.task.checkpoints
+            continue
+        answer = unit.task.answer
+        kind = "image" if answer is None else answer.kind.replace("_", " ")
+        tools = frozenset(turn.call.name for turn in unit.task.calls)
+        found.references[unit.task.id] = Reference(tools, kind)
+        found.categories.update(
+            (call.tool, call.category) for call in unit.calls if call.category is not None
+        )
+    return found
 
 
 def run_mode(run: RunMaterial) -> RunMode:
@@ -43,3 +90,31 @@ def run_mode(run: RunMaterial) -> RunMode:
 def anchor(number: int, task: str, epoch: int) -> str:
     """Return the id of a unit's section on the page, for the run with this number."""
     return f"run-{number}-task-{re.sub(r'[^A-Za-z0-9_.-]', '_', task)}-{epoch}"
+
+
+def list_facts(manifest: RunManifest, scoring: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield what is needed to repeat the run, and when it was extended.
+
+    `scoring` is the version of the scoring rules, if it has scores.
+    """
+    spec = manifest.spec
+    yield ("imported" if manifest.imported_from else "run"), f"{manifest.created:%Y-%m-%d}"
+    yield "dataset", f"{spec.dataset} {manifest.dataset_digest[:12]}"
+    if scoring is not None:
+        yield "scoring version", str(scoring)
+    yield "tools", spec.tools
+    if spec.system.harness_digest is not None:
+        yield "harness files", spec.system.harness_digest[:12]
+    if spec.network is not None:
+        yield "network", spec.network
+    if spec.epochs > 1:
+        yield "epochs", str(spec.epochs)
+    after = (*(one.epochs for one in manifest.growth[1:]), spec.epochs)
+    for one, epochs in zip(manifest.growth, after, strict=False):
+        added = [f"tasks added: {len(one.tasks)}"] if one.tasks else []
+        if epochs > one.epochs:
+            added.append(f"epochs: {one.epochs} to {epochs}")
+        yield "extended", f"{one.when:%Y-%m-%d}, {', '.join(added)}"
+    for name in ("gta-bench", "inspect_ai"):
+        if name in manifest.packages:
+            yield name, manifest.packages[name]

@@ -1,11 +1,9 @@
 """The HTML report of runs, which is one file without scripts, other files or network access."""
 
-from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 from typing import Final
-
-from markupsafe import Markup
 
 from gta_bench.errors import format_count
 from gta_bench.judge_quality.panel import (
@@ -21,28 +19,38 @@ from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.leaderboard import CANARY
+from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore
 from gta_bench.reports.gains import (
-    Loss,
+    Losses,
     describe_missed,
-    error_kinds,
     gain_text,
     leaf_losses,
     unit_losses,
 )
-from gta_bench.reports.summary import example, remarks, tool_table
+from gta_bench.reports.summary import example, first_examples, remarks, tool_table
 from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
+from gta_bench.runs.logs import pick_units
 from gta_bench.web.boards import atomic_groups, view_boards, workflow_groups
 from gta_bench.web.charts import draw_curve
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
+from gta_bench.web.material import (
+    AtomicRun,
+    JudgedRun,
+    RunMaterial,
+    UnitScan,
+    anchor,
+    list_facts,
+    run_mode,
+    scan_units,
+)
 from gta_bench.web.pages import (
     PageCell,
     PageTable,
     number_cell,
     page_table,
-    read_asset,
     render,
+    style_values,
 )
 from gta_bench.web.sections import unit_name, view_sections
 from gta_bench.web.task_view import score_state, score_text
@@ -50,6 +58,8 @@ from gta_bench.web.task_view import score_state, score_text
 # The number of sections on a page; the units that lost most in each run get one.
 SECTIONS: Final = 150
 FAILURES_SHOWN: Final = 30
+# Leaves that are ranked for each unit that may get a section; no task has as many.
+LEAVES_RANKED: Final = 50
 ERRORS_SHOWN: Final = 12
 TASKS_LISTED: Final = 300
 _Link = Callable[[UnitKey], str]
@@ -60,11 +70,9 @@ def render_report(
 ) -> str:
     """Return the page; `wanted` tasks always get a section."""
     share = most // len(runs)
-    style = read_asset("style.css")
     return render(
         "report.html",
-        style=Markup(style),  # from this package, without any data of a run
-        style_hash=f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}",
+        **style_values(),
         canary=CANARY,
         boards=view_boards(runs),
         runs=[
@@ -79,33 +87,36 @@ def _view_run(
 ) -> dict[str, object]:
     """Return a run with sections for `most` units: the wanted ones, then those that lost most."""
     name, tools = run.summary.name, run.summary.scores.tools
-    losses = _losses(run)
-    keys = [(unit.task.id, unit.epoch) for unit in run.units]
+    scan = scan_units(run)
+    losses = _losses(run, scan, most)
+    keys = scan.keys
     first = [key for key in keys if key[0] in wanted]
-    worst = [(one.task, one.epoch) for _, lost in losses for one in lost]
-    shown = set(list(dict.fromkeys((*first, *worst, *keys)))[: max(most, len(first))])
+    worst = ((one.task, one.epoch) for _, lost in losses for one in lost.worst)
+    ranked = dict.fromkeys(chain(first, worst, islice(keys, most)))
+    shown = set(islice(ranked, max(most, len(first))))
+    ordered = dict.fromkeys(key for key in keys if key in shown)
 
     def link(key: UnitKey) -> str:
         return f"#{anchor(number, *key)}" if key in shown else ""
 
     errors = [
         (PageCell(where), PageCell(what), PageCell(str(count)))
-        for (where, what), count in error_kinds(run.units).most_common()
+        for (where, what), count in scan.errors.most_common()
     ]
     heading = ("where", "what", "times")
     panel = None if isinstance(run, AtomicRun) else run.summary.panel
     return {
         "number": number,
         "name": name,
-        "facts": list(_facts(run)),
+        "facts": list(list_facts(run.summary.manifest, run.summary.scores.scoring_version)),
         "remarks": _remarks(run),
-        "blocks": [_block(run, index, *found, link) for index, found in enumerate(losses)],
+        "blocks": [_block(run, scan, index, *found, link) for index, found in enumerate(losses)],
         "tools": page_table(f"Tool calls of {name}", tool_table(tools), (0, 5)) if tools else None,
         "errors": PageTable(f"Errors of {name}", heading, tuple(errors[:ERRORS_SHOWN]), (0, 1)),
         "errors_left": len(errors[ERRORS_SHOWN:]),
         "tasks": _task_table(run, keys[:TASKS_LISTED], link),
         "tasks_left": len(keys[TASKS_LISTED:]),
-        "sections": list(view_sections(number, run, shown)),
+        "sections": list(view_sections(number, run, ordered)),
         "left_out": len(keys) - len(shown),
         "panel": page_table(f"Agreement of the judges of {name}", panel_table(panel), TEXT_COLUMNS)
         if panel is not None and has_repeated_scores(panel)
@@ -120,44 +131,22 @@ def _remarks(run: RunMaterial) -> list[str]:
     return remarks(run.summary) if isinstance(run, AtomicRun) else workflow_remarks(run.summary)
 
 
-def _facts(run: RunMaterial) -> Iterator[tuple[str, str]]:
-    """Yield what is needed to repeat the run, and when it was extended."""
-    manifest = run.summary.manifest
-    spec = manifest.spec
-    yield ("imported" if manifest.imported_from else "run"), f"{manifest.created:%Y-%m-%d}"
-    yield "dataset", f"{spec.dataset} {manifest.dataset_digest[:12]}"
-    yield "scoring version", str(run.summary.scores.scoring_version)
-    yield "tools", spec.tools
-    if spec.system.harness_digest is not None:
-        yield "harness files", spec.system.harness_digest[:12]
-    if spec.network is not None:
-        yield "network", spec.network
-    if spec.epochs > 1:
-        yield "epochs", str(spec.epochs)
-    after = (*(one.epochs for one in manifest.growth[1:]), spec.epochs)
-    for one, epochs in zip(manifest.growth, after, strict=False):
-        added = [f"tasks added: {len(one.tasks)}"] if one.tasks else []
-        if epochs > one.epochs:
-            added.append(f"epochs: {one.epochs} to {epochs}")
-        yield "extended", f"{one.when:%Y-%m-%d}, {', '.join(added)}"
-    for name in ("gta-bench", "inspect_ai"):
-        if name in manifest.packages:
-            yield name, manifest.packages[name]
-
-
-def _losses(run: RunMaterial) -> list[tuple[str, list[Loss]]]:
+def _losses(run: RunMaterial, scan: UnitScan, most: int) -> list[tuple[str, Losses]]:
     """Return the losses according to each judge; GTA-Atomic needs no judge."""
+    shown = max(most, FAILURES_SHOWN)
     if isinstance(run, AtomicRun):
-        return [("", unit_losses(run.summary.scores, run.units))]
+        pick = partial(pick_units, run.units)
+        return [("", unit_losses(run.summary.scores, pick, most=shown))]
     threshold = run.summary.scores.leaf_threshold
+    ranked = shown * LEAVES_RANKED
     return [
-        (judge.judge, leaf_losses(judge, run.units, threshold=threshold))
+        (judge.judge, leaf_losses(judge, scan.trees, threshold=threshold, most=ranked))
         for judge in run.summary.scores.judges
     ]
 
 
 def _block(
-    run: RunMaterial, index: int, judge: str, losses: Sequence[Loss], link: _Link
+    run: RunMaterial, scan: UnitScan, index: int, judge: str, losses: Losses, link: _Link
 ) -> dict[str, object]:
     """Return groups, success rates and failures of a run according to one judge."""
     name = run.summary.name
@@ -167,18 +156,18 @@ def _block(
             PageCell(f"+{one.gain:.2f}"),
             PageCell(line(one.what), ", ".join(one.causes)),
         )
-        for one in losses[:FAILURES_SHOWN]
+        for one in losses.worst[:FAILURES_SHOWN]
     )
     heading = ("task", "gain", "what is missing, and its first cause")
     block: dict[str, object] = {
         "judge": judge,
         "losses": PageTable(f"Failures of {name}", heading, rows, (0, 2)),
-        "losses_left": len(losses[FAILURES_SHOWN:]),
+        "losses_left": max(0, losses.number - FAILURES_SHOWN),
         "gain": gain_text(run_mode(run)),
     }
     if isinstance(run, AtomicRun):
         causes = _cause_table(name, run.summary.scores.failures, link)
-        return block | {"groups": atomic_groups(run), "causes": causes, "curve": None}
+        return block | {"groups": atomic_groups(run, scan), "causes": causes, "curve": None}
     scores = run.summary.scores.judges[index]
     return block | {
         "groups": workflow_groups(run, scores),
@@ -199,17 +188,18 @@ def _threshold_table(name: str, judge: JudgeScores) -> PageTable:
 
 def _cause_table(name: str, failures: Sequence[Failure], link: _Link) -> PageTable:
     """Count the first causes, each with an example that has a section if possible."""
-    examples: dict[str, Failure] = {}
-    for one in sorted(failures, key=lambda one: not link((one.task, one.epoch))):
-        examples.setdefault(one.cause, one)
+    linked = (one for one in failures if link((one.task, one.epoch)))
+    examples = first_examples(failures) | first_examples(linked)
+    counts = count_failures(failures)
+    whole = sum(count.failures for count in counts)
     rows = []
-    for count in count_failures(failures):
+    for count in counts:
         seen = examples[count.cause]
         rows.append(
             (
                 PageCell(count.cause),
                 PageCell(f"{count.failures:,}"),
-                PageCell(f"{100 * count.failures / len(failures):.1f} %"),
+                PageCell(f"{100 * count.failures / whole:.1f} %"),
                 PageCell(f"{count.tasks:,}"),
                 PageCell(example(seen), href=link((seen.task, seen.epoch))),
             )
@@ -222,12 +212,15 @@ def _task_table(run: RunMaterial, keys: Sequence[UnitKey], link: _Link) -> PageT
     heading: tuple[str, ...] = ("outcome",)
     texts: tuple[int, ...] = (0, 1, 2)
     if isinstance(run, AtomicRun):
-        cells = _atomic_cells(run)
+        done = pick_units(run.units, keys)
+        cells = _atomic_cells(run, done)
+        requests = {key: unit.task.request for key, unit in done.items()}
     else:
         heading = (*(judge.judge for judge in run.summary.scores.judges), "files")
         texts = (0, 1 + len(heading))
-        cells = _workflow_cells(run)
-    requests = {(unit.task.id, unit.epoch): unit.task.request for unit in run.units}
+        work = pick_units(run.units, keys)
+        cells = _workflow_cells(run, work)
+        requests = {key: unit.task.request for key, unit in work.items()}
     rows = tuple(
         (_task_cell(key, link), *cells[key], PageCell(line(requests[key]))) for key in keys
     )
@@ -238,27 +231,34 @@ def _task_cell(key: UnitKey, link: _Link) -> PageCell:
     return PageCell(unit_name(*key), href=link(key))
 
 
-def _atomic_cells(run: AtomicRun) -> dict[UnitKey, tuple[PageCell, ...]]:
-    units = {(unit.task.id, unit.epoch): unit for unit in run.units}
-    scores = {(one.task, one.epoch): one for one in run.summary.scores.units}
+def _atomic_cells(
+    run: AtomicRun, units: Mapping[UnitKey, AtomicUnit]
+) -> dict[UnitKey, tuple[PageCell, ...]]:
+    scores = {
+        (one.task, one.epoch): one
+        for one in run.summary.scores.units
+        if (one.task, one.epoch) in units
+    }
     return {
         key: (PageCell(describe_missed(scores[key], unit) if key in scores else "unscored"),)
         for key, unit in units.items()
     }
 
 
-def _workflow_cells(run: JudgedRun) -> dict[UnitKey, tuple[PageCell, ...]]:
+def _workflow_cells(
+    run: JudgedRun, units: Mapping[UnitKey, WorkflowUnit]
+) -> dict[UnitKey, tuple[PageCell, ...]]:
     """Return the root score by each judge, and the number of deliverables."""
     scores = run.summary.scores
     cells: dict[UnitKey, list[PageCell]] = {}
     for judge in scores.judges:
         for task in judge.tasks:
-            cell = _root_cell(task, scores.root_threshold)
-            cells.setdefault((task.task, task.epoch), []).append(cell)
+            if (task.task, task.epoch) in units:
+                cell = _root_cell(task, scores.root_threshold)
+                cells.setdefault((task.task, task.epoch), []).append(cell)
     return {
         key: (*cells.get(key, ()), PageCell(str(len(unit.deliverables))))
-        for unit in run.units
-        for key in [(unit.task.id, unit.epoch)]
+        for key, unit in units.items()
     }
 
 

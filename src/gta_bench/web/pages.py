@@ -3,12 +3,15 @@
 Everything that is filled in is escaped.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from gta_bench.errors import format_count
 from gta_bench.reports.estimates import Estimate
@@ -61,6 +64,19 @@ def render(template: str, **values: object) -> str:
 def read_asset(name: str) -> str:
     """Return the text of a style sheet or script from the templates folder."""
     return (files("gta_bench.web") / "templates" / name).read_text(encoding="utf-8")
+
+
+def read_style() -> str:
+    """Return the style sheet of every page."""
+    return read_asset("components.css") + read_asset("style.css")
+
+
+def style_values() -> dict[str, str]:
+    """Return the style sheet for a page that contains it, and its hash for the page's policy."""
+    style = read_style()
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    # From this package, without any data of a run.
+    return {"style": Markup(style), "style_hash": f"sha256-{digest}"}
 
 
 def page_table(name: str, table: Table, texts: Sequence[int] = (0,)) -> PageTable:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from gta_bench.judge_quality.panel import panel_report
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
+from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
@@ -18,7 +19,7 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
@@ -46,19 +47,21 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
     name = name or str(run)
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
-        found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
-        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found.units)
+        found = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
+        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found)
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
+    units = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
     panel = None
     if not missing_packages("scipy"):
-        panel = panel_report(verdicts.values(), threshold=scores.leaf_threshold)
+        compared = drop_gates(units, verdicts.values())
+        panel = panel_report(compared, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
     return JudgedRun(
         WorkflowSummary(
             name, manifest, scores, read_floors(run), panel, list(verdicts.values()), people
         ),
-        read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit).units,
+        units,
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},
         picture=store.picture,

@@ -28,8 +28,10 @@ from gta_bench.records.steps import (
     ThoughtStep,
 )
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.gains import describe_missed
 from gta_bench.reports.tables import short
+from gta_bench.runs.logs import pick_units
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
 from gta_bench.web.task_view import view_task
 
@@ -61,17 +63,26 @@ class PairView(NamedTuple):
 def view_sections(
     number: int, run: RunMaterial, shown: Collection[UnitKey]
 ) -> Iterator[dict[str, object]]:
-    """Yield a section for each of the shown units, in the order of the run."""
-    scored = run.summary.scores.units if isinstance(run, AtomicRun) else ()
-    scores = {(one.task, one.epoch): one for one in scored}
-    for unit in run.units:
-        key = unit.task.id, unit.epoch
-        if key in shown:
+    """Yield a section for each of the shown units, in their order."""
+    # Of a long run, only these units and scores are in memory.
+    if isinstance(run, AtomicRun):
+        found = ((one.task, one.epoch, one) for one in run.summary.scores.units)
+        scores = {(task, epoch): one for task, epoch, one in found if (task, epoch) in shown}
+        for key, unit in pick_units(run.units, shown).items():
             section = {"anchor": anchor(number, *key), "name": unit_name(*key), "unit": unit}
-            if isinstance(run, AtomicRun) and isinstance(unit, AtomicUnit):
-                yield section | _atomic_section(run, unit, scores.get(key))
-            elif isinstance(run, JudgedRun) and isinstance(unit, WorkflowUnit):
-                yield section | _workflow_section(run, unit)
+            yield section | _atomic_section(run, unit, scores.get(key))
+        return
+    judges = [
+        judge.model_copy(
+            update={
+                "tasks": tuple(one for one in judge.tasks if (one.task, one.epoch) in shown),
+            }
+        )
+        for judge in run.summary.scores.judges
+    ]
+    for key, work in pick_units(run.units, shown).items():
+        section = {"anchor": anchor(number, *key), "name": unit_name(*key), "unit": work}
+        yield section | _workflow_section(run, judges, work)
 
 
 def unit_name(task: str, epoch: int) -> str:
@@ -90,7 +101,9 @@ def _atomic_section(run: AtomicRun, unit: AtomicUnit, score: UnitScore | None) -
     }
 
 
-def _workflow_section(run: JudgedRun, unit: WorkflowUnit) -> dict[str, object]:
+def _workflow_section(
+    run: JudgedRun, judges: Sequence[JudgeScores], unit: WorkflowUnit
+) -> dict[str, object]:
     scores = run.summary.scores
     return {
         "kind": "workflow",
@@ -105,7 +118,7 @@ def _workflow_section(run: JudgedRun, unit: WorkflowUnit) -> dict[str, object]:
                 leaf_threshold=scores.leaf_threshold,
                 root_threshold=scores.root_threshold,
             )
-            for judge in scores.judges
+            for judge in judges
         ],
     }
 

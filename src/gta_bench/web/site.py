@@ -17,14 +17,14 @@ from gta_bench.leaderboard.tables import (
 from gta_bench.metrics.table import label, metric
 from gta_bench.records.leaderboard import Entry
 from gta_bench.records.statistics import Interval
-from gta_bench.web.pages import read_asset, render
+from gta_bench.web.pages import read_asset, read_style, render
 
 
 def build_site(entries: Sequence[Entry], folder: Path) -> list[Path]:
     """Write every page into the folder and return the written files."""
     tables = build_tables(entries)
     folder.mkdir(parents=True, exist_ok=True)
-    pages = _pages(tables) | {name: read_asset(name) for name in ("style.css", "site.js")}
+    pages = _pages(tables) | {"style.css": read_style(), "site.js": read_asset("site.js")}
     for name, content in pages.items():
         (folder / name).write_text(content, encoding="utf-8")
     return [folder / name for name in pages]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.strict.workflow import node_score, succeeds
+from gta_bench.records.checks import CHECK
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
@@ -113,8 +114,10 @@ def _view_verdicts(
     judge: JudgeScores,
     verdicts: Mapping[VerdictKey, VerdictRow],
 ) -> Iterator[VerdictView]:
-    first = VerdictKey(task=score.task, epoch=score.epoch, leaf=outcome.leaf, judge=judge.judge)
-    for repeat in range(1, judge.repeats + 1):
+    # Checks decide once, and their verdicts count for every judge.
+    name, repeats = (judge.judge, judge.repeats) if outcome.by is None else (CHECK, 1)
+    first = VerdictKey(task=score.task, epoch=score.epoch, leaf=outcome.leaf, judge=name)
+    for repeat in range(1, repeats + 1):
         row = verdicts.get(first.model_copy(update={"repeat": repeat}))
         match None if row is None else row.verdict:
             case Scored(value=value, reason=reason, used=used):
