@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from gta_bench.metrics.comparability import (
+    describe_shared,
     find_cautions,
     find_changed_tasks,
     find_common_judges,
@@ -17,6 +18,7 @@ from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import Limits, RunManifest, System
 from gta_bench.records.tape import TapeUse
 from gta_bench.records.units import Usage
+from gta_bench.records.workflow_scores import WorkflowScores
 from tests.builders import manifest as build_manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -67,12 +69,12 @@ def rescored(**changes: object) -> ComparedRun:
         (
             judged(manifest=manifest(dataset_digest="e" * 64)),
             "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) "
-            "and no task is the same in both",
+            "and no task is the same in both; `gta data diff OLD NEW RUN` shows what changed",
         ),
         (judged(manifest=manifest(tasks=("9",))), "the runs have no task in common"),
         (
             rescored(scoring_version=1),
-            "the scoring versions differ (3 and 1); run `gta score` on both",
+            "the scoring versions differ (4 and 1); run `gta score` on both",
         ),
         (
             rescored(leaf_threshold=6),
@@ -181,7 +183,8 @@ def test_a_task_of_two_datasets_is_the_same_by_what_it_asks_and_how_it_scores(
 def test_only_where_no_task_is_the_same_two_datasets_forbid_a_comparison() -> None:
     one, two = of_dataset("d", x=digests()), of_dataset("e", x=digests(request=OTHER))
     assert find_refusals(one, two) == [
-        "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) and no task is the same in both"
+        "the dataset digests differ (dddddddddddd and eeeeeeeeeeee) and no task is the same in "
+        "both; `gta data diff OLD NEW RUN` shows what changed"
     ]
 
 
@@ -198,3 +201,45 @@ def test_another_dataset_and_what_is_not_known_of_its_tasks_are_told() -> None:
         "dataset digests: dddddddddddd and eeeeeeeeeeee",
         "inputs or tools of 1 of the tasks: not recorded in both runs",
     ]
+
+
+def test_what_two_versions_share_is_counted_with_what_the_rest_needs() -> None:
+    tasks = {name: digests() for name in ("same", "asks", "leaf", "check", "weight", "alone")}
+    changes: dict[str, dict[str, object]]
+    changes = {"asks": {"inputs": OTHER}, "leaf": {"leaf": {"cp1": OTHER}}}
+    changes |= {"1": {"leaf": {"a1": OTHER}}, "weight": {"weighs": OTHER}}
+    before = {**tasks, "1": digests(leaf={"a1": "e" * 32})}
+    after = {
+        name: one.model_copy(update=changes.get(name, {}))
+        for name, one in before.items()
+        if name != "alone"
+    }
+    one, two = of_dataset("d", **before), of_dataset("e", **after)
+    (table,) = two.scores.judges if isinstance(two.scores, WorkflowScores) else ()
+    leaves = tuple(leaf.model_copy(update={"by": "check"}) for leaf in table.tasks[0].leaves)
+    checked = table.model_copy(
+        update={"tasks": (table.tasks[0].model_copy(update={"leaves": leaves}),)}
+    )
+    two = two.model_copy(update={"scores": two.scores.model_copy(update={"judges": (checked,)})})
+    found = describe_shared(one, two)
+    assert found is not None
+    assert (found.same, found.common, found.leaves, found.n_leaves) == (2, 6, 3, 5)
+    assert (found.rescore, found.judge, found.run) == (("1", "weight"), ("leaf",), ("asks",))
+    assert describe_shared(one, one) is None
+
+
+def test_an_atomic_task_with_another_reference_must_be_run_again() -> None:
+    one, two = (
+        atomic().model_copy(
+            update={
+                "manifest": manifest(dataset="atomic", mode="step", dataset_digest=name * 64),
+                "units": {("x", 1): UnitFacts(usage=Usage(), digests=own)},
+            }
+        )
+        for name, own in (
+            ("d", digests(weighs=None)),
+            ("e", digests(weighs=None, leaf={"cp1": OTHER})),
+        )
+    )
+    found = describe_shared(one, two)
+    assert found is not None and (found.same, found.run) == (0, ("x",))

@@ -93,6 +93,7 @@ SETS: Mapping[str, Callable[[Traces], Traces]] = {
     "negated": lambda traces: answers(traces, _negated),
     "written-out": lambda traces: answers(traces, _written_out),
     "typeset": lambda traces: answers(traces, _typeset),
+    "counted-up": lambda traces: answers(traces, lambda text: " ".join(map(str, range(2000)))),
     "number-for-truth": lambda traces: arguments(traces, _number_for_truth),
     "dotted-paths": lambda traces: arguments(traces, _dotted),
     "own-files": lambda traces: arguments(traces, _own_file),

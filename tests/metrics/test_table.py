@@ -1,8 +1,7 @@
 """The one table of metrics: every row against a few lines of arithmetic, and who reads it."""
 
-import doctest
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -288,9 +287,3 @@ def test_compat_has_what_strict_has_but_for_what_only_strict_looks_at() -> None:
         assert [name for name in strict if name not in only] == list(compat)
         for row in compat.values():
             assert bool(row.compat) == (row.scale == "percent"), row.name
-
-
-def test_the_example_of_the_docstring_is_right() -> None:
-    run: Callable[..., doctest.TestResults] = doctest.testmod
-    found = run(table)
-    assert (found.failed, found.attempted) == (0, 2)

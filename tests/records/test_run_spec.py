@@ -1,12 +1,10 @@
 """The one description of a run: what makes it another run, and how a manifest keeps it."""
 
-import doctest
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from gta_bench.records import run as module
 from gta_bench.records.run import (
     Feedback,
     Growth,
@@ -49,11 +47,6 @@ OTHERS: dict[str, Any] = {
     "similarity": "exact",
     "wording": "published",
 }
-
-
-def test_the_example_of_the_class_runs() -> None:
-    assert doctest.testmod(module).attempted > 0
-    assert doctest.testmod(module).failed == 0
 
 
 def test_a_run_has_a_unit_for_every_task_in_every_epoch() -> None:

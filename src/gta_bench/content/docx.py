@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape, unescape
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import MIB, JailLimits
@@ -19,6 +19,7 @@ from gta_bench.content.identify import BROKEN_ZIP
 from gta_bench.content.leftovers import PART_BYTES, split_elements
 from gta_bench.content.needs import find_pandoc, missing_pandoc, require
 from gta_bench.content.office import count_parts, open_office
+from gta_bench.content.shown import drop_vanished
 from gta_bench.errors import ToolError
 
 DOCUMENT: Final = "word/document.xml"
@@ -343,15 +344,17 @@ class DocxContent:
         return self.markdown
 
 
-async def read_by_pandoc(data: bytes, form: str, jail: Jail) -> str:
+async def read_by_pandoc(
+    data: bytes, form: str, jail: Jail, *, changes: Literal["all", "accept"] = "all"
+) -> str:
     """Convert a document of a form that pandoc reads to Markdown.
 
-    The text includes the metadata, comments and tracked changes. Raises ToolError if pandoc
-    cannot read the document.
+    The text includes the metadata, comments and tracked changes; with `accept`, neither comments
+    nor deleted text. Raises ToolError if pandoc cannot read the document.
     """
     require(missing_pandoc())
     argv = [str(find_pandoc()), f"--from={form}", f"--to={FORMAT}", "--wrap=none", "--sandbox"]
-    argv += ["--standalone", "--track-changes=all", *HEAP, f"../inputs/document.{form}"]
+    argv += ["--standalone", f"--track-changes={changes}", *HEAP, f"../inputs/document.{form}"]
     result = await jail.run_program(argv, inputs={f"document.{form}": data}, limits=LIMITS)
     if result.report.exit_status == HEAP_EXHAUSTED:
         raise ToolError("Reading the document needs more memory than is allowed.")
@@ -361,12 +364,17 @@ async def read_by_pandoc(data: bytes, form: str, jail: Jail) -> str:
     return result.stdout.decode("utf-8", "replace")
 
 
-async def read_docx(data: bytes, jail: Jail) -> DocxContent:
-    """Read a Word document. Raises ToolError if it is not one, is broken, or is too large."""
+async def read_docx(data: bytes, jail: Jail, *, as_shown: bool = False) -> DocxContent:
+    """Read a Word document; with `as_shown`, without comments, deleted and hidden text.
+
+    Raises ToolError if it is not one, is broken, or is too large.
+    """
     parts = await open_office(data, "docx")
-    labeled = await asyncio.to_thread(add_list_labels, data)
+    kept = await asyncio.to_thread(drop_vanished, data) if as_shown else data
+    labeled = await asyncio.to_thread(add_list_labels, kept)
+    changes: Literal["all", "accept"] = "accept" if as_shown else "all"
     return DocxContent(
-        markdown=await read_by_pandoc(labeled.data, "docx", jail),
+        markdown=await read_by_pandoc(labeled.data, "docx", jail, changes=changes),
         uncounted=labeled.uncounted,
         pictures=count_parts(parts, "word/media/"),
         charts=count_parts(parts, "word/charts/chart"),

@@ -9,7 +9,7 @@ from pydantic import Base64Bytes, TypeAdapter
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver, check_size
 from gta_bench.content.identify import require_form
-from gta_bench.content.tables import Rows, format_markdown_table
+from gta_bench.content.tables import TableRows, format_markdown_table
 
 Ocr = Callable[[bytes], Awaitable[str]]
 
@@ -29,7 +29,7 @@ class PdfPage:
 
     number: int
     text: str
-    tables: tuple[Rows, ...]
+    tables: tuple[TableRows, ...]
     origin: Literal["text", "ocr", "none"]
     image: Base64Bytes | None = field(repr=False)
 

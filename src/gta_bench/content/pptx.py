@@ -8,7 +8,7 @@ from pydantic import Field, TypeAdapter
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver
 from gta_bench.content.office import open_office
-from gta_bench.content.tables import Rows, format_markdown_table
+from gta_bench.content.tables import TableRows, format_markdown_table
 
 MOST_SLIDES = 500
 
@@ -30,7 +30,7 @@ class SlideTable:
     """A table; the text of merged cells is in the first of them."""
 
     kind: Literal["table"]
-    rows: Rows
+    rows: TableRows
 
     def as_text(self) -> str:
         """The table as Markdown."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gta_bench.content.text import read_text
+from gta_bench.errors import ToolError
 
-Rows = tuple[tuple[str, ...], ...]
+TableRows = tuple[tuple[str, ...], ...]
 # If two separators fit equally well, the first wins: every row may contain decimal commas.
 SEPARATORS = "\t;|,"
 SAMPLE_CHARACTERS = 64_000
@@ -43,7 +44,7 @@ def _escape_cell(text: str) -> str:
 class CsvContent:
     """The rows of a CSV file, possibly of different lengths; `007` stays `007`."""
 
-    rows: Rows
+    rows: TableRows
     encoding: str
     separator: str
 
@@ -52,13 +53,21 @@ class CsvContent:
         return format_csv(self.rows)
 
 
-def read_csv(data: bytes) -> CsvContent:
-    """Read a CSV file without changing any cell. Raises ToolError if it is not text."""
+def read_csv(data: bytes, *, most_cells: int | None = None) -> CsvContent:
+    """Read a CSV file without changing any cell.
+
+    Raises ToolError if it is not text, or has more than `most_cells` cells.
+    """
     decoded = read_text(data)
     named, text = _read_separator(decoded.text)
     separator = named or _guess_separator(text)
-    rows = tuple(tuple(row) for row in _iterate_rows(text, separator))
-    return CsvContent(rows, decoded.encoding, separator)
+    rows, cells = [], 0
+    for row in _iterate_rows(text, separator):
+        cells += len(row)
+        if most_cells is not None and cells > most_cells:
+            raise ToolError(f"has more than {most_cells:,} cells")
+        rows.append(tuple(row))
+    return CsvContent(tuple(rows), decoded.encoding, separator)
 
 
 def _read_separator(text: str) -> tuple[str | None, str]:

@@ -43,7 +43,10 @@ class SheetCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One sheet; `cells` are ordered by row, `rows` and `columns` include the last of them."""
+    """One sheet; `cells` are ordered by row, `rows` and `columns` include the last of them.
+
+    `hidden_columns` are ranges; the cells of hidden rows and columns are among `cells`.
+    """
 
     name: str
     hidden: bool
@@ -51,6 +54,8 @@ class Sheet:
     columns: int
     cells: tuple[SheetCell, ...]
     merged: tuple[str, ...]
+    hidden_rows: tuple[int, ...] = ()
+    hidden_columns: tuple[tuple[int, int], ...] = ()
 
     @property
     def formulas(self) -> tuple[SheetCell, ...]:

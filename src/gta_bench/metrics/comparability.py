@@ -5,7 +5,7 @@ from typing import Final
 
 from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.table import ANS_ACC_I
-from gta_bench.records.comparison import ComparedRun
+from gta_bench.records.comparison import ComparedRun, SharedTasks
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import RunManifest, System, compare_specs, show_setting
 from gta_bench.records.scores import (
@@ -79,6 +79,50 @@ def find_changed_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
     return {task for task, (one, two) in both.items() if not one.agrees(two)}
 
 
+def describe_shared(first: ComparedRun, second: ComparedRun) -> SharedTasks | None:
+    """Return what two versions of a dataset share; None if both runs have the same one."""
+    if first.manifest.dataset_digest == second.manifest.dataset_digest:
+        return None
+    checked = _checked_leaves(first) | _checked_leaves(second)
+    needs: dict[str, list[str]] = {"rescore": [], "judge": [], "run": []}
+    both = _both_digests(first, second)
+    leaves = n_leaves = 0
+    for task, (one, two) in both.items():
+        found = two.changes(one)
+        other = {*found.leaves, *found.gone}
+        # An Atomic run keeps its own reference.
+        if found.asks or (other and two.weighs is None):
+            needs["run"].append(task)
+            continue
+        every = {*one.leaf, *two.leaf}
+        leaves, n_leaves = leaves + len(every - other), n_leaves + len(every)
+        if any((task, leaf) not in checked for leaf in other):
+            needs["judge"].append(task)
+        elif other or found.weighs:
+            needs["rescore"].append(task)
+    same = len(both) - sum(map(len, needs.values()))
+    return SharedTasks(
+        same=same,
+        common=len(both),
+        leaves=leaves,
+        n_leaves=n_leaves,
+        **{name: tuple(sorted(tasks)) for name, tasks in needs.items()},
+    )
+
+
+def _checked_leaves(run: ComparedRun) -> set[tuple[str, str]]:
+    """Return the leaves that code decided, by task."""
+    if not isinstance(run.scores, WorkflowScores):
+        return set()
+    return {
+        (task.task, leaf.leaf)
+        for judge in run.scores.judges
+        for task in judge.tasks
+        for leaf in task.leaves
+        if leaf.by is not None
+    }
+
+
 def find_common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
     """Return the names of the judges that scored both runs; a name includes all options."""
     return tuple(sorted(set(_judges(first)) & set(_judges(second))))
@@ -107,7 +151,10 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
         yield "the runs have no task in common"
     elif not find_shared_tasks(first, second):
         digests = one.dataset_digest[:12], two.dataset_digest[:12]
-        yield f"{_differ('dataset digests', *digests)} and no task is the same in both"
+        yield (
+            f"{_differ('dataset digests', *digests)} and no task is the same in both; "
+            "`gta data diff OLD NEW RUN` shows what changed"
+        )
 
 
 def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:

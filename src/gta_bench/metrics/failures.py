@@ -5,7 +5,8 @@ and not a consequence of it. docs/concepts/failures.md lists them for readers.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, get_args
 
@@ -83,16 +84,17 @@ def leaf_failures(
     )
 
 
-def count_failures(failures: Sequence[Failure]) -> tuple[FailureCount, ...]:
+def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
     """Count failures by cause, most frequent first; causes that do not occur are left out."""
     order = {cause: index for index, cause in enumerate(get_args(FailureCause))}
+    found: Counter[FailureCause] = Counter()
+    tasks: dict[FailureCause, set[str]] = {}
+    for failure in failures:
+        found[failure.cause] += 1
+        tasks.setdefault(failure.cause, set()).add(failure.task)
     counts = [
-        FailureCount(
-            cause=cause,
-            failures=sum(failure.cause == cause for failure in failures),
-            tasks=len({failure.task for failure in failures if failure.cause == cause}),
-        )
-        for cause in {failure.cause for failure in failures}
+        FailureCount(cause=cause, failures=number, tasks=len(tasks[cause]))
+        for cause, number in found.items()
     ]
     return tuple(sorted(counts, key=lambda count: (-count.failures, order[count.cause])))
 

@@ -1,20 +1,22 @@
 """Scores of an Atomic run with both scorings; unscored units are listed, never counted as 0."""
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from gta_bench.metrics.compat import end_to_end as compat_end_to_end
 from gta_bench.metrics.compat import steps as compat_steps
-from gta_bench.metrics.counts import total
+from gta_bench.metrics.counts import CountSum, total
 from gta_bench.metrics.failures import unit_failures
 from gta_bench.metrics.reference import reference_steps, reference_trace
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.strict import end_to_end as strict_end_to_end
 from gta_bench.metrics.strict import steps as strict_steps
 from gta_bench.records.calls import CallRecord
-from gta_bench.records.cost import read_cost, sum_costs
+from gta_bench.records.cost import Cost, read_cost
+from gta_bench.records.failures import Failure
 from gta_bench.records.progress import sum_stops
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import (
@@ -33,74 +35,117 @@ from gta_bench.records.scores import (
     UnscoredUnit,
 )
 from gta_bench.records.steps import CallStep, ReplyStep
-from gta_bench.records.units import AtomicUnit, Usage, WorkflowUnit
+from gta_bench.records.units import AtomicUnit, StopKind, Usage, WorkflowUnit
 
 # Increase it with every change of scores; it is written to every score file.
-SCORING_VERSION = 3
+SCORING_VERSION = 4
 NOT_RUN = "not run yet"
 
 
+# Gets every unit with its score, which is None for an unscored one, and its failures.
+UnitSink = Callable[[AtomicUnit, UnitScore | None, Sequence[Failure]], None]
+
+
 def score_run(
-    units: Sequence[AtomicUnit],
+    units: Iterable[AtomicUnit],
     mode: Mode,
     *,
     similarity: SimilarityFunction,
     similarity_name: str,
     comparable: bool,
     not_run: Sequence[tuple[str, int]] = (),
+    sink: UnitSink | None = None,
 ) -> RunScores:
     """Score every unit that has a trace or lacks one by the system's own fault.
 
-    Units that failed for other reasons, or were not run yet, are unscored.
+    Units that failed for other reasons, or were not run yet, are unscored. `not_run` is read after
+    the units. With a `sink`, units and failures go there one by one and are not listed.
     """
-    scored = [score_unit(unit, mode, similarity=similarity) for unit in units if not unit.failure]
-    counts = {(unit.task, unit.epoch): unit.strict for unit in scored}
+    shared = SharedFields()
+    step = mode == "step"
+    strict: CountSum[Any] = CountSum(StrictStepCounts if step else StrictEndToEndCounts)
+    compat: CountSum[Any] = CountSum(StepCounts if step else EndToEndCounts)
+    scored: list[UnitScore] = []
+    failures: list[Failure] = []
+    not_on_tape: list[str] = []
+
+    def keep(unit: AtomicUnit, score: UnitScore | None, failed: Sequence[Failure]) -> None:
+        scored.extend(() if score is None else (score,))
+        failures.extend(failed)
+
+    for unit in units:
+        shared.add(unit)
+        score = None if unit.failure else score_unit(unit, mode, similarity=similarity)
+        if score is not None:
+            strict.add(score.strict)
+            if score.compat is not None:
+                compat.add(score.compat)
+        not_on_tape += [
+            f"task {unit.task.id}: {call.message}" for call in unit.calls if call.taped == "missing"
+        ]
+        counts = None if score is None else score.strict
+        failed = list(unit_failures(unit, mode, counts, similarity=similarity))
+        (sink or keep)(unit, score, failed)
     return RunScores(
-        **compute_shared_fields(units, not_run),
+        **shared.values(not_run),
         mode=mode,
         similarity=similarity_name,
         comparable=comparable,
-        n=len(scored),
-        strict=pool_strict(mode, (unit.strict for unit in scored)),
-        compat=pool_compat(mode, (unit.compat for unit in scored if unit.compat is not None)),
-        not_on_tape=tuple(
-            f"task {unit.task.id}: {call.message}"
-            for unit in units
-            for call in unit.calls
-            if call.taped == "missing"
-        ),
+        n=strict.units,
+        strict=(strict_steps.pool_sum if step else strict_end_to_end.pool_sum)(strict),
+        compat=(compat_steps.pool_sum if step else compat_end_to_end.pool_sum)(compat),
+        not_on_tape=tuple(not_on_tape),
         units=tuple(scored),
-        failures=tuple(
-            failure
-            for unit in units
-            for failure in unit_failures(
-                unit, mode, counts.get((unit.task.id, unit.epoch)), similarity=similarity
-            )
-        ),
+        failures=tuple(failures),
     )
 
 
-def compute_shared_fields(
-    units: Sequence[AtomicUnit | WorkflowUnit], not_run: Sequence[tuple[str, int]]
-) -> dict[str, Any]:
-    """Return the fields that the scores of Atomic and Workflow runs have in common."""
-    attempts = [unit.attempts for unit in units if unit.attempts is not None]
-    failed = [(unit.task.id, unit.epoch, unit.failure) for unit in units if unit.failure]
-    return {
-        "scoring_version": SCORING_VERSION,
-        "n_units": len(units) + len(not_run),
-        "usage": total_usage([unit.usage for unit in units]),
-        # The sum is unknown if the attempts of one unit were not recorded.
-        "attempts": sum(attempts) if attempts and len(attempts) == len(units) else None,
-        "retried": sum((unit.attempts or 1) > 1 for unit in units),
-        "models": tuple(sorted({name for unit in units for name in unit.models})),
-        "tools": count_tool_uses([call for unit in units for call in unit.calls]),
-        "stops": sum_stops(Counter(unit.stops) for unit in units),
-        "unscored": tuple(
-            UnscoredUnit(task=task, epoch=epoch, cause=cause)
-            for task, epoch, cause in (*failed, *((*key, NOT_RUN) for key in not_run))
-        ),
-    }
+class SharedFields:
+    """The fields that the scores of Atomic and Workflow runs have in common, unit by unit."""
+
+    def __init__(self) -> None:
+        self._units = 0
+        self._usage = _UsageSum()
+        self._attempts = 0
+        self._counted = 0
+        self._retried = 0
+        self._models: set[str] = set()
+        self._tools: dict[str, _ToolSum] = {}
+        self._stops: Counter[StopKind] = Counter()
+        self._failed: list[UnscoredUnit] = []
+
+    def add(self, unit: AtomicUnit | WorkflowUnit) -> None:
+        """Add a unit."""
+        self._units += 1
+        self._usage.add(unit.usage)
+        if unit.attempts is not None:
+            self._attempts += unit.attempts
+            self._counted += 1
+            self._retried += unit.attempts > 1
+        self._models.update(unit.models)
+        _add_calls(self._tools, unit.calls)
+        self._stops.update(unit.stops)
+        if unit.failure:
+            failed = UnscoredUnit(task=unit.task.id, epoch=unit.epoch, cause=unit.failure)
+            self._failed.append(failed)
+
+    def values(self, not_run: Sequence[tuple[str, int]]) -> dict[str, Any]:
+        """Return the fields."""
+        return {
+            "scoring_version": SCORING_VERSION,
+            "n_units": self._units + len(not_run),
+            "usage": self._usage.total(),
+            # The sum is unknown if the attempts of one unit were not recorded.
+            "attempts": self._attempts if self._counted and self._counted == self._units else None,
+            "retried": self._retried,
+            "models": tuple(sorted(self._models)),
+            "tools": _list_tools(self._tools),
+            "stops": sum_stops([self._stops]),
+            "unscored": (
+                *self._failed,
+                *(UnscoredUnit(task=task, epoch=epoch, cause=NOT_RUN) for task, epoch in not_run),
+            ),
+        }
 
 
 def score_unit(unit: AtomicUnit, mode: Mode, *, similarity: SimilarityFunction) -> UnitScore:
@@ -158,36 +203,78 @@ def pool_compat(
     return compat_end_to_end.pool(one for one in counts if isinstance(one, EndToEndCounts))
 
 
-def count_tool_uses(calls: Sequence[CallRecord]) -> tuple[ToolUse, ...]:
+class _ToolSum:
+    """The outcomes of the calls of one tool."""
+
+    def __init__(self) -> None:
+        self.states: Counter[str] = Counter()
+        self.seconds = array("d")
+        self.backends: set[str] = set()
+
+
+def count_tool_uses(calls: Iterable[CallRecord]) -> tuple[ToolUse, ...]:
     """Count the calls of each tool, most frequent first."""
-    counts = Counter(call.tool for call in calls)
-    uses = []
-    for tool, _ in counts.most_common():
-        own = [call for call in calls if call.tool == tool]
-        states = Counter(call.status for call in own)
-        uses.append(
-            ToolUse(
-                tool=tool,
-                done=states["done"],
-                error=states["error"],
-                unavailable=states["unavailable"],
-                seconds=total(call.seconds for call in own),
-                backends=tuple(sorted({call.backend for call in own if call.backend})),
-            )
+    tools: dict[str, _ToolSum] = {}
+    _add_calls(tools, calls)
+    return _list_tools(tools)
+
+
+def _add_calls(tools: dict[str, _ToolSum], calls: Iterable[CallRecord]) -> None:
+    for call in calls:
+        own = tools.setdefault(call.tool, _ToolSum())
+        own.states[call.status] += 1
+        own.seconds.append(call.seconds)
+        if call.backend:
+            own.backends.add(call.backend)
+
+
+def _list_tools(tools: Mapping[str, _ToolSum]) -> tuple[ToolUse, ...]:
+    return tuple(
+        ToolUse(
+            tool=tool,
+            done=own.states["done"],
+            error=own.states["error"],
+            unavailable=own.states["unavailable"],
+            seconds=total(own.seconds),
+            backends=tuple(sorted(own.backends)),
         )
-    return tuple(uses)
-
-
-def total_usage(used: Sequence[Usage]) -> Usage:
-    """Return the sum; the cost is unknown if that of one unit is."""
-    return Usage(
-        model_calls=sum(usage.model_calls for usage in used),
-        input_tokens=sum(usage.input_tokens for usage in used),
-        output_tokens=sum(usage.output_tokens for usage in used),
-        retries=sum(usage.retries for usage in used),
-        seconds=total(usage.seconds for usage in used),
-        cost_usd=sum_costs(map(read_cost, used)).total,
+        for tool, own in sorted(tools.items(), key=lambda item: -item[1].states.total())
     )
+
+
+class _UsageSum:
+    """The usage of units, added one by one."""
+
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(("model_calls", "input_tokens", "output_tokens", "retries"), 0)
+        self._seconds = array("d")
+        self._dollars = array("d")
+        self._unknown = False
+
+    def add(self, usage: Usage) -> None:
+        for name in self._counts:
+            self._counts[name] += getattr(usage, name)
+        self._seconds.append(usage.seconds)
+        cost = read_cost(usage)
+        if cost.known is not None:
+            self._dollars.append(cost.known)
+        self._unknown |= cost.unknown
+
+    def total(self) -> Usage:
+        known = total(self._dollars) if self._dollars else None
+        return Usage(
+            **self._counts,
+            seconds=total(self._seconds),
+            cost_usd=Cost(known, self._unknown).total,
+        )
+
+
+def total_usage(used: Iterable[Usage]) -> Usage:
+    """Return the sum; the cost is unknown if that of one unit is."""
+    sums = _UsageSum()
+    for usage in used:
+        sums.add(usage)
+    return sums.total()
 
 
 def _count_compat(

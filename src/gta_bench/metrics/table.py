@@ -49,6 +49,7 @@ class Metric(Generic[_Counts]):
     released data by board, `released_strict` the one of strict scoring if it differs, and
     `compat_top` the maximum of compat scoring if it is not that of the scale.
 
+        >>> from gta_bench.metrics.counts import JudgedCounts
         >>> counts = JudgedCounts(roots=4, root_sum=26, roots_passed=3, leaves=9, leaves_passed=5)
         >>> ROOT_SR.label, ROOT_SR.value(counts), ROOT_SCORE.value(counts)
         ('Root SR', 75.0, 6.5)

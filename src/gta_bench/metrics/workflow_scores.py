@@ -5,12 +5,14 @@ from functools import partial
 from typing import NamedTuple
 
 from gta_bench.metrics.categories import CATEGORIES, WORKFLOW_CATEGORY
+from gta_bench.metrics.checked import apply_checks
 from gta_bench.metrics.compat import workflow as compat
 from gta_bench.metrics.counts import JudgedCounts, total
 from gta_bench.metrics.failures import leaf_failures
-from gta_bench.metrics.run_scores import compute_shared_fields
+from gta_bench.metrics.run_scores import SharedFields
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
+from gta_bench.records.checks import CHECK
 from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.units import Usage, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
@@ -51,12 +53,17 @@ def score_workflow(
     """Score every unit with every judge that has a verdict.
 
     Units that failed or were not run are unscored. `asked` names judges that get a table even
-    without verdicts, because a run that delivered nothing has nothing to judge.
+    without verdicts, because a run that delivered nothing has nothing to judge. Verdicts of checks
+    are part of every judge's table.
     """
-    by_judge: dict[str, list[VerdictRow]] = {name: [] for name in asked}
-    for row in rows:
+    names = list(asked)
+    by_judge: dict[str, list[VerdictRow]] = {name: [] for name in names}
+    for row in apply_checks(units, rows, names):
         by_judge.setdefault(row.key.judge, []).append(row)
-    shared = compute_shared_fields(units, not_run)
+    fields = SharedFields()
+    for unit in units:
+        fields.add(unit)
+    shared = fields.values(not_run)
     return WorkflowScores(
         **shared,
         leaf_threshold=thresholds.leaf,
@@ -165,9 +172,11 @@ def _leaf_score(
             values.append(verdict.value)
         else:
             causes.append(NOT_JUDGED if verdict is None else verdict.cause)
+    first = rows.get(1, {}).get(leaf)
+    by = CHECK if first is not None and first.model == CHECK else None
     if causes:
-        return LeafScore(leaf=leaf, value=None, causes=tuple(dict.fromkeys(causes)))
-    return LeafScore(leaf=leaf, value=total(values) / repeats)
+        return LeafScore(leaf=leaf, value=None, causes=tuple(dict.fromkeys(causes)), by=by)
+    return LeafScore(leaf=leaf, value=total(values) / repeats, by=by)
 
 
 def _compat_root(

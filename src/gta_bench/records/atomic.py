@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gta_bench.errors import format_count
 from gta_bench.records.base import Record
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, Step, Turn, UserTurn
 from gta_bench.records.files import Attachment
 from gta_bench.records.tools import ToolSpec
+from gta_bench.records.views import Displayed, FrameRow, shorten
 
 # The released references use one file name for every image that a tool produced.
 PLACEHOLDER_IMAGE = "outputs/dummy_generated_image.jpg"
@@ -31,7 +33,7 @@ class FreeTextAnswer(Record):
 Answer = Annotated[WhitelistAnswer | FreeTextAnswer, Field(discriminator="kind")]
 
 
-class AtomicTask(Record):
+class AtomicTask(Displayed, Record):
     """One GTA-Atomic task. `answer` is None if the task produces an image."""
 
     id: str
@@ -62,3 +64,22 @@ class AtomicTask(Record):
     def calls(self) -> tuple[CallTurn, ...]:
         """The reference's tool calls, in order."""
         return tuple(turn for turn in self.dialogue if isinstance(turn, CallTurn))
+
+    def describe(self) -> str:
+        """Its request, and how much it offers and asks for."""
+        return (
+            f"{self.id}: {shorten(self.request)!r}, {format_count(len(self.tools), 'tool')}, "
+            f"{format_count(len(self.attachments), 'file')}, "
+            f"{format_count(len(self.steps), 'step')}"
+        )
+
+    def row(self) -> FrameRow:
+        """The row of a table."""
+        return {
+            "task": self.id,
+            "request": self.request,
+            "tools": list(self.offered),
+            "files": [file.path for file in self.attachments],
+            "steps": len(self.steps),
+            "answer": "image" if self.answer is None else self.answer.kind,
+        }

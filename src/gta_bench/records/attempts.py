@@ -1,5 +1,6 @@
 """Attempts at a unit: one line when an attempt begins, and one when it ends."""
 
+import sys
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ from gta_bench.records.base import Record
 from gta_bench.records.units import Usage
 
 UnitKey = tuple[str, int]
+KILLED = "its process was killed"
 End = Literal["finished", "failed", "ours", "stopped"]
 
 
@@ -46,9 +48,35 @@ class Attempts(NamedTuple):
     usage: tuple[Usage, ...] = ()
 
 
+# What almost every unit has.
+ONCE = Attempts(number=1, finished=1, cause=KILLED)
+
+
 def count_attempts(lines: Iterable[AttemptLine]) -> dict[UnitKey, Attempts]:
-    """The attempts at every unit; interrupted ones are included but not counted for the limit."""
-    return {key: _summarize(list(own.values())) for key, own in newest_lines(lines).items()}
+    """The attempts at every unit; interrupted ones are included but not counted for the limit.
+
+    Almost all attempts finish, so of those only the ids are kept in memory.
+    """
+    others: dict[UnitKey, dict[str, AttemptLine]] = {}
+    finished: dict[UnitKey, tuple[str, ...]] = {}
+    for line in lines:
+        key = (sys.intern(line.task), line.epoch)
+        own = others.setdefault(key, {})
+        own.pop(line.attempt, None)
+        done = tuple(one for one in finished.get(key, ()) if one != line.attempt)
+        if line.end == "finished":
+            done = (*done, line.attempt)
+        else:
+            own[line.attempt] = line
+        finished[key] = done
+        if not own:
+            del others[key]
+    return {
+        key: _summarize([*others.get(key, {}).values()], len(done))
+        if key in others or len(done) > 1
+        else ONCE
+        for key, done in finished.items()
+    }
 
 
 def newest_lines(lines: Iterable[AttemptLine]) -> dict[UnitKey, dict[str, AttemptLine]]:
@@ -59,13 +87,13 @@ def newest_lines(lines: Iterable[AttemptLine]) -> dict[UnitKey, dict[str, Attemp
     return newest
 
 
-def _summarize(lines: list[AttemptLine]) -> Attempts:
+def _summarize(lines: list[AttemptLine], finished: int) -> Attempts:
     open_ends = [line for line in lines if line.end in (None, "failed")]
     causes = [line.cause for line in open_ends if line.cause]
     return Attempts(
-        number=len(lines),
+        number=len(lines) + finished,
         counted=len(open_ends),
-        finished=sum(line.end == "finished" for line in lines),
-        cause=causes[-1] if causes else "its process was killed",
-        usage=tuple(line.usage for line in lines if line.end != "finished"),
+        finished=finished,
+        cause=causes[-1] if causes else KILLED,
+        usage=tuple(line.usage for line in lines),
     )

@@ -1,8 +1,18 @@
 """The base class of every record."""
 
 import json
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, WrapSerializer
+
+_Row = TypeVar("_Row")
+# A tuple, or in a copy of a record (`model_copy`) a sequence that reads its rows from files.
+Rows = Annotated[
+    Sequence[_Row],
+    AfterValidator(tuple),
+    WrapSerializer(lambda rows, dump: dump(tuple(rows))),
+]
 
 
 class Record(BaseModel):

@@ -4,6 +4,7 @@ from typing import Literal
 
 from gta_bench.records.base import Record
 from gta_bench.records.steps import ReplyPart
+from gta_bench.records.views import Displayed, shorten
 
 Taped = Literal["replayed", "missing"]
 Disturbed = Literal["corrupted", "fault"]
@@ -32,7 +33,7 @@ class CallRecord(Record):
     category: str | None = None
 
 
-class ToolResult(Record):
+class ToolResult(Displayed, Record):
     """The parts that the agent sees, and the tool, backend and jail that produced them.
 
     `backend` names what really ran (`pydantic-monty 1.4.0`, `endpoint gpt-5-mini`), so that results
@@ -48,6 +49,10 @@ class ToolResult(Record):
     seconds: float = 0.0
     taped: Taped | None = None
     control: Disturbed | None = None
+
+    def describe(self) -> str:
+        """The tool and the start of its text."""
+        return f"{self.tool}: {shorten(self.text)!r}"
 
     @property
     def text(self) -> str:

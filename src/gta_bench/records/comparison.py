@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from gta_bench.errors import format_count
 from gta_bench.records.base import Record
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores, ToolUse
 from gta_bench.records.statistics import Envelope, Interval
 from gta_bench.records.units import Usage
+from gta_bench.records.views import Displayed, FrameRow, Tabular
 from gta_bench.records.workflow_scores import WorkflowScores
 
 Role = Literal["primary", "secondary", "amount"]
@@ -28,7 +30,7 @@ class UnitFacts(Record):
     digests: TaskDigests | None = None
 
 
-class ComparedRun(Record):
+class ComparedRun(Displayed, Record):
     """A run with everything that a comparison uses; units by task and epoch.
 
     `judge_prompts` are the digests of the prompts that each judge got.
@@ -39,6 +41,10 @@ class ComparedRun(Record):
     scores: RunScores | WorkflowScores
     units: Mapping[tuple[str, int], UnitFacts]
     judge_prompts: Mapping[str, tuple[str, ...]] = {}
+
+    def describe(self) -> str:
+        """Its name and what was run."""
+        return f"{self.name}: {self.manifest.describe()}"
 
 
 class MetricDifference(Record):
@@ -131,11 +137,29 @@ class SelfTest(Record):
     found: float
 
 
-class Comparison(Record):
+class SharedTasks(Record):
+    """How much two runs on different versions of a dataset share.
+
+    `same` of the `common` tasks ask and score the same in both. The others need the newer
+    version's weights or checks (`rescore`, without a model call), its judged leaves (`judge`), or
+    another run (`run`). `leaves` of `n_leaves` leaves are the same in tasks that ask the same.
+    """
+
+    same: int
+    common: int
+    leaves: int
+    n_leaves: int
+    rescore: tuple[str, ...] = ()
+    judge: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+
+
+class Comparison(Tabular, Record):
     """Two runs side by side; `left_out` are tasks that only one of them has, or has scores for.
 
     `one_sided` are those that only one run was given. `changed` are tasks of both runs that ask or
-    score something else in the other's dataset; they are left out too. `flips` are the tasks and
+    score something else in the other's dataset; they are left out too, and `shared` says what they
+    need (None if both runs have the same dataset). `flips` are the tasks and
     leaves that changed, worst first. `per_dollar` is the sum of the primary metric divided by the
     cost: solved tasks, or points, per dollar.
     """
@@ -146,6 +170,7 @@ class Comparison(Record):
     left_out: tuple[str, ...]
     one_sided: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    shared: SharedTasks | None = None
     cautions: tuple[str, ...]
     metrics: tuple[MetricDifference, ...]
     took: tuple[MetricDifference, ...]
@@ -164,3 +189,49 @@ class Comparison(Record):
     def primaries(self) -> tuple[MetricDifference, ...]:
         """The primary metric of every judge; all of them must agree."""
         return tuple(one for one in self.metrics if one.role == "primary")
+
+    def describe(self) -> str:
+        """Both runs, and the metric of every judge that decides."""
+        parts = [
+            f"{one.metric} {one.first:.2f} against {one.second:.2f}, difference "
+            f"{one.difference.estimate:+.2f} ({one.difference.low:+.2f} to "
+            f"{one.difference.high:+.2f}), {'told apart' if one.apart else 'not told apart'}"
+            for one in self.primaries
+        ]
+        tasks = format_count(self.tasks, "task")
+        found = "; ".join(parts) or "no common score"
+        return f"{self.first} with {self.second} on {tasks}: {found}"
+
+    def rows(self) -> list[FrameRow]:
+        """A row for each metric and each kind of usage."""
+        return [
+            {
+                "first_run": self.first,
+                "second_run": self.second,
+                "metric": one.metric,
+                "role": one.role,
+                "first": one.first,
+                "second": one.second,
+                "difference": one.difference.estimate,
+                "low": one.difference.low,
+                "high": one.difference.high,
+                "p_value": one.p_value,
+                "p_holm": one.p_holm,
+                "tasks": one.difference.n,
+                "effective": one.effective,
+                "detectable": one.detectable,
+            }
+            for one in (*self.metrics, *self.took)
+        ]
+
+
+class Comparisons(Tabular, list[Comparison]):
+    """The comparisons of one run with others."""
+
+    def describe(self) -> str:
+        """Every comparison in a line of its own."""
+        return "".join(f"\n {one.describe()}" for one in self).lstrip()
+
+    def rows(self) -> list[FrameRow]:
+        """A row for each comparison and metric."""
+        return [row for one in self for row in one.rows()]

@@ -8,7 +8,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -26,13 +26,28 @@ ContentDigest = Annotated[str, Field(pattern=rf"^[0-9a-f]{{{DIGITS}}}$")]
 DIALOGUE, ANSWER = "dialogue", "answer"
 
 
+class TaskChanges(NamedTuple):
+    """How a task differs from an earlier version of itself.
+
+    `asks` names what changed of `request`, `inputs` and `tools`, `leaves` the leaves that are new
+    or decided otherwise, and `gone` those that no longer exist.
+    """
+
+    asks: tuple[str, ...]
+    leaves: tuple[str, ...]
+    gone: tuple[str, ...]
+    weighs: bool
+    proofs: bool
+
+
 class TaskDigests(Record):
     """Digests of what a unit was asked and how it is scored.
 
     `inputs` and `tools` are None for units of earlier versions that did not record them. `leaf` has
     a digest for every leaf of a Workflow task; for an Atomic task it has `dialogue`, the reference
     without the user's messages, and `answer`, the accepted answers. `weighs` is the tree of
-    checkpoints with its weights; None for Atomic tasks.
+    checkpoints with its weights; None for Atomic tasks. `proofs` are the examples in a task folder
+    (gold, wrong, cheat); None if there are none. No score depends on them.
 
     If `asks` changes, the task must be run again; if a leaf changes, that leaf must be scored
     again; if `weighs` changes, scores are computed again. In step mode the system sees the
@@ -44,6 +59,7 @@ class TaskDigests(Record):
     tools: ContentDigest | None = None
     leaf: Mapping[str, ContentDigest] = {}
     weighs: ContentDigest | None = None
+    proofs: ContentDigest | None = Field(None, exclude_if=lambda proofs: proofs is None)
 
     @property
     def asks(self) -> str | None:
@@ -52,11 +68,21 @@ class TaskDigests(Record):
             return None
         return content_digest([self.request, self.inputs, self.tools])
 
+    def changes(self, before: "TaskDigests") -> TaskChanges:
+        """What changed since the earlier version; inputs and tools count if both are known."""
+        asked = (("request", self.request, before.request), ("inputs", self.inputs, before.inputs))
+        pairs = (*asked, ("tools", self.tools, before.tools))
+        return TaskChanges(
+            asks=tuple(name for name, one, two in pairs if one != two and None not in (one, two)),
+            leaves=tuple(name for name, one in self.leaf.items() if before.leaf.get(name) != one),
+            gone=tuple(name for name in before.leaf if name not in self.leaf),
+            weighs=self.weighs != before.weighs,
+            proofs=self.proofs != before.proofs,
+        )
+
     def agrees(self, other: "TaskDigests") -> bool:
         """Whether both ask and score the same; inputs and tools are compared if both are known."""
-        given = ((self.inputs, other.inputs), (self.tools, other.tools))
-        same = (self.request, self.leaf, self.weighs) == (other.request, other.leaf, other.weighs)
-        return same and all(one == two or None in (one, two) for one, two in given)
+        return not any(self.changes(other)[:-1])
 
 
 def digest_atomic(task: AtomicTask, *, inputs: Mapping[str, str | None] | None) -> TaskDigests:
@@ -88,8 +114,7 @@ def digest_workflow(
     """
     leaves: dict[str, list[JsonValue]] = {}
     for leaf in task.leaves():
-        says: JsonValue = {} if leaf.requirements is None else {"says": leaf.requirements}
-        leaves.setdefault(leaf.id, []).append(says)
+        leaves.setdefault(leaf.id, []).append(_describe_leaf(leaf))
     return TaskDigests(
         request=content_digest(task.request),
         inputs=None if inputs is None else content_digest(dict(inputs)),
@@ -111,6 +136,22 @@ def digest_known(task: AtomicTask | WorkflowTask, inputs: Sequence[Deliverable])
     if isinstance(task, AtomicTask):
         return digest_atomic(task, inputs=found)
     return digest_workflow(task, inputs=found, tools=None)
+
+
+def digest_leaf(leaf: Checkpoint) -> str:
+    """The digest of everything that decides the score of a leaf, without its id and weight."""
+    return content_digest(_describe_leaf(leaf))
+
+
+def _describe_leaf(leaf: Checkpoint) -> JsonValue:
+    """What a leaf says and who decides it; fields that are not used are left out."""
+    used = leaf.model_dump(
+        mode="json",
+        include={"levels", "by", "checks", "credit"},
+        exclude_defaults=True,
+    )
+    said: dict[str, JsonValue] = {} if leaf.requirements is None else {"says": leaf.requirements}
+    return {**said, **used}
 
 
 def content_digest(value: JsonValue) -> str:

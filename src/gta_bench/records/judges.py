@@ -16,6 +16,8 @@ from gta_bench.records.statistics import Interval
 PROMPT_DIGESTS: Final[Mapping[str, str]] = {
     "b1460e666f260b208a8cd41e29072542f6d2af8d8103ab602a558ea42612a83a": "0.1.0",
 }
+# The provider of judges that are functions of a user.
+OWN_JUDGE: Final = "own"
 # Whether runs of both judges can be in one table. `unknown`: too few leaves.
 Sharing = Literal["yes", "no", "unknown"]
 
@@ -37,6 +39,11 @@ class JudgeEntry(Record):
     prompts: str
     first: datetime
     last: datetime
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the judge is a user's function, not a model."""
+        return self.model.startswith(f"{OWN_JUDGE}/")
 
     def compute_digest(self) -> str:
         """The digest of this configuration; an empty `generation` is left out, as it always was."""

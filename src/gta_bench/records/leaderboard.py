@@ -17,6 +17,7 @@ Mark = Literal[
     "imported",
     "open network",
     "unconfined",
+    "own agent",
     "own tools",
     "taped",
     "scripted model",

@@ -5,14 +5,17 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import (
     AwareDatetime,
+    Field,
     JsonValue,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
 
+from gta_bench.errors import format_count
 from gta_bench.records.base import Record
 from gta_bench.records.tape import TapeUse
+from gta_bench.records.views import Displayed
 
 DatasetName = Literal["atomic", "workflow"]
 Mode = Literal["step", "end-to-end"]
@@ -23,6 +26,10 @@ Network = Literal["none", "tools", "open"]
 Wording = Literal["own", "published"]
 # The tools of a system that was not run here, or that has its own.
 OWN_TOOLS = "own"
+# The names of agents that were passed as Python functions begin with this.
+OWN_AGENT: Final = "own:"
+# The names of differences in the user's own code begin with this.
+CODE: Final = "code."
 DEFAULT_TURNS: Final = 10
 # Far more than a reply needs; it stops replies that repeat themselves.
 DEFAULT_CALLS: Final = 32
@@ -51,7 +58,9 @@ class System(Generation):
     """What is being measured: a model and the agent that drives it, or a harness.
 
     `harness` is a foreign system's name, its command or its function; `agent` is then `harness`.
-    `harness_digest` covers its files in the folder where `gta` ran, if it has any there.
+    `harness_digest` covers its files in the folder where `gta` ran, if it has any there. `code` has
+    the digests of a user's own agent and of what it uses, by name; an agent that was passed as a
+    Python function has a name that begins with `own:`.
     """
 
     model: str
@@ -60,6 +69,12 @@ class System(Generation):
     harness_version: str | None = None
     harness_digest: str | None = None
     images: Images = "path"
+    code: Mapping[str, str] = {}
+
+    @property
+    def has_own_agent(self) -> bool:
+        """Whether the agent is the user's own code: a function, or `pkg.mod:function`."""
+        return ":" in self.agent
 
 
 class LoopLimits(Record):
@@ -125,7 +140,7 @@ class Growth(Record):
     epochs: int
 
 
-class RunSpec(Record):
+class RunSpec(Displayed, Record):
     """What is measured, and how: the single description of a run.
 
     The command line, the Python API and gta.toml build it and `run.json` stores it; resuming and
@@ -171,12 +186,25 @@ class RunSpec(Record):
         """The number of units: every task in every epoch."""
         return len(self.tasks) * self.epochs
 
+    def describe(self) -> str:
+        """The system, the dataset and the number of tasks and epochs."""
+        system = self.system
+        mode = "" if self.mode == self.dataset else f" {self.mode}"
+        who = system.harness or system.agent
+        name = who if system.model == "none/none" else f"{system.model} · {who}"
+        return (
+            f"{name} on {self.dataset}{mode}: "
+            f"{format_count(len(self.tasks), 'task')}, {format_count(self.epochs, 'epoch')}"
+        )
+
     def difference(self, other: "RunSpec") -> SettingDifference | None:
         """The first difference that makes it another run; None if it continues or extends it."""
         for found in compare_specs(self, other):
             if found.name == "tape":
                 if self.tape is None or not self.tape.same_use(other.tape):
                     return found
+            elif found.name.startswith(CODE) and not self.system.code:
+                continue  # recorded by later versions only
             elif found.name not in _REPLACEABLE | _GROWING and not (
                 found.mine is None and found.name in _UNRECORDED
             ):
@@ -209,6 +237,8 @@ def state_run(spec: RunSpec, dataset_digest: str) -> dict[str, Any]:
     settings = spec.model_dump(mode="json", exclude={*_GROWING, *_REPLACEABLE})
     if spec.tape is not None and spec.tape.mode == "record":
         settings["tape"]["digest"] = None
+    if not spec.system.code:
+        del settings["system"]["code"]  # as earlier versions recorded it
     return {"dataset_digest": dataset_digest, **settings}
 
 
@@ -248,14 +278,14 @@ def show_setting(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-class RunManifest(Record):
+class RunManifest(Displayed, Record):
     """`run.json`: what was run (`spec`), and everything else needed to repeat or compare it.
 
     In the file, the fields of `spec` are on the top level. `growth` has an entry for every command
     that extended the run. `dataset_tasks` is the number of tasks in the dataset, of which a run may
     have fewer; None if not recorded. `edited_from` is the digest of the dataset that was run, if
     the results were judged again with edited requirements. `shown` lists what a harness saw of the
-    machine besides its task.
+    machine besides its task. `canaries` are lines of the dataset's files that no output may have.
     """
 
     format: Literal[1] = 1
@@ -270,6 +300,7 @@ class RunManifest(Record):
     notes: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     growth: tuple[Growth, ...] = ()
+    canaries: tuple[str, ...] = Field((), exclude_if=lambda canaries: not canaries)
 
     @model_validator(mode="before")
     @classmethod
@@ -289,6 +320,10 @@ class RunManifest(Record):
         spec = facts.pop("spec")
         loop = spec.pop("loop") or dict.fromkeys(LoopLimits.model_fields)
         return {**facts, **spec, **loop}
+
+    def describe(self) -> str:
+        """What was run, and when."""
+        return f"{self.spec.describe()}, {self.created:%Y-%m-%d %H:%M}"
 
     def difference(self, other: "RunManifest") -> SettingDifference | None:
         """The first difference that makes it another run; None if it continues or extends it."""

@@ -6,11 +6,14 @@ was nothing to measure.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Generic, Literal
 
-from gta_bench.records.base import Record
+from typing_extensions import TypeVar
+
+from gta_bench.records.base import Record, Rows
 from gta_bench.records.failures import Failure
 from gta_bench.records.units import StopKind, Usage
+from gta_bench.records.views import FrameRow, Tabular, list_numbers
 
 
 class Disturbance(Record):
@@ -181,6 +184,14 @@ class UnscoredUnit(Record):
     cause: str
 
 
+# The counts that tables have, in the order of their columns.
+COUNTS: Final = (
+    *("inst_hits", "inst_total", "call_total", "tool_hits", "arg_hits", "arg_typed_sum"),
+    *("answer_total", "answer_sum", "image_sum", "answer_i_total", "malformed"),
+)
+COMPAT_COUNTS: Final = tuple(name for name in COUNTS if name not in ("arg_typed_sum", "malformed"))
+
+
 class UnitScore(Record):
     """The counts of one unit for both scorings; `compat` is None if upstream drops it."""
 
@@ -189,6 +200,13 @@ class UnitScore(Record):
     strict: StrictStepCounts | StrictEndToEndCounts
     compat: StepCounts | EndToEndCounts | None
     disturbance: Disturbance = Disturbance()
+
+    def counts(self) -> dict[str, float | None]:
+        """The counts of both scorings as columns of a table; None where a mode has none."""
+        return {
+            **{f"strict_{name}": getattr(self.strict, name, None) for name in COUNTS},
+            **{f"compat_{name}": getattr(self.compat, name, None) for name in COMPAT_COUNTS},
+        }
 
 
 class ToolUse(Record):
@@ -202,18 +220,57 @@ class ToolUse(Record):
     backends: tuple[str, ...]
 
 
-class Measured(Record):
-    """A user's own metric over a run: the mean over the `n` of `n_units` units with a value."""
+# The percentages of both modes, in the order of a line.
+PERCENTAGES: Final = (
+    *("inst_acc", "tool_acc", "arg_acc", "summ_acc"),
+    *("ans_acc", "ans_acc_i", "p_f1", "o_f1", "l_f1", "c_f1"),
+)
+
+
+class Measured(Tabular, Record):
+    """A user's own metric over a run: the mean over the `n` of `n_units` units with a value.
+
+    `code` has the digests of the metric and of what it uses, by name; None if it has no digest.
+    """
 
     name: str
     value: float | None
     n: int
     n_units: int
     units: Mapping[str, float]
+    code: Mapping[str, str] | None = None
+
+    def describe(self) -> str:
+        """The mean, and how many units have a value."""
+        return f"{list_numbers([(self.name, self.value)])} over {self.n} of {self.n_units} units"
+
+    def rows(self) -> list[FrameRow]:
+        """A row for each unit that has a value."""
+        return [
+            {"task": task, "epoch": int(epoch), "metric": self.name, "value": value}
+            for unit, value in self.units.items()
+            for task, _, epoch in [unit.rpartition(".")]
+        ]
 
 
-class RunScores(Record):
+Strict_co = TypeVar(
+    "Strict_co",
+    bound=StrictStepScores | StrictEndToEndScores,
+    default=StrictStepScores | StrictEndToEndScores,
+    covariant=True,
+)
+Compat_co = TypeVar(
+    "Compat_co",
+    bound=StepScores | EndToEndScores,
+    default=StepScores | EndToEndScores,
+    covariant=True,
+)
+
+
+class RunScores(Tabular, Record, Generic[Strict_co, Compat_co]):
     """`scores.json`: both scorings of a run. It can be ranked only if `n` equals `n_units`.
+
+    The two types are those of its mode, where the mode is known.
 
     `usage` covers all `attempts` (None if attempts were not recorded); `retried` units had more
     than one. `models` are the names that the provider returned. `not_on_tape` has a line for every
@@ -228,8 +285,8 @@ class RunScores(Record):
     comparable: bool
     n: int
     n_units: int
-    strict: StrictStepScores | StrictEndToEndScores
-    compat: StepScores | EndToEndScores
+    strict: Strict_co
+    compat: Compat_co
     usage: Usage
     attempts: int | None = None
     retried: int = 0
@@ -237,9 +294,9 @@ class RunScores(Record):
     tools: tuple[ToolUse, ...] = ()
     not_on_tape: tuple[str, ...] = ()
     stops: Mapping[StopKind, int] = {}
-    units: tuple[UnitScore, ...]
+    units: Rows[UnitScore]
     unscored: tuple[UnscoredUnit, ...]
-    failures: tuple[Failure, ...] = ()
+    failures: Rows[Failure] = ()
 
     @property
     def missing(self) -> int:
@@ -250,3 +307,37 @@ class RunScores(Record):
     def complete(self) -> bool:
         """Whether every unit has a prediction and a score."""
         return self.strict.n == self.n_units
+
+    @property
+    def causes(self) -> dict[tuple[str, int], list[str]]:
+        """The first causes of what failed, by task and epoch."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for failure in self.failures:
+            found.setdefault((failure.task, failure.epoch), []).append(failure.cause)
+        return found
+
+    def describe(self) -> str:
+        """Both scorings, and how many units have a score."""
+        parts = []
+        for name, scores in (("strict", self.strict), ("compat", self.compat)):
+            values = scores.model_dump(include={*PERCENTAGES})
+            parts.append(f"{name} {list_numbers(values.items())}")
+        return f"{self.mode}, {self.n} of {self.n_units} units: {'; '.join(parts)}"
+
+    def rows(self) -> list[FrameRow]:
+        """A row for each unit, with the counts of both scorings; None if it has no score."""
+        causes = self.causes
+        rows: list[FrameRow] = [
+            {
+                "task": unit.task,
+                "epoch": unit.epoch,
+                "failure": None,
+                "first_causes": causes.get((unit.task, unit.epoch), []),
+                **unit.counts(),
+            }
+            for unit in self.units
+        ]
+        return rows + [
+            {"task": one.task, "epoch": one.epoch, "failure": one.cause, "first_causes": []}
+            for one in self.unscored
+        ]

@@ -1,13 +1,15 @@
-"""Units: what a system did, delivered and used for one task in one epoch."""
+"""RunUnits: what a system did, delivered and used for one task in one epoch."""
 
 from typing import Generic, Literal, TypeVar
 
+from gta_bench.errors import format_count
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.base import Record
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.files import Deliverable
 from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.views import Displayed, shorten
 from gta_bench.records.workflow import WorkflowTask
 
 TaskT = TypeVar("TaskT", AtomicTask, WorkflowTask)
@@ -33,7 +35,7 @@ class UpstreamPair(Record):
     gold: Trace
 
 
-class Unit(Record, Generic[TaskT]):
+class Unit(Displayed, Record, Generic[TaskT]):
     """One task in one epoch: what the system did and delivered, or why that is unknown.
 
     With `failure`, the unit is unscored through no fault of the system. Without it, the system is
@@ -71,6 +73,17 @@ class Unit(Record, Generic[TaskT]):
             if isinstance(step, AnswerStep) and step.error is None
         ]
         return answers[-1] if answers else ""
+
+    def describe(self) -> str:
+        """How it went: tool calls, files and the answer, or why there is no result."""
+        if self.failure is not None:
+            return f"{self.task.id}.{self.epoch}: no result, {shorten(self.failure)!r}"
+        files = format_count(len(self.deliverables), "deliverable")
+        return (
+            f"{self.task.id}.{self.epoch}: {format_count(len(self.trace or ()), 'step')}, "
+            f"{format_count(len(self.calls), 'tool call')}, {files}, "
+            f"answer {shorten(self.answer)!r}"
+        )
 
 
 class AtomicUnit(Unit[AtomicTask]):

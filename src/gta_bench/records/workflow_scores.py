@@ -7,18 +7,25 @@ measured. Counts (`n` of `n_units`) state what each value is based on.
 from collections.abc import Mapping
 from typing import Literal
 
-from gta_bench.records.base import Record
+from pydantic import Field
+
+from gta_bench.records.base import Record, Rows
 from gta_bench.records.failures import Failure
 from gta_bench.records.scores import ToolUse, UnscoredUnit
 from gta_bench.records.units import StopKind, Usage
+from gta_bench.records.views import Displayed, FrameRow, Tabular, list_numbers
 
 
 class LeafScore(Record):
-    """One leaf scored by one judge: the mean over repeats, or the causes of a missing score."""
+    """One leaf scored by one judge: the mean over repeats, or the causes of a missing score.
+
+    `by` is `check` if code decided the leaf instead of the judge.
+    """
 
     leaf: str
     value: float | None
     causes: tuple[str, ...] = ()
+    by: Literal["check"] | None = Field(None, exclude_if=lambda by: by is None)
 
 
 class TaskScore(Record):
@@ -70,7 +77,7 @@ class CompatScore(Record):
     n: int
 
 
-class JudgeScores(Record):
+class JudgeScores(Displayed, Record):
     """The scores that one judge gave to a run.
 
     `causes` are the reasons why leaves have no score; `failures` has the first cause of every leaf
@@ -86,12 +93,27 @@ class JudgeScores(Record):
     tool_categories: tuple[GroupScores, ...]
     curve: tuple[CurvePoint, ...]
     usage: Usage
-    tasks: tuple[TaskScore, ...]
+    tasks: Rows[TaskScore]
     causes: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: Rows[Failure] = ()
+
+    @property
+    def checked(self) -> int:
+        """How many leaves were scored by checks instead of the judge."""
+        return sum(
+            leaf.by is not None and leaf.value is not None
+            for task in self.tasks
+            for leaf in task.leaves
+        )
+
+    def describe(self) -> str:
+        """The judge's strict scores, and how many units have one."""
+        values = self.strict.model_dump(include={"root_score", "root_sr", "leaf_sr"})
+        found = f"{self.strict.n} of {self.strict.n_units} units"
+        return f"{self.judge}, {found}: {list_numbers(values.items())}"
 
 
-class WorkflowScores(Record):
+class WorkflowScores(Tabular, Record):
     """`scores.json` of a Workflow run: tool use, and a table for each judge.
 
     `n` of `n_units` units were finished; the run can be ranked only if that is all of them and the
@@ -126,3 +148,30 @@ class WorkflowScores(Record):
     def table(self, judge: str) -> JudgeScores | None:
         """The scores by the judge with that name, or None."""
         return next((table for table in self.judges if table.judge == judge), None)
+
+    def describe(self) -> str:
+        """The scores by every judge, and how many units were finished."""
+        judges = "; ".join(judge.describe() for judge in self.judges) or "no judge yet"
+        tools = list_numbers([("tool_sr", self.tool_sr)])
+        return f"{self.n} of {self.n_units} units, {tools}; {judges}"
+
+    def rows(self) -> list[FrameRow]:
+        """A row for each unit and judge, and one for each unit that was not run."""
+        causes = {(one.task, one.epoch): one.cause for one in self.unscored}
+        rows: list[FrameRow] = [
+            {
+                "task": one.task,
+                "epoch": one.epoch,
+                "judge": judge.judge,
+                "failure": causes.get((one.task, one.epoch)),
+                **one.model_dump(exclude={"task", "epoch", "leaves"}),
+            }
+            for judge in self.judges
+            for one in judge.tasks
+        ]
+        listed = {(row["task"], row["epoch"]) for row in rows}
+        return rows + [
+            {"task": task, "epoch": epoch, "judge": None, "failure": cause}
+            for (task, epoch), cause in causes.items()
+            if (task, epoch) not in listed
+        ]

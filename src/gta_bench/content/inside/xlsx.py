@@ -15,6 +15,9 @@ MERGED = re.compile(
     rb"<(?:\w+:)?mergeCell\s[^>]{0,200}?ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\""
 )
 MOST_MERGED = 5000
+HIDING = re.compile(rb"<(?:\w{1,8}:)?(row|col)\s([^<>]{0,600})>")
+HIDDEN = re.compile(rb"\shidden=[\"'](?:1|true)[\"']")
+PLACE = re.compile(rb"(?:^|\s)(r|min|max)=[\"'](\d{1,7})[\"']")
 LARGEST_INTEGER = 10**15
 MIDNIGHT = datetime.time()
 SECONDS = 15.0  # of CPU time, so that a large sheet is at least read in part
@@ -84,21 +87,37 @@ def _clear_zeros(sheets: list[dict[str, Any]]) -> None:
 
 
 def _build_sheet(sheet: Any, cells: list[list[Any]], archive: zipfile.ZipFile) -> dict[str, Any]:
+    content = archive.read(sheet._worksheet_path)
+    rows, columns = _find_hidden(content)
     return {
         "name": sheet.title,
         "hidden": sheet.sheet_state != "visible",
         "rows": max((cell[0] for cell in cells), default=0),
         "columns": max((cell[1] for cell in cells), default=0),
         "cells": cells,
-        "merged": _find_merged(sheet, archive),
+        "merged": _find_merged(content),
+        "hidden_rows": rows,
+        "hidden_columns": columns,
     }
 
 
-def _find_merged(sheet: Any, archive: zipfile.ZipFile) -> list[str]:
+def _find_merged(content: bytes) -> list[str]:
     """Find merged cells in the XML, because a streamed sheet does not list them."""
-    content = archive.read(sheet._worksheet_path)
     found = MERGED.finditer(content)
     return [match[1].decode() for match, _ in zip(found, range(MOST_MERGED), strict=False)]
+
+
+def _find_hidden(content: bytes) -> tuple[list[int], list[tuple[int, int]]]:
+    """Find hidden rows and ranges of hidden columns, which a streamed sheet does not list."""
+    rows, columns = [], []
+    for found in HIDING.finditer(content):
+        if HIDDEN.search(b" " + found[2]):
+            place = {name: int(number) for name, number in PLACE.findall(found[2])}
+            if found[1] == b"row" and b"r" in place:
+                rows.append(place[b"r"])
+            elif b"min" in place and b"max" in place:
+                columns.append((place[b"min"], place[b"max"]))
+    return rows, columns
 
 
 def _read_cells(values: Any, formulas: Any, most: int) -> Iterator[list[Any]]:

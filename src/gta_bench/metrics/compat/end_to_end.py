@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
 from gta_bench.metrics.compat.view import StepView, is_scored, score_content, view_step
-from gta_bench.metrics.counts import add_counts
+from gta_bench.metrics.counts import CountSum, sum_counts
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import END_TO_END, compat_values
 from gta_bench.records.atomic import Answer
@@ -32,11 +32,15 @@ def count_task(
 
 def pool(counts: Iterable[EndToEndCounts]) -> EndToEndScores:
     """Return upstream's percentages: AnsAcc is 0 without answers, all are None without tasks."""
-    tasks = list(counts)
-    pooled = compat_values(END_TO_END, add_counts(EndToEndCounts, tasks))
-    if not tasks:
+    return pool_sum(sum_counts(EndToEndCounts, counts))
+
+
+def pool_sum(tasks: CountSum[EndToEndCounts]) -> EndToEndScores:
+    """Return the same from the added counts of all tasks."""
+    pooled = compat_values(END_TO_END, tasks.total())
+    if not tasks.units:
         pooled |= {name: None for name, one in END_TO_END.items() if one.scale != "count"}
-    return EndToEndScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
+    return EndToEndScores.model_validate({**pooled, "n": tasks.units, "n_tasks": tasks.units})
 
 
 def _calls(trace: Trace) -> list[StepView]:

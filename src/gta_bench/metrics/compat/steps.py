@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gta_bench.metrics.compat.view import is_scored, score_content, view_step
-from gta_bench.metrics.counts import add_counts, total
+from gta_bench.metrics.counts import CountSum, sum_counts, total
 from gta_bench.metrics.similarity import SimilarityFunction
 from gta_bench.metrics.table import STEP, compat_values
 from gta_bench.records.atomic import Answer
@@ -43,6 +43,10 @@ def count_task(
 
 def pool(counts: Iterable[StepCounts]) -> StepScores:
     """Return upstream's percentages; None where upstream divides by zero."""
-    tasks = list(counts)
-    pooled = compat_values(STEP, add_counts(StepCounts, tasks))
-    return StepScores.model_validate({**pooled, "n": len(tasks), "n_tasks": len(tasks)})
+    return pool_sum(sum_counts(StepCounts, counts))
+
+
+def pool_sum(tasks: CountSum[StepCounts]) -> StepScores:
+    """Return the same from the added counts of all tasks."""
+    pooled = compat_values(STEP, tasks.total())
+    return StepScores.model_validate({**pooled, "n": tasks.units, "n_tasks": tasks.units})

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gta_bench.metrics.categories import CATEGORIES, IMAGE_TOOLS, TOOL_CATEGORY
-from gta_bench.metrics.counts import add_counts, total
+from gta_bench.metrics.counts import CountSum, sum_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import score_arguments
@@ -36,7 +36,9 @@ def count_task(
         answer_sum=score_answer(steps[-1], task.answer, similarity=similar)
         if steps and task.answer is not None
         else 0.0,
-        image_sum=_image_score(task, made, wanted, similarity=similar) if wanted else 0.0,
+        image_sum=total(match_calls(task, made, wanted, similarity=similar).values()) / len(wanted)
+        if wanted
+        else 0.0,
         # AnsAcc+I does not count a task with neither an answer nor an image call.
         answer_i_total=int(task.answer is not None or bool(wanted)),
         categories={category: _count(category, calls, made, gold) for category in CATEGORIES},
@@ -49,10 +51,14 @@ def count_task(
 
 def pool(counts: Iterable[StrictEndToEndCounts]) -> StrictEndToEndScores:
     """Return percentages over all tasks; None if there is nothing to measure."""
-    tasks = list(counts)
-    pooled = strict_values(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, tasks))
-    n = sum(task.predicted for task in tasks)
-    return StrictEndToEndScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
+    return pool_sum(sum_counts(StrictEndToEndCounts, counts))
+
+
+def pool_sum(tasks: CountSum[StrictEndToEndCounts]) -> StrictEndToEndScores:
+    """Return the same from the added counts of all tasks."""
+    pooled = strict_values(STRICT_END_TO_END, tasks.total())
+    n = tasks.count("predicted")
+    return StrictEndToEndScores.model_validate({**pooled, "n": n, "n_tasks": tasks.units})
 
 
 def _count(
@@ -71,14 +77,17 @@ def _names(category: Category, calls: Iterable[CallStep]) -> Counter[str]:
     return Counter(call.name for call in calls if TOOL_CATEGORY.get(call.name) == category)
 
 
-def _image_score(
+def match_calls(
     task: AtomicTask,
     made: Sequence[CallStep],
     wanted: Sequence[CallStep],
     *,
     similarity: SimilarityFunction,
-) -> float:
-    """Return the mean over the reference's image calls, matched to calls greedily by score."""
+) -> dict[int, float]:
+    """Return the scores of the reference's calls that are matched, greedily, to calls made.
+
+    The keys are the positions in `wanted`. A call matches only a call of the same tool.
+    """
     scores = {
         (index, other): score_arguments(
             call.arguments, gold.arguments, task.offered.get(gold.name), similarity=similarity
@@ -93,4 +102,4 @@ def _image_score(
         if index not in best and other not in taken:
             best[index] = scores[index, other]
             taken.add(other)
-    return total(best.values()) / len(wanted)
+    return best

@@ -7,6 +7,13 @@ alias is searched as text. If it begins or ends with a letter or digit, no lette
 adjacent, and a digit must not cut a number; a sign at the edge ("C++") must not be repeated. A
 blank alias never matches. Typographic minus signs and apostrophes count as plain ones, and any
 white space matches any other.
+
+An answer that lists many candidates states none of them. With more than 12 different numbers, a
+number is searched in the conclusion only, and with more than 120 different words any other alias.
+The conclusion is what is bold or boxed, sentences with a word such as "total" or "answer", and the
+first and last two sentences. If that is still too much, it is the first of these that is within the
+same limits: the four sentences, the marked parts alone, the last sentence. A blacklisted alias
+counts anywhere.
 """
 
 import re
@@ -40,6 +47,13 @@ BEFORE_LENGTH = 5  # up to four characters of the pattern and one of look-behind
 AFTER = re.compile(r" ?\\?%")
 PLAIN = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | {"\u2019": "'"})
 CLOSING = r"\w)\]}%°"
+# No reference of GTA-Atomic exceeds one of these limits (tests/metrics/test_strict_shotguns.py).
+MOST_NUMBERS: Final = 12
+MOST_WORDS: Final = 120
+WORD = re.compile(r"[^\W\d_]+")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+MARKED = re.compile(r"\*\*[^*\n]+\*\*|\\boxed\{[^{}\n]+\}")
+CONCLUDES = re.compile(r"\b(?:answer|difference|hence|result|so|sum|therefore|thus|total)\b", re.I)
 NUMBER_START = rf"(?<!\w)(?<![0-9][.,])(?<!\A-)(?<![^{CLOSING}]-)"
 NUMBER_END = r"(?!\w)(?!\.[0-9])(?!,[0-9]{3}(?![0-9]))"
 
@@ -71,26 +85,57 @@ def score_answer(step: PredictedStep, answer: Answer, *, similarity: SimilarityF
 
 
 def matches(text: str, answer: WhitelistAnswer) -> bool:
-    """Return whether a text has every whitelist group and no blacklisted alias; never if blank."""
-    plain = text.translate(PLAIN)
-    if not plain.strip() or not all(_finds(group, plain) for group in answer.whitelist):
+    """Return whether a text has every whitelist group and no blacklisted alias.
+
+    A blank text and a list of many candidates never match.
+    """
+    plain = text.translate(PLAIN).strip()
+    numbers = plain if count_numbers(plain) <= MOST_NUMBERS else _conclude(plain)
+    words = plain if _count_words(plain) <= MOST_WORDS else _conclude(plain)
+    if not plain or not all(_finds(group, numbers, words) for group in answer.whitelist):
         return False
-    return not any(_finds(group, plain) for group in answer.blacklist or ())
+    return not any(_finds(group, plain, plain) for group in answer.blacklist or ())
 
 
-def _finds(aliases: Iterable[str], plain: str) -> bool:
-    return any(_has_alias(alias.translate(PLAIN).strip(), plain) for alias in aliases)
+def _conclude(plain: str) -> str:
+    """Return the conclusion of an answer; empty if that lists too much, too."""
+    sentences = [one for one in SENTENCE.split(plain) if re.search(r"\w", one)]
+    ends = [*sentences[:2], *sentences[-2:]]
+    marked = MARKED.findall(plain) + [one for one in sentences if CONCLUDES.search(one)]
+    for read in ([*marked, *ends], ends, marked, ends[-1:]):
+        conclusion = "\n".join(read)
+        if (
+            read
+            and count_numbers(conclusion) <= MOST_NUMBERS
+            and _count_words(conclusion) <= MOST_WORDS
+        ):
+            return conclusion
+    return ""
 
 
-def _has_alias(alias: str, plain: str) -> bool:
+def _count_words(plain: str) -> int:
+    return len({*WORD.findall(plain.casefold())})
+
+
+def count_numbers(text: str) -> int:
+    """Return how many different numbers a text has."""
+    return len({*NUMBER.findall(text)})
+
+
+def _finds(aliases: Iterable[str], numbers: str, words: str) -> bool:
+    """Return whether an alias is found, one that is a number in the first text."""
+    return any(_has_alias(alias.translate(PLAIN).strip(), numbers, words) for alias in aliases)
+
+
+def _has_alias(alias: str, numbers: str, words: str) -> bool:
     if not alias:
         return False
     number = read_quantity(alias)
     if number is not None:
-        return has_quantity(number, plain)
-    words = r"\s+".join(re.escape(word) for word in alias.split())
-    pattern = _left_edge(alias) + words + _right_edge(alias)
-    return re.search(pattern, plain, re.IGNORECASE) is not None
+        return has_quantity(number, numbers)
+    parts = r"\s+".join(re.escape(word) for word in alias.split())
+    pattern = _left_edge(alias) + parts + _right_edge(alias)
+    return re.search(pattern, words, re.IGNORECASE) is not None
 
 
 def _left_edge(alias: str) -> str:

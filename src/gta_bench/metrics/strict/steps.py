@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from gta_bench.metrics.counts import add_counts, total
+from gta_bench.metrics.counts import CountSum, sum_counts, total
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.metrics.similarity import SimilarityFunction, clip_similarity
 from gta_bench.metrics.strict.arguments import same_arguments, score_arguments
@@ -62,10 +62,14 @@ def count_task(
 
 def pool(counts: Iterable[StrictStepCounts]) -> StrictStepScores:
     """Return percentages over all tasks; None if there is nothing to measure."""
-    tasks = list(counts)
-    pooled = strict_values(STRICT_STEP, add_counts(StrictStepCounts, tasks))
-    n = sum(task.predicted for task in tasks)
-    return StrictStepScores.model_validate({**pooled, "n": n, "n_tasks": len(tasks)})
+    return pool_sum(sum_counts(StrictStepCounts, counts))
+
+
+def pool_sum(tasks: CountSum[StrictStepCounts]) -> StrictStepScores:
+    """Return the same from the added counts of all tasks."""
+    pooled = strict_values(STRICT_STEP, tasks.total())
+    n = tasks.count("predicted")
+    return StrictStepScores.model_validate({**pooled, "n": n, "n_tasks": tasks.units})
 
 
 def compute_step_reward(

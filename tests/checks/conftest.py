@@ -1,0 +1,3 @@
+from tests.content.conftest import jail
+
+__all__ = ["jail"]
