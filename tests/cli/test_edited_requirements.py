@@ -9,9 +9,12 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 import gta_bench
 from gta_bench.cli import app
+from gta_bench.errors import RunError
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.summary import run_badges
-from gta_bench.runs.verdicts import REPLACED
+from gta_bench.runs.directory import list_progress
+from gta_bench.runs.store import lock_folder
+from gta_bench.runs.versions import REPLACED
 from tests.builders import (
     atomic_task,
     checkpoint,
@@ -79,7 +82,7 @@ def test_only_leaves_that_say_something_else_are_judged_again() -> None:
     )
     scored = gta("score", RUN, "--data", edited)
     assert scored.exit_code == 1
-    told = "1 of 3 leaves changed and must be judged again; 2 verdicts kept."
+    told = "edited: 1 of 1 unit kept, 1 leaf to judge again; 2 verdicts kept."
     assert told in scored.stderr
     assert judge.ask() == ["b"]
     assert "Is much better" in judge.words
@@ -113,16 +116,33 @@ def test_back_at_the_first_requirements_nothing_is_edited() -> None:
     assert "subset: 1 of 2 tasks" in run_badges(edited)
     gta("score", RUN, "--data", "data")
     assert gta_bench.manifest(RUN) == before
-    assert judge.ask() == ["c"]
+    assert judge.ask() == []
 
 
-def test_another_request_is_another_run() -> None:
+def test_requirements_are_not_edited_while_a_judge_is_asked() -> None:
+    """Verdicts that came meanwhile would be lost with the file that is replaced."""
+    Judge().ask()
+    edited = dataset("edited", checkpoint("a", requirements="Is a"))
+    (asking,) = (folder for folder in list_progress(RUN) if folder != RUN / "progress")
+    with lock_folder(asking):
+        refused = gta("score", RUN, "--data", edited)
+    assert isinstance(refused.exception, RunError)
+    assert f"Another command is asking a judge about {RUN}" in str(refused.exception)
+    assert gta("score", RUN, "--data", edited).exit_code == 0
+
+
+def test_what_was_asked_something_else_does_not_count_until_it_is_run_again() -> None:
+    """The whole command was refused."""
     before = gta_bench.manifest(RUN)
     other = dataset("other", checkpoint("a", requirements="Is a"), request="Draw it.")
-    refused = gta("score", RUN, "--data", other)
-    assert "has another request in task 1" in str(refused.exception)
+    found = gta("score", RUN, "--data", other)
+    assert found.exit_code == 1
+    assert "0 of 1 unit kept, 1 unit to run again; 0 verdicts kept." in found.stderr
+    assert "Run again: gta run workflow --data other --out run" in found.stderr
+    assert [one.cause for one in gta_bench.score(RUN).unscored] == ["not run yet"]
     write_workflow(Path("fewer"), {"2": workflow_task()})
-    assert "has no task 1" in str(gta("score", RUN, "--data", "fewer").exception)
+    assert "1 unit removed" in gta("score", RUN, "--data", "fewer").stderr
+    gta("score", RUN, "--data", "data")
     assert gta_bench.manifest(RUN) == before
 
 

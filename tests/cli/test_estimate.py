@@ -12,7 +12,11 @@ from click.testing import Result
 
 import gta_bench
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.judging import prompts
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.runs.verdicts import append_verdicts
+from tests.authored import TASK, write_task
 from tests.builders import (
     atomic_task,
     checkpoint,
@@ -24,16 +28,30 @@ from tests.builders import (
 )
 from tests.chat_server import ChatServer, chat_server
 from tests.cli.test_run import gta
+from tests.content.conftest import jail
 from tests.judging.builders import names, question, verdict
 
+__all__ = ["jail"]
 WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "larch")
 WRITER = tool(
     "CsvFileGenerator",
     {"type": "text", "name": "filename", "description": "Name."},
     {"type": "text", "name": "data_str", "description": "Rows."},
 )
+BY_CHECKS = """\
+format = 1
+id = "checked"
+
+[deliverables]
+"summary.csv" = "csv"
+
+[[leaf]]
+id = "there"
+says = "summary.csv is there."
+checks = [{ is = "file.exists", file = "summary.csv" }]
+"""
 LINE = re.compile(
-    r"(?P<units>\d+) units? left, (?P<calls>.+?) calls, (?P<input>.+?) input and "
+    r"(?P<units>\d+) units? left, (?P<calls>.+?) calls?, (?P<input>.+?) input and "
     r"(?P<output>.+?) output tokens, (?P<cost>.+?) \((?P<basis>.+)\)\."
 )
 
@@ -251,6 +269,31 @@ def test_judges_are_estimated_with_their_repeats() -> None:
     (found,) = lines(result)
     assert (found["units"], found["calls"]) == ("1", "6")
     assert "tokens of evidence per call" in found["basis"]
+
+
+def test_only_leaves_that_a_judge_may_decide_are_estimated() -> None:
+    """Six calls were announced where checks decided three of six leaves."""
+    write_settings()
+    write_task(Path("data"))
+    write_task(Path("data"), BY_CHECKS, name="checked")
+    run = ("run", "workflow", "--agent", "silent", "--data", "data", "--judge", "judge")
+    (found,) = lines(gta(*run, "--estimate", "--out", "runs/x"))
+    assert (found["units"], found["calls"]) == ("1", "2")
+    Path("data/q3-sales/task.toml").write_text(TASK.replace('by = "check-then-judge"', ""))
+    assert "1 unit left, 1 call, " in gta(*run, "--estimate", "--out", "runs/x").stderr
+
+
+def test_a_leaf_that_failed_its_checks_waits_for_no_judge(jail: object) -> None:
+    write_settings()
+    write_task(Path("data"))
+    run = ("run", "workflow", "--agent", "silent", "--data", "data", "--out", "runs/x")
+    gta(*run)
+    estimate = (*run, "--judge", "judge", "--estimate")
+    assert [one["units"] for one in lines(gta(*estimate))] == ["1"]
+    key = VerdictKey(task="q3-sales", leaf="advice", judge="openai-api/local/judge")
+    row = VerdictRow(key=key, verdict=Scored(value=5), prompts=prompts.digest())
+    append_verdicts(Path("runs/x"), [row])
+    assert "nothing to estimate" in gta(*estimate).stderr
 
 
 def test_judging_a_stored_run_is_estimated_before_anything_is_sent_or_written(

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,11 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from gta_bench.cli import app
 from gta_bench.content import browser
-from gta_bench.errors import UsageError, WorkFailed
+from gta_bench.errors import RunError, UsageError, WorkFailed
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.directory import read_workflow_scores
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.directory import progress_folder, read_progress, read_workflow_scores
+from gta_bench.runs.verdicts import read_judges, read_verdicts
 from tests.chat_server import ChatServer, chat_server
 from tests.judging.builders import asked, honest, question, task
 from tests.judging.stored import settings_file, stored_run
@@ -301,3 +302,62 @@ def test_ctrl_c_keeps_every_verdict_and_the_same_command_asks_for_the_rest(
     assert judged(provider, run).exit_code == 0
     assert len(provider.asked()) == 6 - len(kept)
     assert kept.items() <= read_verdicts(run).items()
+
+
+@pytest.mark.slow
+def test_two_commands_may_judge_one_run_and_no_leaf_is_asked_twice(
+    provider: Provider, run: Path, tmp_path: Path
+) -> None:
+    """They had one progress file, and each could drop the other's entry in judges.json."""
+    going = threading.Event()
+
+    def reply(request: dict[str, Any]) -> str:
+        if request["model"] == "slow":
+            going.wait(120)
+        return provider._reply(request)
+
+    provider.server.reply = reply
+    configs = {name: tmp_path / name for name in ("slow", "quick")}
+    for name, folder in configs.items():
+        folder.mkdir()
+        settings_file(folder, provider.server.url, model=name)
+
+    def command(name: str) -> list[str]:
+        config = str(configs[name] / "gta.toml")
+        return ["--config", config, "score", str(run), "--judge", "local", "--no-preflight"]
+
+    first = subprocess.Popen(
+        [sys.executable, "-m", "gta_bench.cli", *command("slow")], stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 300
+    while not provider.server.at_once:
+        assert first.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
+    same = CliRunner().invoke(app, command("slow"))
+    assert isinstance(same.exception, RunError)
+    assert str(same.exception) == (
+        f"Another command is asking openai-api/local/slow about {run}; `gta status` shows its "
+        "progress. What it finishes is kept: run this command again after it."
+    )
+    other = CliRunner().invoke(app, command("quick"))
+    assert other.exit_code == 1, other.output  # the first judge has no score yet
+    assert "openai-api/local/quick: 6 leaves asked, 6 scored." in other.stderr
+    shown = json.loads(CliRunner().invoke(app, ["status", str(run), "--json"]).stdout)
+    assert (shown["state"], shown["judge"], shown["done"]) == (
+        "running",
+        "openai-api/local/slow",
+        0,
+    )
+    going.set()
+    _, said = first.communicate(timeout=120)
+    assert first.returncode == 0, said
+    assert "openai-api/local/slow: 6 leaves asked, 6 scored." in said
+    assert provider.asked() == sorted(["cp1-1", "cp1-2", "cp1-3"] * 4)
+    names = ["openai-api/local/quick", "openai-api/local/slow"]
+    assert sorted(one.name for one in read_judges(run).judges) == names
+    assert sorted(one.judge for one in read_workflow_scores(run).judges) == names
+    assert len(read_verdicts(run)) == 12
+    for name in names:
+        progress = read_progress(progress_folder(run, name))
+        assert progress is not None
+        assert (progress.done, progress.units, progress.running) == (2, 2, 0)

@@ -94,8 +94,8 @@ MISTAKES = [
     (
         "tools call Calculator --arg exp=1",
         1,
-        "'expression': Field required",
-        "It takes: expression",
+        "missing argument 'expression'",
+        "the parameters are expression",
     ),
     ("tools call Calculator --arg exp", 2, "--arg 'exp'", "NAME=VALUE"),
     ("tools call GoogleSearch --arg query=x", 3, "key of serper", "export SERPER_API_KEY=…"),
@@ -116,6 +116,7 @@ MISTAKES = [
     ("leaderboard check notes.txt", 2, "is not a leaderboard entry", "schema is docs/reference"),
     ("leaderboard check torn.zip", 2, "torn.zip", "is no"),
     ("leaderboard submit gold --out new.zip", 2, "5 tasks; the board has 229", "Run all of them"),
+    (f"{DELIVER} --harness true", 2, "--agent and a harness exclude", "leave one"),
     (f"{DELIVER} --harness nobody", 2, "program 'nobody' not found", "install it"),
 ]
 

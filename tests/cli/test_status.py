@@ -1,10 +1,13 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
+from gta_bench.records.progress import Command
+from gta_bench.runs.directory import begin_progress, progress_folder
 from gta_bench.runs.store import lock_folder
 from tests.builders import atomic_task, write_atomic
 
@@ -33,6 +36,17 @@ def test_a_finished_run_is_complete_and_one_that_is_worked_on_is_running(run: Pa
         result = gta("status", run)
     assert "state     running" in result.stdout
     assert "now       0 failed · 0 running" in result.stdout
+
+
+def test_a_judge_that_is_asked_now_is_shown_before_the_run_itself(run: Path) -> None:
+    judge = progress_folder(run, "some judge")
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    begin_progress(judge, Command(started=started, judge="some judge", units=3, finished=0))
+    assert "finished  2 of 2 units\n" in gta("status", run).stdout
+    with lock_folder(judge):
+        shown = gta("status", run).stdout
+    assert "state     running" in shown
+    assert "finished  0 of 3 units judged by some judge" in shown
 
 
 def test_programs_get_the_same_as_json(run: Path) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
 from gta_bench.cli.lazy import same_command
-from gta_bench.cli.output import plain_lines
+from gta_bench.cli.output import plain_lines, say_if_slow
 from gta_bench.records.progress import RunProgress
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
@@ -131,9 +131,26 @@ def test_a_line_comes_now_and_then_where_no_bar_can_be_drawn(
     with plain_lines("run", seconds=0.05) as lines:
         lines(far)
         sleep(0.5)
-    said = capsys.readouterr().err.splitlines()
+        lines(far.model_copy(update={"done": 9, "running": 0}))
+    *said, last = capsys.readouterr().err.splitlines()
     assert len(said) >= 2
     assert {*said} == {"run: 2 of 9 units · 0 failed · 1 running"}
+    assert last == "run: 9 of 9 units · 0 failed · 0 running"
+    with plain_lines("short") as lines:
+        lines(far)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_what_takes_long_and_nothing_what_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from time import sleep
+
+    with say_if_slow("short", seconds=60):
+        pass
+    with say_if_slow("long", seconds=0.01):
+        sleep(0.2)
+    assert capsys.readouterr().err == "long\n"
 
 
 def test_the_same_command_has_other_values_in_either_spelling() -> None:

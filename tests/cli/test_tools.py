@@ -64,7 +64,7 @@ def test_call_takes_a_file_of_this_machine_and_keeps_what_was_produced(tmp_path:
     [
         (["Singer"], UsageError, "Unknown tool 'Singer'"),
         (["Calculator", "--arg", "expression"], UsageError, "write it as NAME=VALUE"),
-        (["Calculator"], ToolError, "argument 'expression': Field required"),
+        (["Calculator"], ToolError, "missing argument 'expression'"),
         (["Calculator", "--arg", "expression=1/0"], ToolError, "division by zero"),
         (["GoogleSearch", "--arg", "query=x"], ToolUnavailable, "SERPER_API_KEY"),
         (["DrawBox", "--arg", "image=gone.png", "--arg", "bbox=(1,2,3,4)"], ToolError, "gone.png"),

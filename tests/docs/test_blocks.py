@@ -6,7 +6,7 @@
 | `sh` | bash reads it; every `gta` in it is read by the command line, options and values |
 | | and executed by test_shell_blocks.py, but for those that it lists with a reason |
 | `python` | compiled; all it imports from gta_bench is there and has the arguments it is given |
-| `toml` | read as gta.toml with every key checked, or as a pyproject.toml where it is titled so |
+| `toml` | read as gta.toml with every key checked, or as the file that its title names |
 | `yaml`, `json` | parsed; a plan of tool groups is read as `gta tools serve --on ray` reads it |
 | `sql` | executed by DuckDB on an exported table |
 | `text` | not run: output, diagrams, commands of others; a `gta` in it is read as in `sh` |
@@ -28,9 +28,12 @@ import click
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from gta_bench.authoring.declared import WRONG_FILE, WrongFile
+from gta_bench.datasets.folders import load_task
 from gta_bench.serving.ray_plan import read_plan
 from gta_bench.settings import read_settings
 from gta_bench.tools.catalog import CATALOG
+from tests.authored import write_task
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import ALL, PAGES, Block, of, prose
 from tests.docs.command_lines import every_command, gta_commands, options, read_by_gta, resolve
@@ -38,7 +41,7 @@ from tests.docs.command_lines import every_command, gta_commands, options, read_
 LANGUAGES = {"console", "json", "python", "sh", "sql", "text", "toml", "yaml"}
 INLINE = re.compile(r"(?<!`)`(gta [^`]+)`(?!`)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-# Options of other programs that sentences name: Inspect, pip, docker, aws, Slurm, bubblewrap,
+# Options of others that sentences name: Inspect, pip, docker, aws, Slurm, bubblewrap, verifiers,
 # upstream's own.
 OTHERS = {
     *(
@@ -50,7 +53,7 @@ OTHERS = {
         "--signal",
         "--constraint",
     ),
-    *("--seccomp", "--perms", "--dir"),
+    *("--seccomp", "--perms", "--dir", "--env"),
     *("--api-key", "--token", "--password"),
     *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
 }
@@ -170,11 +173,19 @@ def _check_call(function: Any, node: ast.Call) -> None:
 
 
 @pytest.mark.parametrize("block", of("toml"), ids=place)
-def test_toml_blocks_are_settings(block: Block, tmp_path: Path) -> None:
-    if block.title is not None and Path(block.title).name == "pyproject.toml":
+def test_toml_blocks_are_settings_or_tasks(block: Block, tmp_path: Path) -> None:
+    file_name = None if block.title is None else Path(block.title).name
+    if file_name == "pyproject.toml":
         assert tomllib.loads(block.text)["project"]["name"]
         return
-    assert block.title in (None, "gta.toml")
+    if file_name == "task.toml":
+        name = tomllib.loads(block.text)["id"]
+        assert load_task(write_task(tmp_path, block.text, name=name)).checkpoints
+        return
+    if file_name == WRONG_FILE:
+        assert WrongFile.model_validate_json(json.dumps(tomllib.loads(block.text))).breaks
+        return
+    assert file_name in (None, "gta.toml")
     file = tmp_path / "gta.toml"
     file.write_text(block.text, encoding="utf-8")
     assert read_settings(file).settings

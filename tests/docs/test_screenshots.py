@@ -1,4 +1,4 @@
-"""Pictures of report and site, as `make screenshots` makes them."""
+"""Pictures of pages, as `make screenshots` makes them."""
 
 import struct
 
@@ -10,7 +10,13 @@ PICTURES = REPOSITORY / "docs" / "pictures"
 
 
 @pytest.mark.parametrize(
-    ("name", "page", "width"), [("report", "reports.md", 1360), ("site", "leaderboard.md", 1280)]
+    ("name", "page", "width"),
+    [
+        ("report", "reports.md", 1360),
+        ("site", "leaderboard.md", 1280),
+        ("preview", "tutorials/own-tasks.md", 1280),
+        ("own-tasks-report", "tutorials/own-tasks.md", 1280),
+    ],
 )
 def test_a_screenshot_is_small_wide_and_shown(name: str, page: str, width: int) -> None:
     data = (PICTURES / f"{name}.png").read_bytes()

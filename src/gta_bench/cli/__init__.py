@@ -18,6 +18,7 @@ from gta_bench.redaction import current_redactor
 COMMANDS = {
     "demo": (".demo:demo", "Run the whole pipeline on seven bundled tasks."),
     "data": (".data:data", "Fetch, verify and describe the datasets."),
+    "task": (".task:task", "Write and check tasks of your own."),
     "tools": (".tools:tools", "List, call and serve the tools; fetch weights."),
     "run": (".:run", "Run a model or another system on a dataset."),
     "status": (".status:status", "Show the progress of a run."),

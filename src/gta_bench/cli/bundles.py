@@ -219,8 +219,8 @@ def _dataset_loader(data: str | None, settings: Settings) -> LoadDataset:
 
     def load(name: DatasetName) -> Dataset:
         if name == "atomic":
-            return load_atomic(dataset_root(data or settings.data.atomic))
-        return load_workflow(dataset_root(data or settings.data.workflow))
+            return load_atomic(dataset_root(data or settings.data.atomic, settings.datasets))
+        return load_workflow(dataset_root(data or settings.data.workflow, settings.datasets))
 
     return load
 

@@ -176,7 +176,7 @@ def _check_similarity(settings: Settings) -> Diagnosis:
 
 
 def _check_dataset(name: DatasetName, settings: Settings) -> Diagnosis:
-    root = dataset_root(getattr(settings.data, name))
+    root = dataset_root(getattr(settings.data, name), settings.datasets)
     if not root.exists():
         fix = f"gta data fetch {name}   (or set data.{name} in gta.toml)"
         return Diagnosis(f"data {name}", "missing", f"{root} does not exist", fix)

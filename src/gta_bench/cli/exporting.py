@@ -17,6 +17,7 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import say
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.errors import format_count
+from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
 from gta_bench.records.run import DatasetName
 from gta_bench.runs.store import StorePath
@@ -80,8 +81,10 @@ def export(runs: tuple[StorePath, ...], out: StorePath, shape: Literal["parquet"
     runs, also with millions of verdicts.
     """
     require_packages("gta results export", "duckdb", extra="report")
-    from gta_bench import api
+    from gta_bench.runs.results_table import export_results
 
-    rows = api.export(out, *runs, shape=shape, settings=command_settings())
+    judge = command_settings().judge
+    thresholds = Thresholds(judge.leaf_threshold, judge.root_threshold)
+    rows = export_results(runs, out, thresholds=thresholds, shape=shape)
     counts = (format_count(count, table.removesuffix("s")) for table, count in rows.items())
     say(f"Wrote {', '.join(counts)} to {out}.")

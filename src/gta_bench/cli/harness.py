@@ -9,7 +9,8 @@ import click
 from gta_bench.cli.options import Positive, combine_options, option_in
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.choice import CellLimits, Harness, HarnessKind, parse_command
+from gta_bench.harnesses.choice import CellLimits, Harness, HarnessKind
+from gta_bench.running.planning import find_version
 
 DEFAULT = CellLimits()
 # The option that names a harness of each kind, by parameter name.
@@ -109,7 +110,7 @@ def read_harness(options: Mapping[str, Any]) -> Harness | None:
     return Harness(
         kind=kind,
         target=target,
-        version=options["version"] or _find_version(kind, target),
+        version=options["version"] or find_version(kind, target),
         network="open" if kind == "bridged" else options["network"],
         limits=CellLimits(
             seconds=options["seconds"],
@@ -121,18 +122,3 @@ def read_harness(options: Mapping[str, Any]) -> Harness | None:
         readable=[path.absolute() for path in options["readable"]],
         variables=options["variables"],
     )
-
-
-def _find_version(kind: HarnessKind, target: str) -> str | None:
-    """Return the installed version if it can be found; raise if the harness cannot be loaded."""
-    if kind == "named":
-        from gta_bench.harnesses.named import read_installed_version
-
-        return read_installed_version(target)
-    if kind == "command":
-        parse_command(target)
-        return None
-    from gta_bench.harnesses.in_process import load_function
-
-    load_function(target)
-    return None

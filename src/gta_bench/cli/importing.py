@@ -18,6 +18,7 @@ from gta_bench.cli.options import (
     load_dataset,
 )
 from gta_bench.cli.output import say
+from gta_bench.datasets.canary import read_canaries
 from gta_bench.datasets.digest import dataset_digest, task_digests
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
@@ -227,6 +228,7 @@ def _plan_manifest(
         dataset_digest=dataset_digest(dataset),
         dataset_tasks=len(dataset.tasks),
         imported_from=source.name,
+        canaries=read_canaries(dataset.root),
     )
 
 

@@ -11,6 +11,7 @@ from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.errors import UsageError, format_count
 from gta_bench.metrics.labels import People, combine_labels, find_disputed_leaves
 from gta_bench.packages import require_packages
+from gta_bench.records.checks import CHECK
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
@@ -218,7 +219,8 @@ def _find_judge(
         if names[0] not in known:
             raise UsageError(f"No judge {names[0]!r} in {run}. Known judges: {listed}.")
         return names[0]
-    others = [name for name in known if name != besides] or known
+    asked = [name for name in known if name != CHECK] or known
+    others = [name for name in asked if name != besides] or asked
     if len(others) != 1:
         raise UsageError(f"Choose a judge of {run} with --judge. Known judges: {listed}.")
     return others[0]

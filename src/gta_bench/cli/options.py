@@ -138,7 +138,7 @@ def command_settings(overrides: Mapping[str, JsonValue] | None = None) -> Settin
 def load_dataset(name: DatasetName, folder: str | None) -> Dataset:
     """Load the dataset in `folder` (the value of --data), or where the settings have it."""
     settings = command_settings({f"data.{name}": folder})
-    root = dataset_root(getattr(settings.data, name))
+    root = dataset_root(getattr(settings.data, name), settings.datasets)
     return load_atomic(root) if name == "atomic" else load_workflow(root)
 
 

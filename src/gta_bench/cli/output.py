@@ -120,14 +120,17 @@ def _describe_stop(progress: RunProgress) -> str:
 def plain_lines(name: str, *, seconds: float = 30) -> Iterator[Callable[[RunProgress], None]]:
     """Print a line about a run every so many seconds, and at once for a new cause of failure.
 
-    Yields a function that takes the progress.
+    Yields a function that takes the progress. If lines were printed, the last one has the end.
     """
     last: RunProgress | None = None
+    written: RunProgress | None = None
     known: set[str] = set()
     ended = threading.Event()
 
     def write() -> None:
+        nonlocal written
         if last is not None:
+            written = last
             words = [f"{last.done} of {last.units} units", *describe_progress(last)]
             say(f"{name}: {' · '.join(words)}")
 
@@ -149,6 +152,20 @@ def plain_lines(name: str, *, seconds: float = 30) -> Iterator[Callable[[RunProg
     finally:
         ended.set()
         thread.join()
+        if written is not None and written != last:
+            write()
+
+
+@contextmanager
+def say_if_slow(text: str, *, seconds: float = 5) -> Iterator[None]:
+    """Write a message to stderr if what follows takes longer."""
+    timer = threading.Timer(seconds, say, (text,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def describe_causes(causes: Mapping[str, int]) -> list[str]:

@@ -1,7 +1,7 @@
 """`gta report`: runs side by side, in the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 from pydantic import JsonValue
@@ -26,11 +26,13 @@ from gta_bench.judge_quality.panel import (
     unstable_table,
     unstable_title,
 )
+from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import install_command, missing_packages, require_packages
 from gta_bench.records.failures import Failure
-from gta_bench.records.run import Mode
+from gta_bench.records.run import Mode, RunSpec
+from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports import workflow_summary
 from gta_bench.reports.summary import (
@@ -47,6 +49,7 @@ from gta_bench.reports.tables import Table, markdown
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import (
     MANIFEST,
+    log_folder,
     read_floors,
     read_manifest,
     read_scores,
@@ -55,6 +58,10 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
+
+if TYPE_CHECKING:
+    # Intervals need scipy, which is an extra.
+    from gta_bench.reports.certainty import RunMetrics
 
 # The folder of the table of runs in an export.
 RUNS = "runs"
@@ -132,34 +139,38 @@ def report(
 def write_reports(folders: Sequence[StorePath]) -> None:
     """Print the runs as tables, and the remarks on them."""
     summaries = _read_summaries(folders)
-    for number, titled in enumerate(_tables(summaries)):
+    runs = _collect_metrics(summaries)
+    for number, titled in enumerate(_tables(summaries, runs)):
         click.echo(f"\n{titled.title}" if number else titled.title)
         write_table(titled.table, titled.words)
-    for name, remark in _all_remarks(summaries):
+    for name, remark in _all_remarks(summaries, runs):
         say(f"{name}: {remark}" if name else remark)
 
 
 def report_markdown(folders: Sequence[StorePath]) -> str:
     """Return the runs as a Markdown page."""
     summaries = _read_summaries(folders)
+    runs = _collect_metrics(summaries)
     parts = ["# Report", ""]
-    for titled in _tables(summaries):
+    for titled in _tables(summaries, runs):
         parts += [f"## {titled.title}", "", markdown(titled.table), ""]
     for one in compare_controls(_select_atomic(summaries)):
         if one.effect is not None:
             heading = f"### `{one.run.name}` ({one.control}), task by task"
             parts += [heading, "", markdown(task_table(one.effect)), ""]
     parts += ["## What it took, and what to know", ""]
-    for name, remark in _all_remarks(summaries):
+    for name, remark in _all_remarks(summaries, runs):
         parts.append(f"- `{name}`: {remark}" if name else f"- {remark}")
     return "\n".join(parts)
 
 
-def _all_remarks(summaries: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+def _all_remarks(
+    summaries: Sequence[Summary], runs: Sequence["RunMetrics"] | None
+) -> Iterator[tuple[str, str]]:
     """Yield the remarks on each run with its name, and those on all runs without a name."""
     for summary in summaries:
         yield from ((summary.name, remark) for remark in _remarks(summary))
-    yield from (("", remark) for remark in _certainty_remarks(summaries))
+    yield from (("", remark) for remark in _certainty_remarks(runs))
     for one in compare_controls(_select_atomic(summaries)):
         yield from ((one.run.name, remark) for remark in effect_remarks(one))
 
@@ -187,20 +198,29 @@ def _read_folder(folder: StorePath) -> list[Summary]:
     verdicts = list(read_verdicts(folder).values())
     panel = None
     if not missing_packages("scipy"):
-        panel = panel_report(verdicts, threshold=scores.leaf_threshold)
+        compared = drop_gates(_read_units(folder, manifest.spec), verdicts)
+        panel = panel_report(compared, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
     floors = read_floors(folder)
     return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people)]
 
 
-def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
+def _read_units(folder: StorePath, spec: RunSpec) -> Iterator[WorkflowUnit]:
+    # Imports Inspect, which takes longer than most reports.
+    from gta_bench.runs.logs import UnitStream
+
+    yield from UnitStream(log_folder(folder), spec.tasks, spec.epochs, WorkflowUnit)
+
+
+def _tables(summaries: Sequence[Summary], runs: Sequence["RunMetrics"] | None) -> Iterator[Titled]:
     atomic = _select_atomic(summaries)
     for mode, title in TITLES.items():
         table = score_table(atomic, mode)
         if table.rows:
             yield Titled(title, table, (0, 1, 2, len(table.heading) - 1))
     yield from _workflow_tables([one for one in summaries if isinstance(one, WorkflowSummary)])
-    yield from _certainty_tables(summaries)
+    if runs is not None:
+        yield from _certainty_tables(summaries, runs)
     for summary in summaries:
         if summary.scores.tools:
             table = tool_table(summary.scores.tools)
@@ -213,38 +233,34 @@ def _tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
         yield Titled(CONTROLS, effect_table(compared), (0, 1))
 
 
-def _certainty_tables(summaries: Sequence[Summary]) -> Iterator[Titled]:
+def _collect_metrics(summaries: Sequence[Summary]) -> "list[RunMetrics] | None":
+    """Read the metrics of all runs, unit by unit; None if scipy is missing."""
     if missing_packages("scipy"):
-        return
-    from gta_bench.judge_quality.budget import budget_table, budgets
-    from gta_bench.reports.certainty import (
-        REPEATS,
-        collect_metrics,
-        collect_repeats,
-        interval_table,
-        repeat_table,
-    )
+        return None
+    from gta_bench.reports.certainty import collect_metrics
 
-    runs = list(collect_metrics(summaries))
+    return list(collect_metrics(summaries))
+
+
+def _certainty_tables(
+    summaries: Sequence[Summary], runs: Sequence["RunMetrics"]
+) -> Iterator[Titled]:
+    from gta_bench.judge_quality.budget import budget_table, budgets
+    from gta_bench.reports.certainty import REPEATS, collect_repeats, interval_table, repeat_table
+
     table = interval_table(runs)
     if table.rows:  # an export has no units to compute intervals from
         yield Titled(INTERVALS, table, (0, 1, 2))
-        yield Titled(BUDGET, budget_table(budgets(summaries)), (0, 1, 2))
+        yield Titled(BUDGET, budget_table(budgets(summaries, runs)), (0, 1, 2))
     if again := collect_repeats(runs):
         yield Titled(REPEATS, repeat_table(again), (0,))
 
 
-def _certainty_remarks(summaries: Sequence[Summary]) -> list[str]:
-    if missing_packages("scipy"):
+def _certainty_remarks(runs: Sequence["RunMetrics"] | None) -> list[str]:
+    if runs is None:
         return [f"for intervals of these scores: {install_command('report')}"]
-    from gta_bench.reports.certainty import (
-        collect_metrics,
-        collect_repeats,
-        describe_broken,
-        repeat_remarks,
-    )
+    from gta_bench.reports.certainty import collect_repeats, describe_broken, repeat_remarks
 
-    runs = list(collect_metrics(summaries))
     return [*describe_broken(runs), *repeat_remarks(collect_repeats(runs))]
 
 
@@ -269,7 +285,7 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
                 yield Titled(title, unstable_table(panel), UNSTABLE_TEXT_COLUMNS)
 
 
-def _failures(summary: Summary) -> list[tuple[str, tuple[Failure, ...]]]:
+def _failures(summary: Summary) -> list[tuple[str, Sequence[Failure]]]:
     """Return what failed in a run, by name; a Workflow run has one name for each judge."""
     if isinstance(summary, RunSummary):
         return [(summary.name, summary.scores.failures)]
@@ -294,12 +310,13 @@ def _badges(summary: Summary) -> Iterable[str]:
 
 
 def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue]:
+    runs = _collect_metrics([summary])
     common: dict[str, JsonValue] = {
         "run": summary.name,
         "manifest": summary.manifest.model_dump(mode="json"),
         "badges": list(_badges(summary)),
-        "remarks": [*_remarks(summary), *_certainty_remarks([summary])],
-        **_certainty_json(summary),
+        "remarks": [*_remarks(summary), *_certainty_remarks(runs)],
+        **_certainty_json(runs),
         "failure_counts": [
             {
                 "of": name,
@@ -325,18 +342,12 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
     }
 
 
-def _certainty_json(summary: Summary) -> dict[str, JsonValue]:
+def _certainty_json(runs: Sequence["RunMetrics"] | None) -> dict[str, JsonValue]:
     """Return the data of the interval and repeat tables; None if scipy is missing."""
-    if missing_packages("scipy"):
+    if runs is None:
         return {"intervals": None, "repeats": None}
-    from gta_bench.reports.certainty import (
-        collect_metrics,
-        collect_repeats,
-        intervals_json,
-        repeats_json,
-    )
+    from gta_bench.reports.certainty import collect_repeats, intervals_json, repeats_json
 
-    runs = list(collect_metrics([summary]))
     return {"intervals": intervals_json(runs), "repeats": repeats_json(collect_repeats(runs))}
 
 

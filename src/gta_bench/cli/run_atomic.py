@@ -1,5 +1,6 @@
 """`gta run atomic`: run a system on GTA-Atomic, from the first call to the scores."""
 
+from inspect import unwrap
 from typing import Any
 
 import click
@@ -64,7 +65,7 @@ def atomic_command(
                 say(str(one))
             with unit_bar(str(run.out)) as listener:
                 execute(run.manifest, run.resources, run.out, listener, backend=backend)
-            scores = api.score(run.out, settings=settings)
+            scores = unwrap(api.score)(run.out, settings=settings)
             assert isinstance(scores, RunScores)
             complete &= scores.n == scores.n_units
     write_reports([run.out for run in runs])

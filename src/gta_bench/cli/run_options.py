@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, cast, get_args
 
 import click
+from click.core import ParameterSource
 
-from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT, WITHOUT_MODEL, load_agent
+from gta_bench.agents.catalog import CATALOG, DEFAULT_AGENT
 from gta_bench.agents.generation import (
     NAMED,
     add_generation,
@@ -29,35 +30,29 @@ from gta_bench.cli.options import (
     setting_option,
 )
 from gta_bench.cli.output import say
-from gta_bench.datasets.installed import dataset_root
-from gta_bench.datasets.selection import Selection, choose_tasks
+from gta_bench.datasets.selection import Selection
 from gta_bench.errors import UsageError
 from gta_bench.harnesses.choice import Harness
-from gta_bench.records.plan import count_useful_workers
 from gta_bench.records.run import (
     DEFAULT_CALLS,
     DEFAULT_TURNS,
     DatasetName,
-    LoopLimits,
-    RunManifest,
     RunMode,
-    RunSpec,
 )
-from gta_bench.records.tape import TapeUse
+from gta_bench.running import planning
 from gta_bench.running.backends.backend import Backend, open_backend
 from gta_bench.running.estimate import ENOUGH_UNITS, UsageRange, estimate_run
-from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
+from gta_bench.running.leases import count_useful_workers
+from gta_bench.running.planning import PlannedRun, SystemOptions, needs_model, uses_own_tools
 from gta_bench.runs.directory import MANIFEST
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
 from gta_bench.settings import ReasoningEffort, Settings
-from gta_bench.similarity.catalog import choose_similarity
-from gta_bench.tape.storage import tape_use
 from gta_bench.tools.offering import list_own_tools
 
 # The values of a command's options, by parameter name.
 Options = Mapping[str, Any]
-BUDGET = ("max_connections", "max_retries", "timeout", "cost_usd", "hours")
+BUDGET = ("max_connections", "rpm", "max_retries", "timeout", "cost_usd", "hours")
 
 system_option, task_option = option_in("System"), option_in("Tasks")
 run_option, call_option = option_in("Run"), option_in("Model calls")
@@ -136,6 +131,7 @@ run_options = combine_options(
         help="Argument for the model's provider, as in `inspect eval -M`; repeatable.",
     ),
     call_setting("--max-connections", "budget.max_connections", type=click.IntRange(1)),
+    call_setting("--rpm", "budget.rpm", type=click.IntRange(1)),
     call_setting("--max-retries", "budget.max_retries", type=click.IntRange(0)),
     call_setting("--timeout", "budget.timeout", type=click.IntRange(1)),
     run_setting("--max-cost", "budget.cost_usd", type=Positive()),
@@ -173,14 +169,6 @@ run_options = combine_options(
 )
 
 
-class PlannedRun(NamedTuple):
-    """A run that a command asks for: its folder, its manifest, and local resources."""
-
-    out: StorePath
-    manifest: RunManifest
-    resources: Resources
-
-
 def run_settings(overrides: Options, options: Options) -> Settings:
     """Read the settings of a run; its options override the settings file."""
     return command_settings({**overrides, **{f"budget.{name}": options[name] for name in BUDGET}})
@@ -194,43 +182,29 @@ def plan_runs(
     judges: tuple[str, ...] = (),
 ) -> list[PlannedRun]:
     """Plan one run for each model; raise UsageError for what cannot run, before any write."""
-    harness, tape, tools = read_harness(options), options["tape"], options["tools"]
-    live = tape is None or options["tape_mode"] == "live"
-    plain = tools == LOCAL and live and not options["controls"]
-    targets = _choose_targets(settings, options, harness)
-    if mode == "step":
-        _check_step_mode(plain=plain, harness=harness)
-    use = _read_tape_use(options)
-    root = dataset_root(getattr(settings.data, dataset))
-    loaded = read_dataset(dataset, root)
+    harness = read_harness(options)
+    source = click.get_current_context().get_parameter_source("agent")
+    if harness is not None and source is ParameterSource.COMMANDLINE:
+        raise UsageError("--agent and a harness exclude each other: leave one of them out.")
+    targets = [
+        (out, _apply_generation(model, options))
+        for out, model in _choose_targets(settings, options, harness)
+    ]
+    chosen = cast(SystemOptions, options)
     names = ("tasks", "ids", "limit", "sample", "sample_seed")
-    chosen = choose_tasks(loaded, Selection(*(options[name] for name in names)))
-    runs = []
-    for out, model in targets:
-        resources = Resources(
-            data=root,
-            settings=settings,
-            model=_apply_generation(model, options),
-            tape=None if use is None else tape,
-            harness=harness,
-        )
-        spec = RunSpec(
-            dataset=dataset,
-            mode=mode,
-            system=describe_system(resources, options["agent"], options["images"]),
-            tasks=chosen,
-            epochs=options["epochs"],
-            tools=tools,
-            loop=LoopLimits(max_turns=options["max_turns"], max_calls=options["max_calls"]),
-            tape=use,
-            controls=options["controls"],
-            control_seed=options["control_seed"],
-            judges=judges,
-            similarity=choose_similarity(settings.scoring),
-        )
-        runs.append(PlannedRun(out, plan_run(spec, resources, loaded, out=out), resources))
-    if plain and mode != "step":
-        used = {name for task in chosen for name in list_own_tools(loaded, loaded.tasks[task])}
+    runs, loaded = planning.plan_runs(
+        dataset,
+        mode,
+        targets,
+        chosen,
+        settings=settings,
+        tasks=Selection(*(options[name] for name in names)),
+        harness=harness,
+        judges=judges,
+    )
+    if uses_own_tools(chosen) and mode != "step":
+        tasks = runs[0].manifest.spec.tasks
+        used = {name for task in tasks for name in list_own_tools(loaded, loaded.tasks[task])}
         _report_missing_tools(used, settings)
     return runs
 
@@ -240,17 +214,8 @@ def _choose_targets(
 ) -> list[tuple[StorePath, ChosenModel]]:
     """Return a run folder for each model: --out itself, or folders below it for several."""
     out, models, agent = options["out"], options["models"], options["agent"]
-    if harness is not None and harness.kind == "command" and not models:
+    if not needs_model(agent, harness, given=bool(models)):
         return [(out, NO_MODEL)]
-    if harness is None:
-        load_agent(agent)  # reports an unknown agent first
-    if harness is None and agent in WITHOUT_MODEL:
-        if models:
-            raise UsageError(f"Agent {agent!r} does not use a model; leave --model out.")
-        return [(out, NO_MODEL)]
-    if not models:
-        needs = f"Agent {agent!r}" if harness is None else f"Harness {harness.target!r}"
-        raise UsageError(f"{needs} needs a model: add --model provider/model.")
     chosen = [choose_model(name, settings) for name in models]
     if len(chosen) == 1:
         return [(out, chosen[0])]
@@ -263,26 +228,6 @@ def _choose_targets(
             "runs: choose another --out."
         )
     return [(out / name, model) for name, model in zip(names, chosen, strict=True)]
-
-
-def _check_step_mode(*, plain: bool, harness: Harness | None) -> None:
-    if not plain:
-        raise UsageError(
-            "--tools, --tape and --control need --mode end-to-end: step mode calls no tools."
-        )
-    if harness is not None and harness.kind != "bridged":
-        raise UsageError(
-            "A harness needs --mode end-to-end: step mode needs a model, or a Python agent with "
-            "`next_step` (--agent-bridge)."
-        )
-
-
-def _read_tape_use(options: Options) -> TapeUse | None:
-    """Return which tape to use and how, or None if tools are called live."""
-    tape, mode = options["tape"], options["tape_mode"]
-    if tape is None and mode is not None:
-        raise UsageError("--tape-mode needs a tape: add --tape FOLDER.")
-    return None if tape is None or mode == "live" else tape_use(tape, mode or "replay")
 
 
 def _apply_generation(model: ChosenModel, options: Options) -> ChosenModel:

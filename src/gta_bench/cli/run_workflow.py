@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from gta_bench.authoring.readiness import describe_readiness, read_thresholds
 from gta_bench.cli.options import GroupedCommand, data_option, option_in
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import (
-    PlannedRun,
     estimate_before_start,
     open_run_backend,
     plan_runs,
@@ -18,7 +18,7 @@ from gta_bench.cli.run_options import (
     run_settings,
     say_estimate,
 )
-from gta_bench.cli.score import judge_with_bar
+from gta_bench.cli.score import check_with_line, judge_with_bar, say_leaks
 from gta_bench.errors import UsageError
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
@@ -26,6 +26,7 @@ from gta_bench.running.estimate import UsageRange, estimate_run
 from gta_bench.running.estimate_judging import estimate_judging
 from gta_bench.running.feedback import Judged, JudgeRound, run_rounds
 from gta_bench.running.judge_run import Judging, plan_judging
+from gta_bench.running.planning import PlannedRun
 from gta_bench.running.preflight import check_start
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import StorePath
@@ -80,7 +81,7 @@ def workflow_command(
         )
     judging = plan_judging(judges, settings) if judges else None
     names = tuple(model.name for model in judging.models) if judging is not None else ()
-    runs = plan_runs("workflow", "workflow", settings, options, judges=names)
+    runs = _note_readiness(plan_runs("workflow", "workflow", settings, options, judges=names))
     if rounds:
         _check_rounds(runs)
     if only_estimate:
@@ -112,6 +113,26 @@ def workflow_command(
     raise click.exceptions.Exit(0 if complete else 1)
 
 
+def _note_readiness(runs: list[PlannedRun]) -> list[PlannedRun]:
+    """Say and note in the manifests how many tasks are not ready; only task folders can be.
+
+    A run is never refused for that.
+    """
+    data, settings = runs[0].resources.data, runs[0].resources.settings
+    tasks = runs[0].manifest.spec.tasks
+    lacking = describe_readiness(data, tasks, read_thresholds(settings))
+    if lacking is None:
+        return runs
+    say(f"{lacking}. `gta task pilot` says why.")
+    note = f"When it began, {lacking}."
+    return [
+        run._replace(
+            manifest=run.manifest.model_copy(update={"notes": (*run.manifest.notes, note)})
+        )
+        for run in runs
+    ]
+
+
 def _check_rounds(runs: Sequence[PlannedRun]) -> None:
     if any(run.resources.harness is not None for run in runs):
         raise UsageError(
@@ -132,6 +153,8 @@ def _make_judge_round(
     judging = None if planned is None else replace(planned, tasks=tasks)
 
     def judge(folder: StorePath) -> Judged:
+        check_with_line(folder, settings, tasks)
+        say_leaks(folder, settings, tasks)
         found = judge_with_bar(folder, judging, backend) if judging is not None else []
         stopped = any(one.stopped for one in found)
         name = found[0].judge if found else ""

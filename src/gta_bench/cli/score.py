@@ -1,6 +1,8 @@
 """`gta score`: score or judge a stored run, or score a prediction file; `gta measure`."""
 
 from collections import Counter
+from inspect import unwrap
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,19 +22,18 @@ from gta_bench.cli.options import (
     setting_option,
     similarity_option,
 )
-from gta_bench.cli.output import say, unit_bar, write_json, write_rows, write_table
+from gta_bench.cli.output import say, say_if_slow, unit_bar, write_json, write_rows, write_table
 from gta_bench.cli.report import write_reports
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.datasets.digest import dataset_digest
-from gta_bench.datasets.installed import dataset_root
+from gta_bench.datasets.installed import NamedDatasets, dataset_root
 from gta_bench.datasets.upstream import read_predictions
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError, format_count
 from gta_bench.records.finding import Finding
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
-from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Cause, Unscored
+from gta_bench.records.versions import RunNeeds
 from gta_bench.reports.summary import (
     SCORINGS,
     Scoring,
@@ -43,7 +44,7 @@ from gta_bench.reports.summary import (
 )
 from gta_bench.reports.tables import line
 from gta_bench.running.backends.backend import Backend, open_backend
-from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.directory import read_manifest, write_manifest
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings
@@ -138,10 +139,12 @@ def score(
     if run is not None and predictions is None and read_manifest(run).spec.mode == "workflow":
         stopped = False
         if folder is not None:
-            _adopt_requirements(run, folder)
+            _adopt_version(run, folder, settings.datasets)
+        check_with_line(run, settings)
         if judges:
             with open_backend(workers, cluster) as backend:
                 stopped = _judge(run, judges, settings, backend, cascade, preflight=preflight)
+        say_leaks(run, settings)
         complete = _score_workflow(run, settings, as_json=as_json)
         raise click.exceptions.Exit(0 if complete and not stopped else 1)
     if judges:
@@ -152,7 +155,7 @@ def score(
     if run is not None and predictions is None:
         scores = _score_atomic(run, settings, folder)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
-        loaded = load_atomic(dataset_root(settings.data.atomic))
+        loaded = load_atomic(dataset_root(settings.data.atomic, settings.datasets))
         units, findings = read_predictions(predictions, loaded, mode)
         scores = score_units(units, mode, load_similarity(choose_similarity(settings.scoring)))
     else:
@@ -184,23 +187,44 @@ def _say_estimate(
         say(f"{run}: nothing to estimate: these judges have scored every leaf.")
 
 
-def _adopt_requirements(run: StorePath, folder: str) -> None:
-    """Use the requirements of another version of the dataset; say which leaves need judging."""
-    from gta_bench.runs.logs import read_units
-    from gta_bench.runs.verdicts import adopt_requirements
+def _adopt_version(run: StorePath, folder: str, named: NamedDatasets) -> None:
+    """Follow the dataset to another version, and say what still needs a judge or the system."""
+    from gta_bench.running.versions import describe_version
+    from gta_bench.runs.versions import adopt_version, read_needs
 
-    dataset, manifest = load_workflow(dataset_root(folder)), read_manifest(run)
-    digest = dataset_digest(dataset)
-    if digest == manifest.dataset_digest:
+    dataset = load_workflow(dataset_root(folder, named))
+    version = describe_version(dataset)
+    manifest = read_manifest(run)
+    if version.digest == manifest.dataset_digest:
+        if version.canaries != manifest.canaries:
+            write_manifest(run, manifest.model_copy(update={"canaries": version.canaries}))
         return
-    spec = manifest.spec
-    units = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit).units
-    found = adopt_requirements(run, units, dataset.tasks, digest)
-    say(
-        f"Requirements of {folder}: {found.changed} of "
-        f"{format_count(found.leaves, 'leaf', 'leaves')} changed and must be judged again; "
-        f"{format_count(found.kept, 'verdict')} kept."
-    )
+    needs = read_needs(run, version)
+    kept = adopt_version(run, version)
+    say(f"{folder}: {format_needs(needs)}; {format_count(kept, 'verdict')} kept.")
+    if needs.judge:
+        say(f"Judge again: gta score {run} --judge JUDGE")
+    if needs.to_run:
+        say(f"Run again: gta run workflow --data {folder} --out {run}, with the system's options.")
+
+
+def format_needs(needs: RunNeeds) -> str:
+    """Return what a run needs for another version of its dataset, as a part of a sentence."""
+    total = sum(needs.units.values())
+    kept = total - needs.to_run - needs.units.get("removed", 0)
+    parts = [f"{kept} of {format_count(total, 'unit')} kept"]
+    for count, what in (
+        (needs.units.get("rescore", 0), "rescored"),
+        (needs.recheck, "checked again"),
+        (needs.judge, "to judge again"),
+        (needs.units.get("run", 0), "to run again"),
+        (needs.units.get("removed", 0), "removed"),
+    ):
+        if count:
+            leaves = what in ("checked again", "to judge again")
+            words = ("leaf", "leaves") if leaves else ("unit", "units")
+            parts.append(f"{format_count(count, *words)} {what}")
+    return ", ".join(parts)
 
 
 def _judge(
@@ -242,6 +266,33 @@ def judge_with_bar(run: StorePath, judging: "Judging", backend: Backend) -> "lis
     return judged
 
 
+def check_with_line(
+    run: StorePath, settings: Settings, tasks: tuple[str, ...] | None = None
+) -> None:
+    """Decide the leaves with checks, and say how many got a score; nothing if there were none."""
+    from gta_bench.running.check_run import check_run
+
+    with say_if_slow(f"{run}: deciding checks …"):
+        found = check_run(run, settings, tasks)
+    if found.wanted:
+        leaves = format_count(found.wanted, "leaf", "leaves")
+        say(f"check: {leaves} checked, {found.scored} scored.")
+    if found.problem:
+        say(f"check: {found.wanted - found.scored} without a score. The first: {found.problem}")
+
+
+def say_leaks(run: StorePath, settings: Settings, tasks: tuple[str, ...] | None = None) -> None:
+    """Warn about answers and files that contain a canary of the dataset."""
+    from gta_bench.running.canary_scan import find_leaks
+
+    for leak in find_leaks(run, settings, tasks):
+        epoch = f", epoch {leak.epoch}" if leak.epoch > 1 else ""
+        say(
+            f"Warning: task {leak.task}{epoch}: {leak.place} contains the dataset's canary. The "
+            "system has seen files of the dataset that it was not given."
+        )
+
+
 def _say_unscored(run: StorePath, judge: str) -> None:
     """Say why leaves have no score, with the first example of each cause."""
     times: Counter[Cause] = Counter()
@@ -279,7 +330,7 @@ def _score_atomic(run: StorePath, settings: Settings, folder: str | None) -> Run
             "--data with a run folder is for GTA-Workflow, whose requirements can be judged "
             "again. An Atomic run keeps its own reference: leave --data out."
         )
-    scores = api.score(run, settings=settings)
+    scores = unwrap(api.score)(run, settings=settings)
     assert isinstance(scores, RunScores)
     return scores
 
@@ -305,7 +356,7 @@ def _write_scores(
                 "metrics": dict(values),
                 **scores.model_dump(mode="json", exclude={"units", "strict", "compat"}),
                 "n": n,
-                "n_tasks": len({unit.task for unit in (*scores.units, *scores.unscored)}),
+                "n_tasks": len({unit.task for unit in chain(scores.units, scores.unscored)}),
                 "findings": [finding.model_dump(mode="json") for finding in findings],
             }
         )
@@ -328,7 +379,7 @@ def measure(run: Path, metrics: tuple[str, ...], as_json: bool) -> None:
     """
     from gta_bench import api
 
-    found = [api.measure(run, name) for name in metrics]
+    found = [unwrap(api.measure)(run, name) for name in metrics]
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
     else:

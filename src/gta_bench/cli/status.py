@@ -6,9 +6,11 @@ import click
 
 from gta_bench.cli.options import FOLDER, json_option
 from gta_bench.cli.output import describe_causes, describe_progress, write_json, write_rows
+from gta_bench.errors import format_count
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.reports.summary import stop_counts
 from gta_bench.runs.directory import (
+    list_progress,
     log_folder,
     progress_folder,
     read_command,
@@ -16,8 +18,7 @@ from gta_bench.runs.directory import (
     read_progress,
     read_shards,
 )
-from gta_bench.runs.merge import read_plan, shards_folder
-from gta_bench.runs.store import is_locked
+from gta_bench.runs.store import StorePath, is_locked
 
 
 @click.command()
@@ -25,8 +26,8 @@ from gta_bench.runs.store import is_locked
 @json_option
 def status(run: Path, as_json: bool) -> None:
     """Show the progress of RUN: units finished, failed and why, running, rate, time left, cost."""
-    live = is_locked(run)
-    progress, command = _read_progress(run, read_manifest(run).spec.units, live=live)
+    folder, live = _find_progress(run)
+    progress, command = _read_progress(run, folder, read_manifest(run).spec.units, live=live)
     state = "running" if live else "complete" if progress.done == progress.units else "stopped"
     if as_json:
         left = progress.left
@@ -53,14 +54,28 @@ def status(run: Path, as_json: bool) -> None:
             ("now", " · ".join(describe_progress(progress, most_causes=0)) if live else "idle"),
             *(("cause", words) for words in describe_causes(progress.causes)),
             *([("replies", stop_counts(progress.stops))] if progress.stops else []),
-            ("work", f"{command.backend}, {command.places} at once{_describe_shards(run)}"),
+            ("work", _describe_work(run, command)),
         ]
     )
 
 
-def _read_progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, Command]:
-    """Return what the newest command reports, or count the logs if that command may have died."""
-    folder = progress_folder(run)
+def _find_progress(run: Path) -> tuple[StorePath, bool]:
+    """Return the progress of the newest command, and whether it works now; one that does wins."""
+    own = progress_folder(run)
+    found: list[tuple[bool, float, StorePath]] = []
+    for folder in list_progress(run):
+        command = read_command(folder)
+        if command is not None:
+            live = is_locked(run if folder == own else folder)
+            found.append((live, command.started.timestamp(), folder))
+    live, _, folder = max(found, default=(is_locked(run), 0.0, own), key=lambda one: one[:2])
+    return folder, live
+
+
+def _read_progress(
+    run: Path, folder: StorePath, units: int, *, live: bool
+) -> tuple[RunProgress, Command]:
+    """Return what that command reports, or count the logs if it may have died."""
     command, progress = read_command(folder), read_progress(folder)
     ended = progress is not None and progress.done == progress.units
     if command is not None and progress is not None and (live or ended or command.judge):
@@ -75,12 +90,9 @@ def _read_progress(run: Path, units: int, *, live: bool) -> tuple[RunProgress, C
     return progress.model_copy(update={"done": done, "running": 0}), command
 
 
-def _describe_shards(run: Path) -> str:
-    plan = read_plan(run)
-    if plan is None:
-        return ""
-    count = len(plan.shards)
-    if not shards_folder(run, plan).is_dir():
-        return f"; {count} shards, merged into one log"
-    begun = len(read_shards(progress_folder(run)))
-    return f"; {count} shards, {begun} started by this command"
+def _describe_work(run: Path, command: Command) -> str:
+    places = f"{command.backend}, {command.places} at once"
+    if command.places == 1:
+        return places
+    leases = format_count(len(read_shards(progress_folder(run))), "lease")
+    return f"{places}; {leases} by this command"

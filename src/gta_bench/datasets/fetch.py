@@ -203,7 +203,7 @@ def _list_downloads(
         location = GITHUB_ARCHIVES[dataset]
         return {PurePosixPath(location).name: f"{host}/{location}"}
     name = HUB_DATASETS[dataset]
-    paths = _hub_files(client, f"{host}/api/datasets/{name}/tree/main?recursive=true")
+    paths = list_hub_files(client, f"{host}/api/datasets/{name}/tree/main?recursive=true")
     return {path: f"{host}/datasets/{name}/resolve/main/{quote(path)}" for path in paths}
 
 
@@ -236,7 +236,7 @@ def _assemble(dataset: DatasetName, source: SourceName, downloaded: Path, data: 
     return receipt
 
 
-def _hub_files(client: httpx.Client, url: str) -> list[str]:
+def list_hub_files(client: httpx.Client, url: str) -> list[str]:
     """Every file of a Hub repository; the listing comes in pages."""
     paths: list[str] = []
     next_page: str | None = url

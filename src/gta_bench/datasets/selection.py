@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from gta_bench.datasets.digest import task_digests
+from gta_bench.datasets.digest import describe_digests, task_digests
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import UsageError, join_first
 from gta_bench.records.atomic import AtomicTask
@@ -90,7 +90,7 @@ def sample_tasks(dataset: Dataset, size: int, *, seed: int = 0) -> tuple[str, ..
 def name_subset(dataset: Dataset, tasks: Sequence[str], label: str) -> Subset:
     """The tasks as a subset whose name ends with a digest of their contents and scoring."""
     contents: dict[str, JsonValue] = {
-        task: task_digests(dataset, task).model_dump(mode="json") for task in tasks
+        task: describe_digests(task_digests(dataset, task)) for task in tasks
     }
     return Subset(f"{label}-{content_digest(contents)[:8]}", tuple(tasks))
 

@@ -1,10 +1,16 @@
-"""Load GTA-Workflow's released layout (`end.json`)."""
+"""Load GTA-Workflow's released layout (`end.json`), or a folder of task folders."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gta_bench.datasets.files import Location, read_tasks
+from gta_bench.datasets.folders import (
+    TASK_FILE,
+    find_task_folders,
+    load_folders,
+    refuse_single_task,
+)
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.released import (
     ReleasedCheckpoint,
@@ -22,10 +28,22 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 WORKFLOW_FILE = "end.json"
 
 
+def is_workflow(root: Path) -> bool:
+    """Whether a folder contains Workflow tasks, in either layout, or is one of them."""
+    files = (WORKFLOW_FILE, TASK_FILE)
+    return any((root / file).is_file() for file in files) or bool(find_task_folders(root))
+
+
 def load_workflow(root: Path) -> WorkflowDataset:
-    """Load a folder in GTA-Workflow's layout; every oddity becomes a finding."""
+    """Load a folder in GTA-Workflow's layout; every oddity becomes a finding.
+
+    A folder without `end.json` may contain task folders, whose mistakes are errors.
+    """
     file = WORKFLOW_FILE
     if not (root / file).is_file():
+        refuse_single_task(root)
+        if find_task_folders(root):
+            return load_folders(root)
         raise missing_file(root / file, "workflow")
     tools, findings = load_toolmeta(root)
     tasks = {}
@@ -46,7 +64,7 @@ def load_workflow(root: Path) -> WorkflowDataset:
                 tool.name if isinstance(tool, ReleasedTool) else tool for tool in entry.tools
             ),
             attachments=read_attachments(files, where),
-            checkpoints=tuple(_read_checkpoints(entry.sub_tasks)),
+            checkpoints=tuple(_read_checkpoints(entry.sub_tasks, where)),
         )
         # Two leaves with the same id would share a verdict.
         for name, count in Counter(leaf.id for leaf in tasks[task].leaves()).items():
@@ -70,11 +88,15 @@ def _read_request(messages: Sequence[ReleasedMessage], where: Location) -> str:
     return "\n".join(texts)
 
 
-def _read_checkpoints(nodes: Sequence[ReleasedCheckpoint]) -> Iterator[Checkpoint]:
+def _read_checkpoints(nodes: Sequence[ReleasedCheckpoint], where: Location) -> Iterator[Checkpoint]:
     for node in nodes:
+        if "children" in (node.model_extra or {}):
+            # The record's name; the tree would become a single leaf, without a word.
+            problem = "the released layout calls the key `sub_tasks`, not `children`."
+            raise where.error(problem, f"{node.id}.children")
         yield Checkpoint(
             id=node.id,
             requirements=node.requirements,
             weight=node.weight,
-            children=tuple(_read_checkpoints(node.sub_tasks)),
+            children=tuple(_read_checkpoints(node.sub_tasks, where)),
         )

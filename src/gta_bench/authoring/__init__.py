@@ -1,0 +1,1 @@
+"""Tasks that people write: scaffolds, lint, preview, pilot."""
