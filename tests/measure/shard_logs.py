@@ -1,64 +1,102 @@
-"""Logs of shards without an evaluation: one real sample, copied under other ids and epochs."""
+"""Logs of shards without an evaluation: real samples, copied under other ids and epochs."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from zipfile import ZipFile
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from inspect_ai._util.json import to_json_safe
-from inspect_ai._util.zipfile import zipfile_compress_kwargs
-from inspect_ai.log import EvalSampleSummary, read_eval_log
+from inspect_ai.log import read_eval_log
 
-from gta_bench.records.plan import make_plan
+from gta_bench.records.attempts import UnitKey
+from gta_bench.running.leases import UNITS_PER_LEASE
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
 from gta_bench.runs.logs import list_logs
-from gta_bench.runs.merge import shards_folder, write_plan
+from gta_bench.runs.merge import shards_folder
 from tests.builders import atomic_task, write_atomic
 from tests.planning import planned
 
+TASK_MARK, EPOCH_MARK = "<task>", "<epoch>"
 
-def write_sharded_run(root: Path, *, tasks: int, epochs: int) -> Path:
-    """A run of so many tasks and epochs, all finished, in the shards of a plan for 8 places."""
+
+def write_sharded_run(
+    root: Path,
+    *,
+    tasks: int,
+    epochs: int,
+    real_tasks: int = 1,
+    real_epochs: int = 1,
+    agent: str = "gold",
+) -> Path:
+    """A run of so many tasks and epochs, all finished, in the shards of a plan for 8 places.
+
+    So many real tasks and epochs are evaluated, and their samples are used again for the others.
+    """
     out = root / "run"
-    data = write_atomic(root / "data", {"0": atomic_task()})
-    execute(*planned(data, "step", agent="gold"), out, lambda _: None)
+    data = write_atomic(root / "data", {str(n): atomic_task() for n in range(real_tasks)})
+    execute(*planned(data, "step", agent=agent, epochs=real_epochs), out, lambda _: None)
     (log,) = list_logs(log_folder(out))
     names = tuple(str(number) for number in range(tasks))
     manifest = read_manifest(out).with_spec(tasks=names, epochs=epochs)
     write_manifest(out, manifest)
-    created = datetime.now(UTC)
-    stamp = f"{created:%Y-%m-%dT%H-%M-%S}-00-00"
-    shards = make_plan(names, epochs=epochs, places=8, log=f"{stamp}_step_x", created=created)
-    write_plan(out, shards)
-    for number, shard in enumerate(shards.shards):
-        folder = shards_folder(out, shards) / shard.name
+    stamp = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-00-00"
+    count = max(16, -(-tasks * epochs // UNITS_PER_LEASE))
+    with ZipFile(log) as zipped:
+        summaries = json.loads(zipped.read("summaries.json"))
+    real = {(str(one["id"]), one["epoch"]): one for one in summaries}
+    for number in range(min(tasks, count)):
+        folder = shards_folder(out, f"{stamp}_step_x") / str(number)
         assert isinstance(folder, Path)
         folder.mkdir(parents=True)
-        _write(Path(log), folder / f"{stamp}_step_{number}.eval", shard.tasks, epochs)
+        _write(
+            Path(log),
+            folder / f"{stamp}_step_{number}.eval",
+            {
+                (task, epoch): real[str(int(task) % real_tasks), (epoch - 1) % real_epochs + 1]
+                for task in names[number::count]
+                for epoch in range(1, epochs + 1)
+            },
+        )
     Path(log).unlink()
     return out
 
 
-def _write(source: Path, target: Path, tasks: tuple[str, ...], epochs: int) -> None:
+def _write(source: Path, target: Path, units: Mapping[UnitKey, dict[str, Any]]) -> None:
+    """Write a log of these units, each with the summary of the sample that it is a copy of."""
     header = read_eval_log(str(source), header_only=True)
-    with ZipFile(source) as zipped:
-        sample = json.loads(zipped.read("samples/0_epoch_1.json"))
-        (summary,) = json.loads(zipped.read("summaries.json"))
+    samples: dict[str, bytes] = {}
     found = []
-    with ZipFile(target, "w", **zipfile_compress_kwargs) as written:
-        for task in tasks:
-            for epoch in range(1, epochs + 1):
-                changes = {"id": task, "epoch": epoch}
-                record = {**sample, **changes}
-                record["metadata"] = {
-                    **sample["metadata"],
-                    "gta_task": {**sample["metadata"]["gta_task"], "id": task},
-                }
-                written.writestr(f"samples/{task}_epoch_{epoch}.json", json.dumps(record).encode())
-                found.append(EvalSampleSummary.model_validate({**summary, **changes}))
-        written.writestr("summaries.json", to_json_safe(found))
-        header.eval.dataset.sample_ids = list(tasks)
+    with (
+        ZipFile(source) as zipped,
+        ZipFile(target, "w", compression=ZIP_DEFLATED, compresslevel=1) as written,
+    ):
+        for (task, epoch), summary in units.items():
+            name = f"samples/{summary['id']}_epoch_{summary['epoch']}.json"
+            if name not in samples:
+                samples[name] = _template(json.loads(zipped.read(name)))
+            copied = f"samples/{task}_epoch_{epoch}.json"
+            written.writestr(copied, _fill(samples[name], task, epoch))
+            found.append(_fill(_template(summary), task, epoch))
+        written.writestr("summaries.json", b"[" + b",".join(found) + b"]")
+        header.eval.dataset.sample_ids = list(dict.fromkeys(task for task, _ in units))
         start = {"version": header.version, "eval": header.eval, "plan": header.plan}
         written.writestr("_journal/start.json", to_json_safe(start))
         written.writestr("header.json", to_json_safe(header))
+
+
+def _template(record: dict[str, Any]) -> bytes:
+    """Return a sample or summary as JSON, with marks in the places of its task and epoch."""
+    marked = {**record, "id": TASK_MARK, "epoch": EPOCH_MARK}
+    task = marked["metadata"]["gta_task"]
+    if isinstance(task, dict):  # a summary has only the beginning of its text
+        named = {"gta_task": {**task, "id": TASK_MARK}}
+        marked["metadata"] = {**marked["metadata"], **named}
+    return json.dumps(marked).encode()
+
+
+def _fill(template: bytes, task: str, epoch: int) -> bytes:
+    named = template.replace(TASK_MARK.encode(), task.encode())
+    return named.replace(f'"{EPOCH_MARK}"'.encode(), str(epoch).encode())

@@ -18,7 +18,8 @@ from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.runs.aggregation import judge_scores
-from gta_bench.runs.results_table import TABLES, RunExport
+from gta_bench.runs.results_table import RunExport
+from gta_bench.runs.tables import TABLES
 from gta_bench.runs.verdicts import VERDICTS
 from tests.metrics.test_comparability import manifest
 from tests.metrics.workflow_units import SEVEN, unit

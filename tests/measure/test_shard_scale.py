@@ -1,93 +1,97 @@
-"""10^3, 10^4 and 10^5 units through plan, merge, scores and report: time and memory, no model."""
+"""10^4 and 10^5 units through every command that reads or writes a whole run: CPU and memory.
 
-import json
+Run by `make measure`; the figures go to docs/measurements.md. No model is called.
+"""
+
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from gta_bench.runs.scoring import LISTED
+from tests.measure.shard_logs import write_sharded_run
+from tests.measure.test_results_scale import COMMAND, measured
 
 pytestmark = pytest.mark.measure
 TASKS = 100
-# The most that 100,000 units may take.
-MOST_BYTES = 2 * 2**30
-
-PROGRAM = """
-import json, resource, sys, time
-from datetime import UTC, datetime
+# The agent of the measured run, whose every unit fails, and of the one that it is compared with.
+AGENTS = ("silent", "gold")
+# Units that are evaluated; all others are copies of them.
+REAL_EPOCHS = int(os.environ.get("GTA_REAL_EPOCHS", "10"))
+# The most that any command may take, for a million units too.
+MOST_MIB = 2 * 2**10
+MERGE = """
+import sys, time
 from pathlib import Path
-from gta_bench.records.units import AtomicUnit
-from gta_bench.records.atomic import AtomicTask
-from gta_bench.cli.report import write_reports
-from gta_bench.similarity.catalog import score_units
-from gta_bench.records.plan import make_plan
-from gta_bench.runs.directory import log_folder, read_manifest, write_scores
-from gta_bench.runs.logs import find_kept_units, list_logs, read_units
-from gta_bench.runs.merge import merge_shards
-from gta_bench.runs.merge import merged_log_path, read_plan, shards_folder
-from gta_bench.similarity.catalog import load_similarity
-
-run, steps, last = Path(sys.argv[1]), {}, time.process_time()
-
-def step(name):
-    global last
-    steps[name], last = time.process_time() - last, time.process_time()
-
-spec = read_manifest(run).spec
-make_plan(spec.tasks, epochs=spec.epochs, places=8, log="x", created=datetime.now(UTC))
-step("plan")
-kept = find_kept_units(log_folder(run))
-step("what is finished")
-plan = read_plan(run)
-wanted = [(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)]
-logs = {key: kept[key].log for key in wanted}
-merge_shards(logs, merged_log_path(run, plan), shards_folder(run, plan))
-step("merge")
-found = read_units(log_folder(run), spec.tasks, spec.epochs, AtomicUnit)
-assert len(found.units) == len(wanted) and not found.not_run
-step("read")
-similarity = load_similarity("exact-or-half")
-write_scores(run, score_units(found.units, "step", similarity, found.not_run))
-del found
-step("score")
-write_reports([run])
-step("report")
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-(log,) = list_logs(log_folder(run))
-print(json.dumps({"steps": steps, "peak": peak, "log": Path(log).stat().st_size}), file=sys.stderr)
+from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.logs import find_kept_units, unit_keys
+from gta_bench.runs.merge import find_shards, merge_shards, merged_log_path, shards_folder
+from tests.measure.test_results_scale import peak_memory
+run, start = Path(sys.argv[1]), time.process_time()
+spec, name, kept = read_manifest(run).spec, find_shards(run), find_kept_units(log_folder(run))
+chosen = {key: kept[key].log for key in unit_keys(spec.tasks, spec.epochs)}
+merge_shards(chosen, merged_log_path(run, name), shards_folder(run, name))
+print(time.process_time() - start, peak_memory())
+"""
+# The sums of each task, the pooled scores that follow from them, and the causes of failures.
+BARE = """
+import sys, time
+import duckdb
+from tests.measure.test_results_scale import peak_memory
+start = time.process_time()
+columns = ("inst_hits", "inst_total", "tool_hits", "call_total", "arg_hits", "arg_typed_sum",
+           "answer_sum", "answer_total", "malformed")
+sums = ", ".join(f"sum(strict_{name})" for name in columns)
+duckdb.sql(f"SELECT task, {sums}, count(*) FROM '{sys.argv[1]}/results/units/*.parquet'"
+           " GROUP BY task").fetchall()
+duckdb.sql(f"SELECT cause, count(*), count(DISTINCT task), arg_min(detail, epoch)"
+           f" FROM '{sys.argv[1]}/results/failures/*.parquet' GROUP BY cause").fetchall()
+print(time.process_time() - start, peak_memory())
 """
 
 
-def test_plan_merge_and_report_are_linear_and_take_less_than_two_gib(tmp_path: Path) -> None:
-    """Each size in a process of its own, so that its peak is its own."""
-    totals = {}
-    sizes = [int(size) for size in os.environ.get("GTA_SIZES", "1000,10000,100000").split(",")]
-    for units in sizes:
-        run = write_run(tmp_path / str(units), units)
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(run)],
-            env={**os.environ, "PYTHONPATH": f"{REPOSITORY / 'src'}:{REPOSITORY}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stderr.splitlines()[-1])
-        totals[units] = sum(found["steps"].values())
-        steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found["steps"].items())
-        sizes_of = f"{found['peak'] / 2**20:.0f} MiB, log {found['log'] / 2**20:.1f} MiB"
-        print(f"{units} units: {sizes_of}, CPU: {steps}", flush=True)
-        assert found["peak"] < MOST_BYTES
-    per_unit = {units: total / units for units, total in totals.items()}
-    # A fixed cost of imports makes few units dearer; many must not be.
-    assert per_unit[sizes[-1]] < 2 * per_unit[sizes[-2]]
-
-
-def write_run(root: Path, units: int) -> Path:
+def write_run(root: Path, units: int, agent: str) -> str:
     """A run as shards left it: 100 tasks of GTA-Atomic's kind in so many epochs."""
-    from tests.measure.shard_logs import write_sharded_run
+    made = write_sharded_run(
+        root,
+        tasks=TASKS,
+        epochs=units // TASKS,
+        real_tasks=TASKS,
+        real_epochs=REAL_EPOCHS,
+        agent=agent,
+    )
+    return str(made)
 
-    return write_sharded_run(root, tasks=TASKS, epochs=units // TASKS)
+
+def test_every_command_is_linear_and_takes_less_than_two_gib(tmp_path: Path) -> None:
+    """Each command in a process of its own, so that its peak is its own."""
+    sizes = [int(size) for size in os.environ.get("GTA_SIZES", "10000,100000").split(",")]
+    steps = os.environ.get("GTA_STEPS", "merge,score,report,page,compare,export,bare").split(",")
+    found: dict[str, dict[int, float]] = {step: {} for step in steps}
+    for units in sizes:
+        out, similarity = tmp_path / str(units), ("--similarity", "exact-or-half")
+        run, other = (write_run(tmp_path / f"{name}-{units}", units, name) for name in AGENTS)
+        if "compare" in steps:
+            measured(MERGE, other)
+            measured(COMMAND, "score", *similarity, other)
+        programs = {
+            "merge": (MERGE, run),
+            "score": (COMMAND, "score", *similarity, run),
+            "report": (COMMAND, "report", run),
+            "page": (COMMAND, "report", "--html", f"{out}.html", run),
+            "compare": (COMMAND, "compare", run, other),
+            "export": (COMMAND, "results", "export", run, "--out", str(out)),
+            "bare": (BARE, run),
+        }
+        for step in steps:
+            if step == "bare" and units <= LISTED:
+                continue  # the rows of a short run are in `scores.json`
+            seconds, peak = measured(*programs[step])
+            found[step][units] = seconds / units
+            each = f"{1e6 * seconds / units:.0f} us a unit"
+            print(f"{units} units: {step} {seconds:.1f} s, {each}, {peak:.0f} MiB", flush=True)
+            assert peak < MOST_MIB
+    for step, costs in found.items():
+        # A fixed cost of imports makes few units dearer; many must not be.
+        first, *_, last = [*costs.values()] * 2
+        assert last <= 1.3 * first, step

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -50,6 +51,9 @@ def cpu_seconds(task: Task, logs: Path) -> float:
     return time.process_time() - start
 
 
+ROUNDS = 5
+
+
 def test_a_step_run_costs_at_most_a_quarter_more_than_bare_model_calls(
     atomic_dir: Path, tmp_path: Path
 ) -> None:
@@ -74,7 +78,10 @@ def test_a_step_run_costs_at_most_a_quarter_more_than_bare_model_calls(
         return Task(dataset=MemoryDataset(samples), solver=bare(prompts))
 
     cpu_seconds(ours(), tmp_path)  # imports and caches of the first evaluation
-    rounds = [(cpu_seconds(ours(), tmp_path), cpu_seconds(theirs(), tmp_path)) for _ in range(4)]
-    ratio = min(own for own, _ in rounds) / min(other for _, other in rounds)
-    print(f"step run / bare solver, CPU: {ratio:.2f} {rounds}")
+    # Both of a round meet the same machine, so a disturbance spoils one ratio at most.
+    rounds = [
+        (cpu_seconds(ours(), tmp_path), cpu_seconds(theirs(), tmp_path)) for _ in range(ROUNDS)
+    ]
+    ratio = median(own / other for own, other in rounds)
+    print(f"step run / bare solver, CPU: median {ratio:.2f} of {ROUNDS} rounds {rounds}")
     assert ratio <= 1.25

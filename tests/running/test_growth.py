@@ -126,7 +126,7 @@ def test_epochs_that_are_added_are_dealt_to_all_places(grown: Grown) -> None:
 @pytest.mark.slow
 def test_a_shard_that_was_interrupted_goes_on_in_the_run_that_grew(grown: Grown) -> None:
     with pytest.raises(WorkFailed, match="Interrupted"):
-        grown.command("0:4", backend=Two(interrupted_after=2))
+        grown.command("0:4", backend=Two(interrupted_after=1))
     before = grown.finished()
     assert len(before) == 2
     assert grown.command("0:6", epochs=2, backend=Two()) == 10

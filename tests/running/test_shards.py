@@ -1,6 +1,6 @@
 """Runs in shards: split, stopped, damaged, continued by another backend, merged to one log."""
 
-from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ from gta_bench.agents.models import ChosenModel
 from gta_bench.errors import RunError, WorkFailed
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.units import AtomicUnit
+from gta_bench.running import shards
 from gta_bench.running.backends.backend import INLINE, Backend, Inline, Tick, WorkFunction
+from gta_bench.running.leases import LeaseSource
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, progress_folder, read_command, read_progress
 from gta_bench.runs.logs import ReadUnits, find_kept_units, list_logs, read_units
-from gta_bench.runs.merge import PLAN, read_plan, shards_folder
+from gta_bench.runs.merge import find_shards
 from gta_bench.runs.store import lock_folder
 from gta_bench.settings import BudgetSettings, ModelSettings, Settings
 from tests.builders import atomic_task, write_atomic
@@ -35,12 +37,15 @@ class Two(Inline):
         self.interrupted_after = interrupted_after
         self.at_once = 0
 
-    def run(self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick) -> None:
+    def run(self, work: WorkFunction, items: Any, *, at_once: int, tick: Tick) -> None:
         self.at_once = at_once
-        for number, item in enumerate(items):
+        for number in count():
+            if (item := items.take()) is None:
+                return
             if number == self.interrupted_after:
                 raise KeyboardInterrupt
             work(item)
+            items.finish(item)
             tick()
 
 
@@ -120,32 +125,29 @@ def test_shards_become_one_log_that_says_what_one_process_says(bench: Bench) -> 
     assert {(s.id, s.epoch) for s in merged.samples or []} == {
         (s.id, s.epoch) for s in single.samples or []
     }
-    found = read_plan(other.out)
-    assert found is not None
-    assert len(found.shards) == 4
-    assert not shards_folder(other.out, found).exists()
+    assert find_shards(other.out) is None
 
 
 def test_nothing_is_run_twice_when_an_interrupted_run_is_continued_by_another_backend(
     bench: Bench,
 ) -> None:
     with pytest.raises(
-        WorkFailed, match=r"^Interrupted\. 4 of 6 units are finished and safe"
+        WorkFailed, match=r"^Interrupted\. 3 of 6 units are finished and safe"
     ) as end:
-        bench.run(Two(interrupted_after=2))
+        bench.run(Two(interrupted_after=1))
     assert end.value.exit_code == 130
     before, asked = bench.samples(), bench.server.asked
-    assert len(before) == 4
+    assert len(before) == 3
     found = bench.run(INLINE)
     assert len(found.units) == TASKS
     after = bench.samples()
     assert {key: after[key] for key in before} == before
-    assert bench.server.asked == asked + 2 * 2
+    assert bench.server.asked == asked + 2 * 3
     command = read_command(progress_folder(bench.out))
     assert command is not None
-    assert (command.finished, command.units) == (4, 6)
+    assert (command.finished, command.units) == (3, 6)
     bench.run(Two())
-    assert bench.server.asked == asked + 2 * 2
+    assert bench.server.asked == asked + 2 * 3
 
 
 def test_a_run_that_one_process_began_is_cut_into_shards_and_keeps_single_epochs(
@@ -194,7 +196,7 @@ def test_no_unit_begins_after_the_time_of_the_command(bench: Bench) -> None:
     assert [unit.failure for unit in found.units] == [None] * TASKS
 
 
-def test_connections_are_divided_and_no_place_is_without_one(bench: Bench) -> None:
+def test_no_worker_is_without_a_connection(bench: Bench) -> None:
     two = Two()
     bench.run(two, max_connections=1)
     assert two.at_once == 1
@@ -202,8 +204,9 @@ def test_connections_are_divided_and_no_place_is_without_one(bench: Bench) -> No
 
 
 def test_a_damaged_shard_log_stops_the_run_and_loses_only_its_own_units(bench: Bench) -> None:
-    with pytest.raises(WorkFailed):
-        bench.run(Two(interrupted_after=2))
+    for _ in range(2):
+        with pytest.raises(WorkFailed):
+            bench.run(Two(interrupted_after=1))
     first, second = list_logs(log_folder(bench.out))
     whole = Path(first).read_bytes()
     for damaged in (whole[: len(whole) // 2], b"", b"\0" * len(whole)):
@@ -223,7 +226,7 @@ def test_a_damaged_shard_log_stops_the_run_and_loses_only_its_own_units(bench: B
 
 def test_a_changed_byte_in_a_sample_is_found_before_shards_are_removed(bench: Bench) -> None:
     with pytest.raises(WorkFailed):
-        bench.run(Two(interrupted_after=3))
+        bench.run(Two(interrupted_after=1))
     first = Path(list_logs(log_folder(bench.out))[0])
     data = bytearray(first.read_bytes())
     place = data.find(b"samples/") + 60
@@ -234,23 +237,44 @@ def test_a_changed_byte_in_a_sample_is_found_before_shards_are_removed(bench: Be
     assert first.exists()
 
 
-@pytest.mark.parametrize("content", [b"{}", b"not json", None])
-def test_a_damaged_plan_is_named_and_made_anew_once_it_is_removed(
-    bench: Bench, content: bytes | None
+class Twice(Two):
+    """Gives up each worker too early, so that two workers answer for each lease."""
+
+    def run(self, work: WorkFunction, items: Any, *, at_once: int, tick: Tick) -> None:
+        while (lost := items.take()) is not None:
+            items.give_back(lost)
+            again = items.take()
+            assert again == lost
+            work(again)
+            assert items.finish(again)
+            work(lost)
+            assert not items.finish(lost)
+            tick()
+
+
+def test_a_worker_that_answers_although_it_was_given_up_changes_nothing(bench: Bench) -> None:
+    found = bench.run(Twice())
+    assert [(unit.failure, unit.attempts) for unit in found.units] == [(None, 1)] * TASKS
+    assert bench.server.asked == 2 * TASKS
+    assert len(list_logs(log_folder(bench.out))) == 1
+    assert [len(samples) for samples in bench.samples().values()] == [1] * TASKS
+    told = bench.told[-1]
+    assert (told.done, told.failed, told.running, told.cost_usd) == (TASKS, 0, 0, 2.0 * TASKS)
+
+
+def test_a_worker_that_was_cut_off_ends_before_the_next_command_starts(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(WorkFailed):
-        bench.run(Two(interrupted_after=2))
-    file = bench.out / PLAN
-    file.write_bytes(content or file.read_bytes().replace(b'"0"', b'"5"', 1))
-    with pytest.raises(RunError, match="Remove it"):
+        bench.run(Two(interrupted_after=1))
+    asked = bench.server.asked
+    monkeypatch.setattr(shards, "PATIENCE", 0.0)
+    cut_off = Path(list_logs(log_folder(bench.out))[0]).parent
+    with lock_folder(cut_off), pytest.raises(RunError, match="Another command is working on"):
         bench.run(Two())
-    before = bench.samples()
-    file.unlink()
-    found = bench.run(INLINE)
-    assert [unit.failure for unit in found.units] == [None] * TASKS
-    after = bench.samples()
-    assert {key: after[key] for key in before} == before
-    assert len(list_logs(log_folder(bench.out))) == 1
+    assert bench.server.asked == asked
+    bench.run(Two())
+    assert bench.server.asked == 2 * TASKS
 
 
 def test_two_commands_do_not_work_on_one_run(bench: Bench) -> None:
@@ -259,7 +283,7 @@ def test_two_commands_do_not_work_on_one_run(bench: Bench) -> None:
         bench.run()
 
 
-@pytest.mark.parametrize(("here", "missing"), [(0, 6), (1, 4)])
+@pytest.mark.parametrize(("here", "missing"), [(0, 6), (1, 3)])
 def test_work_that_leaves_no_log_is_not_taken_for_done(
     bench: Bench, here: int, missing: int
 ) -> None:
@@ -267,10 +291,10 @@ def test_work_that_leaves_no_log_is_not_taken_for_done(
 
     class Elsewhere(Two):
         def run(
-            self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick
+            self, work: WorkFunction, items: LeaseSource[Any], *, at_once: int, tick: Tick
         ) -> None:
-            for item in items[:here]:
-                work(item)
+            for _ in range(here):
+                work(items.take())
 
     with pytest.raises(RunError, match=f"has no log of {missing} units.* all of them share"):
         bench.run(Elsewhere())
@@ -281,14 +305,14 @@ def test_work_that_leaves_no_log_is_not_taken_for_done(
 def test_a_system_that_refuses_a_file_is_told_with_what_is_safe(bench: Bench) -> None:
     class Full(Two):
         def run(
-            self, work: WorkFunction, items: Sequence[Any], *, at_once: int, tick: Tick
+            self, work: WorkFunction, items: LeaseSource[Any], *, at_once: int, tick: Tick
         ) -> None:
-            work(items[0])
+            work(items.take())
             raise OSError(28, "No space left on device", str(bench.out))
 
     with pytest.raises(WorkFailed, match="Free some disk space") as caught:
         bench.run(Full())
-    assert "2 of 6 units are finished and safe" in str(caught.value)
+    assert "3 of 6 units are finished and safe" in str(caught.value)
     assert caught.value.exit_code == 3
 
 

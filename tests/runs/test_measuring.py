@@ -1,4 +1,4 @@
-from math import isfinite
+from math import inf, isfinite, nan
 
 import pytest
 
@@ -23,6 +23,30 @@ def test_the_mean_is_over_units_that_have_a_value() -> None:
 
 def test_a_metric_without_values_is_none() -> None:
     assert measure([unit("a")], lambda _: None, name="mine", n_units=1).value is None
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (nan, "nan"),
+        (-inf, "-inf"),
+        (10**400, "an integer that is too large"),
+        pytest.param(10**5000, "an integer that is too large", id="5000 digits"),
+        ("7", "'7'"),
+    ],
+)
+def test_a_metric_that_is_not_a_finite_number_is_refused(value: float, shown: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        measure([unit("a")], lambda _: value, name="mine", n_units=1)
+    assert str(raised.value) == (
+        f"Metric 'mine' returned {shown} for task a: return a finite number, or None if it does "
+        "not apply."
+    )
+
+
+def test_a_metric_that_is_no_function_is_refused() -> None:
+    with pytest.raises(UsageError, match="The metric is a value of type 'int': pass a function"):
+        measure([unit("a")], 5, name="mine", n_units=1)  # type: ignore[arg-type]
 
 
 def test_a_function_is_loaded_by_its_place() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gta_bench.records.cost import Cost
 from gta_bench.records.progress import Command, ShardProgress
-from gta_bench.running.shards import RunLimits
+from gta_bench.running.budget import RunLimits
 from gta_bench.runs.directory import begin_progress, read_progress, read_spent, write_progress
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

@@ -18,7 +18,8 @@ from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.aggregation import read_export
 from gta_bench.runs.directory import write_manifest, write_scores
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.results_table import TABLES, export_results
+from gta_bench.runs.results_table import export_results
+from gta_bench.runs.tables import TABLES
 from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
 from tests.conftest import REPOSITORY
 from tests.metrics.test_comparability import manifest

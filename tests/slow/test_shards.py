@@ -20,6 +20,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.running.backends.backend import RayTasks, stay_on_loopback
+from gta_bench.running.leases import Items
 from gta_bench.runs.directory import (
     log_folder,
     progress_folder,
@@ -309,25 +310,35 @@ def test_ctrl_c_stops_cleanly_and_any_backend_goes_on(
     assert {key: after[key] for key in kept} == kept
 
 
-def test_four_shards_share_the_connections_and_the_money_of_the_run(
+def test_four_workers_share_connections_requests_a_minute_and_money(
     bench: Bench, loopback: None
 ) -> None:
-    """Every call costs a dollar; what is over the limit was in flight when it was reached."""
-    bench.server.delay, bench.server.most_at_once, bench.server.asked = 0.3, 0, 0
-    some = ("shared", "--max-connections", "8", "--tasks", "0:60")
-    stopped = bench.start(*some, "--workers", "4", "--max-cost", "40")
-    _, said = stopped.communicate(timeout=600)
-    bench.server.delay = 0.0
+    """250 calls cost a dollar; what is over the limit was in flight when it was reached."""
+    server = bench.server
+    server.delay, server.most_at_once, server.asked = 0.3, 0, 0
+    server.times.clear()
+    text = bench.settings.read_text(encoding="utf-8")
+    cheap = text.replace("input_price = 100000.0", "input_price = 400.0")
+    bench.settings.write_text(cheap, encoding="utf-8")
+    limits = ("--max-connections", "8", "--rpm", "120", "--max-cost", "1")
+    stopped = bench.start("shared", "--workers", "4", *limits)
+    _, said = stopped.communicate(timeout=900)
+    server.delay = 0.0
     assert stopped.returncode == 1, said
-    assert "The run has spent its budget of $40 (budget.cost_usd)" in said
-    assert 4 < bench.server.most_at_once <= 8
+    assert "The run has spent its budget of $1 (budget.cost_usd)" in said
+    fullest = max(sum(0 <= other - start < 60 for other in server.times) for start in server.times)
     most = max(len(task.steps) for task in load_atomic(bench.data).tasks.values())
-    assert 40 <= bench.server.asked <= 40 + 8 * most
+    print(f"{server.asked} calls, {server.most_at_once} at once, {fullest} in the fullest minute")
+    assert 4 < server.most_at_once <= 8
+    # On a busy machine, requests that may start arrive later: at most as many as are in flight.
+    assert 100 < fullest <= 120 + 8
+    assert 250 <= server.asked <= 250 + 8 * most
     kept = uuids(bench.root / "shared")
-    bench.run(*some)
+    bench.run("shared")
     after = uuids(bench.root / "shared")
-    assert len(after) == 60
+    assert len(after) == 229
     assert {key: after[key] for key in kept} == kept
+    bench.settings.write_text(text, encoding="utf-8")
 
 
 FULL = """
@@ -372,10 +383,10 @@ def test_ray_tells_failures_and_begins_lost_work_again(
     backend = RayTasks(cluster.address)
     try:
         items = [(str(tmp_path), name) for name in "abc"]
-        backend.run(works.die_once, items, at_once=2, tick=int)
+        backend.run(works.die_once, Items(items), at_once=2, tick=int)
         assert {"a", "b", "c"} <= {file.name for file in tmp_path.iterdir()}
         with pytest.raises(GtaError, match=r"^This part is bad\.$") as caught:
-            backend.run(works.fail, [(str(tmp_path), "bad")], at_once=1, tick=int)
+            backend.run(works.fail, Items([(str(tmp_path), "bad")]), at_once=1, tick=int)
         assert caught.value.exit_code == 2
     finally:
         backend.close()

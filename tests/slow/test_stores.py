@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.errors import StoreError, WorkFailed
 from gta_bench.runs.directory import log_folder, read_workflow_scores
-from gta_bench.runs.logs import count_finished
+from gta_bench.runs.logs import count_finished, list_logs, read_attempts
 from gta_bench.runs.store import StorePath, parts_of, store_path
 from gta_bench.runs.verdicts import VERDICTS
 from tests.chat_server import ChatServer, chat_server
@@ -170,6 +170,22 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
     assert count_finished(log_folder(out)) == 1
     assert gta(*work(out, *workers)).exit_code == 0
     assert (count_finished(log_folder(out)), player.begun - before) == (2, 1)
+
+
+def test_a_slow_store_slows_the_run_and_nothing_is_done_twice(
+    s3: S3Server, folder: Path, player: Player
+) -> None:
+    """A write takes longer than the pause between two looks at what the workers do."""
+    out = store_path(f"s3://{BUCKET}/slow")
+    s3.delay = 0.6
+    done = gta(*work(out, "--workers", "2", "--no-preflight"))
+    s3.delay = 0.0
+    assert (done.exit_code, done.exception) == (0, None), done.output
+    assert (count_finished(log_folder(out)), player.begun) == (2, 2)
+    assert len(list_logs(log_folder(out))) == 1
+    attempts = read_attempts(out)
+    assert attempts is not None
+    assert [one.number for one in attempts.values()] == [1, 1]
 
 
 def test_a_bucket_that_is_not_there_and_rounds_in_a_store_are_told(

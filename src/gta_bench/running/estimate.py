@@ -15,6 +15,7 @@ from gta_bench.agents.catalog import WITHOUT_MODEL, load_agent
 from gta_bench.agents.contract import History, Setup, list_dataset_files, make_step_histories
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import AtomicDataset, Dataset
+from gta_bench.errors import format_count
 from gta_bench.metrics.reference import reference_steps
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attempts import UnitKey
@@ -72,9 +73,10 @@ class UsageRange(NamedTuple):
     def __str__(self) -> str:
         """Describe the estimate in one line."""
         low, high = self.low, self.high
+        calls = _range(low.calls, high.calls)
         return (
-            f"{self.who}: {self.units} {'unit' if self.units == 1 else 'units'} left, "
-            f"{_range(low.calls, high.calls)} calls, "
+            f"{self.who}: {format_count(self.units, 'unit')} left, "
+            f"{calls} {'call' if calls == '1' else 'calls'}, "
             f"{_range(low.input_tokens, high.input_tokens)} input and "
             f"{_range(low.output_tokens, high.output_tokens)} output tokens, {self._cost()} "
             f"({self.basis})."

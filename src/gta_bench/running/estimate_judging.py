@@ -6,11 +6,13 @@ from typing import Final
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.judging import prompts
 from gta_bench.judging.messages import UnitPrompt
+from gta_bench.metrics.checked import is_open_to_judge
 from gta_bench.records.attempts import UnitKey
+from gta_bench.records.checks import CHECK
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.run import RunManifest
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
-from gta_bench.records.workflow import WorkflowTask
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.running.estimate import (
     LESS,
     MORE,
@@ -68,6 +70,7 @@ def _estimate(
     judging: Judging,
     rounds: int = 0,
 ) -> list[UsageRange]:
+    units = [key for key in units if _judged_leaves(tasks[key[0]])]
     guesses = {name: _guess(tasks[name], judging) for name, _ in units}
     rows: dict[tuple[str, UnitKey], list[VerdictRow]] = {}
     for key, row in verdicts.items():
@@ -79,7 +82,7 @@ def _estimate(
         finished = {
             key: _measured(own, guesses[key[0]])
             for key, own in judged.items()
-            if _is_judged(own, tasks[key[0]], judging)
+            if _is_judged(own, _open_leaves(tasks[key[0]], key, verdicts), judging)
         }
         known = KnownUse(f"{name} as judge", model.settings, guesses, finished, _BASIS)
         ranges = known.estimate(units, rounds)
@@ -90,9 +93,28 @@ def _estimate(
     return found
 
 
+def _judged_leaves(task: WorkflowTask) -> list[Checkpoint]:
+    """Return the leaves that a judge may decide."""
+    return [leaf for leaf in task.leaves() if leaf.by != "check"]
+
+
+def _open_leaves(
+    task: WorkflowTask, unit: UnitKey, verdicts: Mapping[VerdictKey, VerdictRow]
+) -> list[Checkpoint]:
+    """Return the leaves that a judge may decide, without those that failed their checks."""
+    found = []
+    for leaf in _judged_leaves(task):
+        key = VerdictKey(task=unit[0], epoch=unit[1], leaf=leaf.id, judge=CHECK)
+        row = verdicts.get(key)
+        decided = row is not None and isinstance(row.verdict, Scored)
+        if not decided or is_open_to_judge(leaf, row):
+            found.append(leaf)
+    return found
+
+
 def _guess(task: WorkflowTask, judging: Judging) -> Guess:
     """Guess a unit's calls from its prompt, without the evidence, which does not exist yet."""
-    options, leaves = judging.options, [*task.leaves()]
+    options, leaves = judging.options, _judged_leaves(task)
     prompt = UnitPrompt(task, Evidence(answer=""), options, lambda _: b"")
     size = options.leaves_per_call
     asked = [
@@ -111,12 +133,12 @@ def _guess(task: WorkflowTask, judging: Judging) -> Guess:
     return Guess(*ends)
 
 
-def _is_judged(rows: Sequence[VerdictRow], task: WorkflowTask, judging: Judging) -> bool:
+def _is_judged(rows: Sequence[VerdictRow], leaves: Sequence[Checkpoint], judging: Judging) -> bool:
     """Whether every leaf has a score by the current prompts; others are judged again."""
-    wanted = judging.repeats * len([*task.leaves()])
-    asked = prompts.digest()
-    scored = (isinstance(row.verdict, Scored) and row.prompts == asked for row in rows)
-    return len(rows) >= wanted and all(scored)
+    names, asked = {leaf.id for leaf in leaves}, prompts.digest()
+    own = [row for row in rows if row.key.leaf in names]
+    scored = (isinstance(row.verdict, Scored) and row.prompts == asked for row in own)
+    return len(own) >= judging.repeats * len(names) and all(scored)
 
 
 def _measured(rows: Sequence[VerdictRow], guess: Guess) -> ModelUse:

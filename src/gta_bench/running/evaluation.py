@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Final
 
+import rich
 from inspect_ai import Task, eval_set, task_with
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import Model
@@ -14,7 +15,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.errors import NOT_BEGUN, RunError, WorkFailed
 from gta_bench.records.progress import ShardProgress
 from gta_bench.records.run import STATEMENT
-from gta_bench.running.shards import PATIENCE, Listener, RunLimits, RunPart
+from gta_bench.running.budget import current_share
+from gta_bench.running.shards import PATIENCE, Listener, RunPart
+from gta_bench.running.stopping import check_stop
 from gta_bench.runs.directory import (
     explain_unreadable,
     read_progress,
@@ -22,9 +25,11 @@ from gta_bench.runs.directory import (
     write_progress,
 )
 from gta_bench.runs.log_layout import PrerequisiteError
+from gta_bench.runs.logs import list_logs
+from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.store import explain_store_errors, lock_folder
 from gta_bench.tasks.attempts import note_begin
-from gta_bench.tasks.context import RunContext, Watcher, current_context, run_context
+from gta_bench.tasks.context import RunContext, Watcher, run_context
 
 PACKAGES = ("gta-bench", "inspect_ai", "pydantic")
 # Options of every evaluation: no display, and a log that is written after each sample.
@@ -37,6 +42,11 @@ QUIET: Final[dict[str, Any]] = {
     "score_display": False,
     "log_level": "error",
 }
+
+
+def silence_engine() -> None:
+    """Silence the console of Inspect, which reports finished work even without a display."""
+    rich.get_console().quiet = True
 
 
 def package_versions() -> dict[str, str]:
@@ -70,25 +80,17 @@ def evaluate(
 ) -> None:
     """Run the units that the part's logs do not contain yet; `stated` is written into the logs."""
 
-    def find_limit() -> str | None:
-        if part.limits == RunLimits():
-            return None
-        found = None if part.limits.cost_usd is None else read_progress(part.progress)
-        return part.limits.find_reached(None if found is None else found.known_usd)
-
     with (
         # Another attempt at the same shard may be ending on another machine.
         lock_folder(part.logs, patience=PATIENCE) if part.name else nullcontext(),
-        run_context(
-            replace(
-                context,
-                limit_reached=find_limit,
-                watcher=part_counter(part, listener),
-                models=(model,),
-            )
-        ),
+        run_context(replace(context, watcher=part_counter(part, listener), models=(model,))),
         explain_store_errors(part.logs, writing=True),
     ):
+        check_stop()
+        silence_engine()
+        if part.begun and not list_logs(part.logs):
+            newest = max(log.rsplit("/", 1)[-1] for log in part.begun.values())
+            write_partial_log(part.begun, part.logs / newest)
         try:
             _, logs = eval_set(
                 task_with(task, setup=within_limits()),
@@ -127,9 +129,8 @@ def within_limits() -> Solver:
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        context = current_context()
-        check = None if context is None else context.limit_reached
-        reached = None if check is None else check()
+        share = current_share.get()
+        reached = None if share is None else await share.start_unit()
         if reached is not None:
             raise WorkFailed(f"{reached}; {NOT_BEGUN}")
         await note_begin(state)

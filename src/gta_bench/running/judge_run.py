@@ -1,13 +1,10 @@
 """Judges a stored run: renders the evidence of every unit once, then asks each judge in turn."""
 
-import asyncio
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from typing import NamedTuple
 
 from inspect_ai import eval as inspect_eval
@@ -19,26 +16,28 @@ from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, judge_entry, pending_leaves, verdict_settings
 from gta_bench.judging.options import JudgeOptions, judge_name, judge_options
+from gta_bench.judging.own import OwnJudge
 from gta_bench.judging.run_evidence import MadeEvidence, RunEvidence
-from gta_bench.judging.spending import Spending, check_price
+from gta_bench.judging.spending import SharedSpending, Spending, check_price
 from gta_bench.packages import require_packages
-from gta_bench.records.plan import shard_count
 from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
-from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
-from gta_bench.running.evaluation import QUIET, check_interrupt, part_counter
+from gta_bench.running.backends.backend import INLINE, Backend, Call, WorkFunction
+from gta_bench.running.budget import SharedBudget, open_share
+from gta_bench.running.check_run import check_run
+from gta_bench.running.evaluation import QUIET, check_interrupt, part_counter, silence_engine
+from gta_bench.running.leases import Items, LeaseSource, LeaseTable, LeaseType
 from gta_bench.running.shards import (
     Listener,
-    RunLimits,
     RunPart,
     count_parallel,
-    divide_connections,
     explain_failure,
     report_progress,
 )
-from gta_bench.runs.directory import begin_progress, progress_folder
-from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors
+from gta_bench.running.stopping import check_stop, run_async
+from gta_bench.runs.directory import begin_progress, judge_folder_name, progress_folder
+from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors, lock_folder
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
 from gta_bench.settings import Settings
 from gta_bench.tasks.context import Material, RunContext, open_workspaces, run_context
@@ -144,39 +143,62 @@ def judge_run(
     *,
     models: Sequence[Model] | None = None,
 ) -> Iterator[JudgedBy]:
-    """Ask every judge for the scores that the run does not have yet.
+    """Ask every judge for the scores that the run does not have yet; leaves with checks first.
 
     `models` replace those that `judging` names; they are used in this process only.
     """
+    check_run(run, judging.settings, judging.tasks)
     units = find_judgeable_units(run, judging.tasks)
     opened = models or [open_judge_model(one, judging) for one in judging.models]
     if backend is not INLINE:
+        _refuse_functions(opened)
         # Render missing evidence in parts, so that it is found below.
-        parts = _dealt(units, backend)
+        tasks = _by_task(units)
+        table = _lease(tasks, dict.fromkeys(tasks, 1.0), backend, _JudgeNames)
         render = partial(_render_part, run, judging.settings)
         with explain_failure(partial(_safe, run)):
-            backend.run(render, parts, at_once=min(backend.places, len(parts)), tick=int)
+            backend.run(render, table, at_once=min(backend.places, len(tasks)), tick=int)
     spending = Spending(judging.settings.budget)
-    evidence = asyncio.run(prepare_evidence(run, units.values(), judging.settings))
+    evidence = run_async(prepare_evidence(run, units.values(), judging.settings))
     judges = open_judges(judging, opened)
     for chosen, judge in zip(judging.models, judges, strict=True):
-        if judging.cascade is not None and judge is not judges[0]:
-            threshold = judging.settings.judge.leaf_threshold
-            copy_clear_scores(
-                run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
-            )
-        before = _open_leaves(run, units, evidence, judge)
-        if before:
-            asked_units = {name: units[name] for name in before}
-            with watching(judge.name) as listener:
-                _ask(
-                    run, judge, chosen, asked_units, evidence, judging, listener, backend, spending
+        # Two commands with the same judge would pay for the same leaves.
+        what = f"asking {judge.name} about {run}"
+        with lock_folder(progress_folder(run, judge.name), what=what):
+            if judging.cascade is not None and judge is not judges[0]:
+                threshold = judging.settings.judge.leaf_threshold
+                copy_clear_scores(
+                    run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
                 )
-        elif not read_judges(run).of(judge.name):
-            record_judge(run, judge_entry(judge, datetime.now(UTC)))
+            before = _open_leaves(run, units, evidence, judge)
+            if before:
+                with watching(judge.name) as listener:
+                    _ask(
+                        run,
+                        judge,
+                        chosen,
+                        {name: units[name] for name in before},
+                        evidence,
+                        judging,
+                        listener,
+                        backend,
+                        spending,
+                        before,
+                    )
+            elif not read_judges(run).of(judge.name):
+                record_judge(run, judge_entry(judge, datetime.now(UTC)))
         wanted = sum(before.values())
         left = sum(_open_leaves(run, units, evidence, judge).values())
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
+
+
+def _refuse_functions(models: Sequence[Model]) -> None:
+    for model in models:
+        if isinstance(model.api, OwnJudge):
+            raise UsageError(
+                f"Judge {str(model)!r} is a function of this process: judge without workers or a "
+                "cluster."
+            )
 
 
 def judge_names(judging: Judging, names: Sequence[str]) -> list[str]:
@@ -203,9 +225,10 @@ def _ask(
     listener: Listener,
     backend: Backend,
     spending: Spending,
+    leaves: Mapping[str, int],
 ) -> None:
-    """Let the judge score the units: in this process, or in parts elsewhere."""
-    progress = progress_folder(run)
+    """Let the judge score the units: in this process, or in leases elsewhere."""
+    progress = progress_folder(run, judge.name)
     command = Command(
         started=datetime.now(UTC),
         judge=judge.name,
@@ -217,27 +240,30 @@ def _ask(
     begin_progress(progress, command)
     record_judge(run, judge_entry(judge, command.started))
     logs = judging_folder(run, judge.name)
-    parts = [
-        RunPart(str(number), names, logs, progress, command, RunLimits())
-        for number, names in enumerate(_dealt(units, backend))
-    ]
-    at_once = count_parallel(len(parts), judging.settings, backend)
-    work: WorkFunction
-    if backend is INLINE:
-        work = partial(
-            _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
-        )
-    else:
-        rest = judging.settings.model_copy(update={"budget": spending.share(len(parts))})
-        share = replace(judging, settings=divide_connections(rest, at_once))
-        work = partial(_judge_part, run, share, chosen, judge.name)
+    asked = judging.settings.budget
+    budget = SharedBudget(connections=asked.max_connections, places=backend.places, rpm=asked.rpm)
+    tasks = _by_task(units)
+    expected = {task: float(sum(leaves[name] for name in names)) for task, names in tasks.items()}
     tick = partial(report_progress, progress, listener)
-    known = read_verdicts(run)
-    with explain_failure(partial(_safe, run)):
-        backend.run(work, parts, at_once=at_once, tick=tick)
-    if backend is not INLINE:
-        found = read_verdicts(run).items()
-        spending.add([row for key, row in found if known.get(key) != row])
+    with (
+        explain_failure(partial(_safe, run)),
+        backend.share(budget) as call,
+        backend.share(spending) as count,
+    ):
+        make = partial(RunPart, logs=logs, progress=progress, command=command, budget=call)
+        work: WorkFunction
+        if backend is INLINE:
+            work = partial(
+                _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
+            )
+        else:
+            work = partial(_judge_part, run, judging, chosen, judge.name, count)
+        backend.run(
+            work,
+            _lease(tasks, expected, backend, make),
+            at_once=count_parallel(len(tasks), judging.settings, backend),
+            tick=tick,
+        )
 
 
 def _safe(run: StorePath) -> str:
@@ -247,30 +273,51 @@ def _safe(run: StorePath) -> str:
     )
 
 
-def _dealt(units: Mapping[str, WorkflowUnit], backend: Backend) -> list[tuple[str, ...]]:
-    """Split the units into one list per part, keeping the epochs of a task together."""
-    tasks = list(dict.fromkeys(unit.task.id for unit in units.values()))
-    count = 1 if backend is INLINE else shard_count(len(tasks), 1, backend.places)
-    return [
-        tuple(name for name, unit in units.items() if unit.task.id in {*tasks[start::count]})
-        for start in range(count)
-    ]
+class _JudgeNames(NamedTuple):
+    """A lease of units whose evidence is rendered."""
+
+    name: str
+    tasks: tuple[str, ...]
 
 
-def _render_part(run: StorePath, settings: Settings, names: Sequence[str]) -> None:
-    units = _units_of(run, names)
-    asyncio.run(prepare_evidence(run, units.values(), settings))
+def _by_task(units: Mapping[str, WorkflowUnit]) -> dict[str, list[str]]:
+    """Group the names of units by task, since one worker judges all epochs of a task."""
+    found: dict[str, list[str]] = {}
+    for name, unit in units.items():
+        found.setdefault(unit.task.id, []).append(name)
+    return found
+
+
+def _lease(
+    tasks: Mapping[str, Sequence[str]],
+    expected: Mapping[str, float],
+    backend: Backend,
+    make: Callable[..., LeaseType],
+) -> LeaseSource[LeaseType]:
+    """Return the leases of these tasks; this process has a single one."""
+
+    def make_lease(number: str, leased: tuple[str, ...]) -> LeaseType:
+        return make(name=number, tasks=tuple(name for task in leased for name in tasks[task]))
+
+    if backend is INLINE:
+        return Items([make_lease("0", tuple(tasks))])
+    return LeaseTable(expected, make=make_lease, places=backend.places)
+
+
+def _render_part(run: StorePath, settings: Settings, lease: _JudgeNames) -> None:
+    units = _units_of(run, lease.tasks)
+    run_async(prepare_evidence(run, units.values(), settings))
 
 
 def _judge_part(
-    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, part: RunPart
+    run: StorePath, judging: Judging, chosen: ChosenModel, name: str, count: Call, part: RunPart
 ) -> None:
-    """Do a part of a judge's work in a process of its own."""
+    """Do a lease of a judge's work in a process of its own."""
     units = _units_of(run, part.tasks)
     model = open_judge_model(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
-    spending = Spending(judging.settings.budget, part.command.started)
-    evidence = asyncio.run(prepare_evidence(run, units.values(), judging.settings))
+    spending = SharedSpending(judging.settings.budget, count)
+    evidence = run_async(prepare_evidence(run, units.values(), judging.settings))
     _judge(run, judge, units, evidence, judging.settings, spending, part)
 
 
@@ -325,7 +372,11 @@ def _judge(
     *,
     listener: Listener | None = None,
 ) -> None:
+    batch, paced = judge.options.batch, settings.budget.rpm is not None
+    most = settings.budget.max_connections
     with (
+        # A leaf is a call, and a unit has many of them.
+        open_share(part.budget, part.name, units=most, paced=paced) as share,
         open_workspaces(run) as files,
         run_context(
             RunContext(
@@ -339,6 +390,10 @@ def _judge(
         ),
         explain_store_errors(run, writing=True),
     ):
+        check_stop()
+        silence_engine()
+        if not batch:
+            judge.model.config.max_connections = share.connections
         logs = inspect_eval(
             judge_task(
                 run=str(run),
@@ -350,7 +405,7 @@ def _judge(
             model_roles={ROLE: judge.model},
             sample_id=list(part.tasks),
             log_dir=str(part.logs),
-            max_samples=len(units) if judge.options.batch else settings.budget.max_connections,
+            max_samples=len(units) if batch else share.connections,
             **QUIET,
         )
     check_interrupt(logs)
@@ -362,6 +417,5 @@ def _judge(
 
 
 def judging_folder(run: StorePath, judge: str) -> StorePath:
-    """Return the folder of one judge's logs; names that clean to the same text stay distinct."""
-    clean = re.sub(r"[^A-Za-z0-9.-]+", "-", judge).strip("-.")
-    return run / JUDGING / f"{clean}-{sha256(judge.encode()).hexdigest()[:8]}"
+    """Return the folder of one judge's logs."""
+    return run / JUDGING / judge_folder_name(judge)

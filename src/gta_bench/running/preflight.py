@@ -35,6 +35,7 @@ from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.steps import MalformedStep
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.running.shards import Listener
+from gta_bench.running.stopping import run_async
 from gta_bench.running.system_run import Resources, execute
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (
@@ -121,17 +122,17 @@ def check_start(
             asked.append(Asked("Model", resources.model, opened))
         tools = manifest.spec.tools
         if tools != OWN_TOOLS:
-            asyncio.run(check_tools(tools))
+            run_async(check_tools(tools))
     if judging is not None:
         asked += _open_judges(judging, [out for out, *_ in runs])
     if ask:
-        asyncio.run(_ask_all(asked, say))
-        _try_harnesses(left, watching)
+        run_async(_ask_all(asked, say))
+        _try_harnesses(left, watching, model)
 
 
 def check_judges(judging: "Judging", run: StorePath, say: Say) -> None:
     """Send a request to each judge that has not scored all of the run yet."""
-    asyncio.run(_ask_all(_open_judges(judging, [run]), say))
+    run_async(_ask_all(_open_judges(judging, [run]), say))
 
 
 def check_writable(out: StorePath) -> None:
@@ -303,29 +304,28 @@ def _picture() -> str:
     return f"data:image/png;base64,{b64encode(stream.getvalue()).decode()}"
 
 
-def _try_harnesses(runs: Sequence[Start], watching: _Watching) -> None:
+def _try_harnesses(runs: Sequence[Start], watching: _Watching, model: Model | None) -> None:
     """Let each harness do the first task of a run that has no units yet, and keep its work."""
     with ExitStack() as stack:
         tried = [
-            (stack.enter_context(_first_task(out, manifest, resources, watching)), out, manifest)
-            for out, manifest, resources in runs
-            if resources.harness is not None and not find_kept_units(log_folder(out))
+            (stack.enter_context(_first_task(run, watching, model)), run)
+            for run in runs
+            if run[2].harness is not None and not find_kept_units(log_folder(run[0]))
         ]
-        for trial, out, manifest in tried:
+        for trial, (out, manifest, _) in tried:
             open_run(out, manifest)
             _adopt(trial, out)
 
 
 @contextmanager
-def _first_task(
-    out: StorePath, manifest: RunManifest, resources: Resources, watching: _Watching
-) -> Iterator[Path]:
+def _first_task(run: Start, watching: _Watching, model: Model | None) -> Iterator[Path]:
     """Run only the first task, in a temporary folder; raises if the harness did not start."""
+    out, manifest, resources = run
     folder = Path(tempfile.mkdtemp(prefix="gta-first-"))
     first = manifest.with_spec(tasks=manifest.spec.tasks[:1])
     try:
         with watching(f"{out}, first task") as listener:
-            execute(first, resources, folder / "run", listener)
+            execute(first, resources, folder / "run", listener, model=model)
         _check_work(folder / "run", first)
         yield folder / "run"
     except WorkFailed as exc:

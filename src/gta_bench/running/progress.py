@@ -1,4 +1,4 @@
-"""Inspect hooks that count the samples that begin and end, and close connections after a run."""
+"""Inspect hooks that count samples, let a run be stopped, and close its connections."""
 
 import time
 from collections import Counter as Tally
@@ -6,13 +6,23 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from inspect_ai.event import ModelEvent
-from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, SampleStart, hooks
+from inspect_ai.hooks import (
+    BeforeModelGenerate,
+    Hooks,
+    RunEnd,
+    RunStart,
+    SampleEnd,
+    SampleStart,
+    hooks,
+)
 from inspect_ai.log import EvalSample
 
 from gta_bench.errors import is_stop_note
 from gta_bench.records.cost import Cost, sum_costs
 from gta_bench.records.progress import ShardProgress, count_causes, short_cause, sum_stops
 from gta_bench.records.units import StopKind
+from gta_bench.running.budget import current_share
+from gta_bench.running.stopping import stop_this_loop
 from gta_bench.runs.logs import models_cost
 from gta_bench.runs.samples import read_unit_data
 from gta_bench.tasks.attempts import note_end
@@ -76,6 +86,13 @@ class SampleProgress(Hooks):
         """Return whether a gta run is in progress."""
         return current_context() is not None
 
+    async def on_run_start(self, data: RunStart) -> None:
+        """Let a notebook or a coroutine stop the evaluation, and the budget change its limits."""
+        stop_this_loop()
+        context, share = current_context(), current_share.get()
+        if context is not None and share is not None:
+            share.follow(context.models)
+
     async def on_sample_start(self, data: SampleStart) -> None:
         """Notify the run's watcher."""
         context = current_context()
@@ -86,13 +103,24 @@ class SampleProgress(Hooks):
         """Notify the run's watcher, and record the attempt."""
         context, sample = current_context(), data.sample
         await note_end(sample)
+        cost, share = _cost(sample), current_share.get()
+        if share is not None:
+            await share.end_unit(cost.known)
         if context is not None and context.watcher is not None:
             key = (str(sample.id), sample.epoch)
-            context.watcher.ended(key, _cost(sample), _ended(sample))
+            context.watcher.ended(key, cost, _ended(sample))
+
+    async def on_before_model_generate(self, data: BeforeModelGenerate) -> None:
+        """Wait until the budget allows another request."""
+        share = current_share.get()
+        if share is not None:
+            await share.start_request()
 
     async def on_run_end(self, data: RunEnd) -> None:
         """Close connections in the event loop that opened them."""
-        context = current_context()
+        context, share = current_context(), current_share.get()
+        if share is not None:
+            share.unfollow()
         for model in () if context is None else context.models:
             await model.api.aclose()
 

@@ -1,22 +1,26 @@
-"""A run over any backend: its open units are split into parts, watched, and merged into one log.
+"""A run over any backend: workers take leases of its open units, whose logs become one log.
 
-A run that was never split into shards is one part, with its logs in the run's own folder.
+Each lease has its logs in a shard of its own. A run that one process does from its start is a
+single part, with its logs in the run's own folder.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from statistics import fmean
 from typing import NamedTuple
 from uuid import uuid4
 
-from gta_bench.errors import INTERRUPTED, GtaError, RunError, WorkFailed
+from gta_bench.errors import INTERRUPTED, EnvironmentProblem, GtaError, RunError, WorkFailed
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.cost import Cost, sum_costs
-from gta_bench.records.plan import ShardPlan, make_plan
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.records.run import RunManifest, RunSpec
-from gta_bench.running.backends.backend import Backend, WorkFunction, explain_os_error
+from gta_bench.running.backends.backend import Backend, Call, WorkFunction, explain_os_error
+from gta_bench.running.budget import RunLimits, SharedBudget
+from gta_bench.running.leases import Items, LeaseSource, LeaseTable, expect_seconds
+from gta_bench.running.stopping import check_stop
 from gta_bench.runs.directory import (
     begin_progress,
     log_folder,
@@ -34,104 +38,157 @@ from gta_bench.runs.logs import (
 )
 from gta_bench.runs.merge import (
     SHARDS,
+    find_shards,
+    is_part,
     merge_shards,
     merged_log_path,
-    read_plan,
     shards_folder,
-    write_partial_log,
-    write_plan,
 )
-from gta_bench.runs.store import StorePath, disk_full_hint, lock_folder
-from gta_bench.settings import Settings
+from gta_bench.runs.requirements import read_edited
+from gta_bench.runs.store import StorePath, disk_full_hint, lock_folder, store_path
+from gta_bench.settings import BudgetSettings, Settings
 
 Listener = Callable[[RunProgress], None]
 # Seconds that a shard waits for another attempt at it that is ending elsewhere.
 PATIENCE = 90.0
 
 
-class RunLimits(NamedTuple):
-    """When no more units start: at a time, or once so much was spent."""
-
-    deadline: datetime | None = None
-    cost_usd: float | None = None
-
-    def find_reached(self, spent_usd: float | None) -> str | None:
-        """Describe the limit that is reached, if any; `spent_usd` is the known part."""
-        if self.deadline is not None and datetime.now(UTC) >= self.deadline:
-            return "The command has used up its time (budget.hours)"
-        if self.cost_usd is not None and (spent_usd or 0.0) >= self.cost_usd:
-            return f"The run has spent its budget of ${self.cost_usd:g} (budget.cost_usd)"
-        return None
-
-    def explain(self, progress: RunProgress) -> RunProgress:
-        """Add the limit that stopped the run, if one did, and what the rest would cost."""
-        stopped = self.find_reached(progress.known_usd)
-        needed = None
-        spent, most = progress.known_usd or 0.0, self.cost_usd
-        if most is not None and spent >= most:
-            needed = spent * progress.units / progress.done if progress.done else 2 * most
-        return progress.model_copy(update={"stopped": stopped, "needed_usd": needed})
-
-
 class RunPart(NamedTuple):
-    """What one process evaluates of a run, and where it writes its logs."""
+    """A lease: what one process evaluates of a run, and where it writes its logs.
+
+    `begun` has the logs with earlier samples of these units, and `budget` calls the budget of the
+    command.
+    """
 
     name: str
     tasks: tuple[str, ...]
     logs: StorePath
     progress: StorePath
     command: Command
-    limits: RunLimits
+    budget: Call
+    begun: Mapping[UnitKey, str] = {}
 
 
 def run_units(
-    work: Callable[[Settings], WorkFunction],
+    work: WorkFunction,
     manifest: RunManifest,
     spec: RunSpec,
     out: StorePath,
     settings: Settings,
     listener: Listener,
     backend: Backend,
+    *,
+    sizes: Mapping[str, float] | None = None,
 ) -> None:
     """Run the units of `spec` that no log contains yet; `spec` may be a part of the run.
 
-    `work` is called with the settings of one part, which has its share of the connections.
+    `sizes` are how long tasks are expected to take, compared with each other.
     """
     with lock_folder(out):
+        _await_shards(out)
         kept = find_kept_units(log_folder(out))
         restore_attempts(out, kept)
-        whole = _is_whole(out, spec, kept)
-        plan = _plan(out, spec, kept, backend, whole=whole)
         folder = progress_folder(out)
         command = _command(manifest, kept, backend, read_spent(folder))
         begin_progress(folder, command)
-        hours = settings.budget.hours
-        deadline = None if hours is None else command.started + timedelta(hours=hours)
-        limits = RunLimits(deadline, settings.budget.cost_usd)
-        own = (
-            []
-            if plan is None
-            else [
-                (shard.name, shard.tasks, shards_folder(out, plan) / shard.name)
-                for shard in plan.shards
-                if _open_tasks(shard.tasks, plan.epochs, kept)
-            ]
+        limits = _limits(settings.budget, command)
+        budget = SharedBudget(
+            connections=settings.budget.max_connections,
+            places=backend.places,
+            rpm=settings.budget.rpm,
+            limits=limits,
+            spent_usd=command.spent_usd,
         )
-        if plan is None and whole:
-            own = [("", spec.tasks, log_folder(out))]
-        parts = [RunPart(*part, folder, command, limits) for part in own]
-        at_once = count_parallel(len(parts), settings, backend)
-        tick = partial(report_progress, folder, listener)
-        tick()
+        report_progress(folder, listener)
         with explain_failure(partial(_safe, out, manifest)):
-            backend.run(
-                work(divide_connections(settings, at_once)), parts, at_once=at_once, tick=tick
-            )
-            if plan is not None:
-                _merge(out, manifest, plan)
-        last = tick()
+            with backend.share(budget) as call:
+                make = partial(RunPart, progress=folder, command=command, budget=call)
+                leased = _lease(out, spec, kept, backend, make, sizes or {})
+
+                def tick() -> None:
+                    # A budget that was lost with its machine learns what was spent.
+                    call("note_spent", report_progress(folder, listener).known_usd)
+
+                at_once = count_parallel(len(leased.tasks), settings, backend)
+                backend.run(work, leased.source, at_once=at_once, tick=tick)
+            _merge(out, manifest, spec, leased.tasks)
+        last = report_progress(folder, listener)
         if last.done < last.units:
             listener(limits.explain(last))
+
+
+def _await_shards(out: StorePath) -> None:
+    """Wait for workers that a lost cluster or network cut off from an earlier command.
+
+    Such a worker ends within a minute or so; until then, the unit that it works on is not open.
+    """
+    logs = (store_path(log) for log in list_logs(log_folder(out)))
+    for folder in sorted({log.parent for log in logs if f"{SHARDS}/" in str(log)}):
+        with lock_folder(folder, patience=PATIENCE):
+            pass
+
+
+class _Leased(NamedTuple):
+    """The tasks that are open, and what workers take of them."""
+
+    tasks: list[str]
+    source: LeaseSource[RunPart]
+
+
+def _lease(
+    out: StorePath,
+    spec: RunSpec,
+    kept: Mapping[UnitKey, Kept],
+    backend: Backend,
+    make: Callable[..., RunPart],
+    sizes: Mapping[str, float],
+) -> _Leased:
+    """Return what there is to do: leases, or one part that continues the run's own log."""
+    if _is_whole(out, spec, kept) and backend.places == 1:
+        part = make(name="", tasks=spec.tasks, logs=log_folder(out))
+        return _Leased([*spec.tasks], Items([part]))
+    tasks = _open_tasks(spec.tasks, spec.epochs, kept)
+    name = "workflow" if spec.mode == "workflow" else f"atomic-{spec.mode}"
+    log = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-00-00_{name}_{uuid4().hex[:22]}"
+
+    def make_lease(number: str, leased: tuple[str, ...]) -> RunPart:
+        begun = {
+            key: kept[key].log
+            for key in unit_keys(leased, spec.epochs)
+            if key in kept and not kept[key].stopped
+        }
+        return make(name=number, tasks=leased, logs=shards_folder(out, log) / number, begun=begun)
+
+    table = LeaseTable(
+        _expect(tasks, spec.epochs, kept, sizes),
+        make=make_lease,
+        places=backend.places,
+        epochs=spec.epochs,
+    )
+    return _Leased(tasks, table)
+
+
+def _expect(
+    tasks: Sequence[str], epochs: int, kept: Mapping[UnitKey, Kept], sizes: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the expected time of the open epochs of each task, as far as earlier ones tell it."""
+    took: dict[str, list[float]] = {}
+    open_epochs = dict.fromkeys(tasks, epochs)
+    for (task, epoch), one in kept.items():
+        if one.finished and one.seconds:
+            took.setdefault(task, []).append(one.seconds)
+        if one.finished and task in open_epochs and epoch <= epochs:
+            open_epochs[task] -= 1
+    known = {task: fmean(seconds) for task, seconds in took.items()}
+    # Tasks that are not open also tell how long a size takes.
+    each = expect_seconds({task: sizes.get(task, 1.0) for task in {*tasks, *known}}, known)
+    return {task: each[task] * count for task, count in open_epochs.items()}
+
+
+def _limits(budget: BudgetSettings, command: Command) -> RunLimits:
+    hours = budget.hours
+    deadline = None if hours is None else command.started + timedelta(hours=hours)
+    return RunLimits(deadline, budget.cost_usd)
 
 
 @contextmanager
@@ -143,12 +200,13 @@ def explain_failure(safe: Callable[[], str]) -> Iterator[None]:
         raise WorkFailed(f"Interrupted. {safe()}", exit_code=INTERRUPTED) from None
     except OSError as exc:
         raise WorkFailed(f"{explain_os_error(exc)} {safe()}", exit_code=3) from exc
-    except WorkFailed as exc:
+    except (EnvironmentProblem, WorkFailed) as exc:
         raise WorkFailed(f"{exc} {safe()}", exit_code=exc.exit_code) from exc
 
 
 def report_progress(folder: StorePath, listener: Listener) -> RunProgress:
     """Read the progress of all shards, pass it to the listener, and return it."""
+    check_stop()
     found = read_progress(folder)
     assert found is not None
     listener(found)
@@ -160,9 +218,8 @@ def count_parallel(parts: int, settings: Settings, backend: Backend) -> int:
     return max(1, min(backend.places, parts, settings.budget.max_connections))
 
 
-def divide_connections(settings: Settings, at_once: int) -> Settings:
-    """Divide the connections in the settings among so many parts."""
-    most = max(1, settings.budget.max_connections // at_once)
+def limit_connections(settings: Settings, most: int) -> Settings:
+    """Return the settings with so many connections."""
     budget = settings.budget.model_copy(update={"max_connections": most})
     return settings.model_copy(update={"budget": budget})
 
@@ -187,44 +244,15 @@ def _is_whole(out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept]) -> bo
     """Whether Inspect can continue in the run's own log.
 
     It drops from a log what it is not asked for. So the units of shards, and those that a command
-    for fewer tasks or epochs leaves alone, must stay in other logs than those it continues.
+    for fewer tasks or epochs leaves alone, must stay in other logs than those it continues. It also
+    takes every sample of a log for finished, even one of an earlier version of the dataset.
     """
+    if read_edited(out).dataset_digest:
+        return False
     named = {*spec.tasks}
     asked = all(task in named and epoch <= spec.epochs for task, epoch in kept)
-    return asked and not any(f"{SHARDS}/" in log for log in list_logs(log_folder(out)))
-
-
-def _plan(
-    out: StorePath, spec: RunSpec, kept: Mapping[UnitKey, Kept], backend: Backend, *, whole: bool
-) -> ShardPlan | None:
-    """Return the plan for the open units; None if there are none or one part is enough."""
-    open_tasks = _open_tasks(spec.tasks, spec.epochs, kept)
-    plan = read_plan(out)
-    if plan is not None and plan.epochs == spec.epochs:
-        dealt = [task for shard in plan.shards for task in shard.tasks]
-        # A removed log may have contained tasks that were finished when the plan was made.
-        if {*_open_tasks(dealt, plan.epochs, kept)} == {*open_tasks}:
-            return plan
-    if not open_tasks or (whole and backend.places == 1):
-        return None
-    created = datetime.now(UTC)
-    stamp = f"{created:%Y-%m-%dT%H-%M-%S}-00-00"
-    name = "workflow" if spec.mode == "workflow" else f"atomic-{spec.mode}"
-    plan = make_plan(
-        open_tasks,
-        epochs=spec.epochs,
-        places=backend.places,
-        log=f"{stamp}_{name}_{uuid4().hex[:22]}",
-        created=created,
-    )
-    for shard in plan.shards:
-        # A shard whose tasks have finished epochs in other logs begins with those.
-        units = unit_keys(shard.tasks, plan.epochs)
-        finished = {key: kept[key].log for key in units if key in kept and kept[key].finished}
-        if finished:
-            write_partial_log(finished, shards_folder(out, plan) / shard.name / f"{plan.log}.eval")
-    write_plan(out, plan)
-    return plan
+    logs = list_logs(log_folder(out))
+    return asked and not any(f"{SHARDS}/" in log or is_part(log) for log in logs)
 
 
 def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[UnitKey, Kept]) -> list[str]:
@@ -233,21 +261,22 @@ def _open_tasks(tasks: Iterable[str], epochs: int, kept: Mapping[UnitKey, Kept])
     return [task for task in tasks if not finished.issuperset(unit_keys([task], epochs))]
 
 
-def _merge(out: StorePath, manifest: RunManifest, plan: ShardPlan) -> None:
-    """Merge all logs once every unit of the run is finished; until then shards are continued."""
+def _merge(out: StorePath, manifest: RunManifest, spec: RunSpec, leased: Sequence[str]) -> None:
+    """Merge all logs once every unit of the run is finished, if some of them are shards."""
+    log = find_shards(out)
     kept = find_kept_units(log_folder(out))
-    dealt = [task for shard in plan.shards for task in shard.tasks]
-    missing = [key for key in unit_keys(dealt, plan.epochs) if key not in kept]
+    missing = [key for key in unit_keys(leased, spec.epochs) if key not in kept]
     if missing:
         raise RunError(
-            f"All shards were evaluated, but {log_folder(out)} has no log of {len(missing)} "
+            f"All leases were evaluated, but {log_folder(out)} has no log of {len(missing)} "
             "units. A run on several machines needs an --out that all of them share."
         )
     wanted = unit_keys(manifest.spec.tasks, manifest.spec.epochs)
-    merged = not shards_folder(out, plan).is_dir()
-    if not merged and all(key in kept and kept[key].finished for key in wanted):
+    if log is None or read_edited(out).superseded:
+        return  # logs with results of earlier versions of the dataset are kept
+    if all(key in kept and kept[key].finished for key in wanted):
         chosen = {key: kept[key].log for key in wanted}
-        merge_shards(chosen, merged_log_path(out, plan), shards_folder(out, plan))
+        merge_shards(chosen, merged_log_path(out, log), shards_folder(out, log))
 
 
 def _safe(out: StorePath, manifest: RunManifest) -> str:

@@ -1,6 +1,5 @@
 """A run of one system on one dataset: its manifest, and the evaluation of its open units."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,18 +16,21 @@ from gta_bench.agents import published
 from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
 from gta_bench.agents.generation import make_generate_config
 from gta_bench.agents.models import NO_MODEL, ChosenModel, open_model
+from gta_bench.agents.own import OwnAgent
 from gta_bench.agents.provider import find_prefix
 from gta_bench.confine.network import require_network
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.canary import read_canaries
 from gta_bench.datasets.digest import dataset_digest
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import RunError
+from gta_bench.errors import RunError, UsageError
 from gta_bench.harnesses import prompts as harness_prompts
 from gta_bench.harnesses.choice import Harness
+from gta_bench.own_code import NoDigestError, digest_code
 from gta_bench.packages import require_packages
-from gta_bench.records.atomic import PLACEHOLDER_IMAGE
+from gta_bench.records.atomic import PLACEHOLDER_IMAGE, AtomicTask
 from gta_bench.records.run import (
     DatasetName,
     Generation,
@@ -39,12 +41,15 @@ from gta_bench.records.run import (
     state_run,
 )
 from gta_bench.redaction import protect
-from gta_bench.running.backends.backend import INLINE, Backend, WorkFunction
+from gta_bench.running.backends.backend import INLINE, Backend
+from gta_bench.running.budget import open_share
 from gta_bench.running.evaluation import evaluate, package_versions
-from gta_bench.running.shards import Listener, RunPart, run_units
+from gta_bench.running.shards import Listener, RunPart, limit_connections, run_units
+from gta_bench.running.stopping import run_async
 from gta_bench.runs.artefacts import ARTEFACTS
 from gta_bench.runs.directory import log_folder, open_run, read_manifest
 from gta_bench.runs.logs import read_data_path
+from gta_bench.runs.requirements import read_edited
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
 from gta_bench.settings import Settings
@@ -67,6 +72,7 @@ class Resources:
     settings: Settings
     model: ChosenModel = NO_MODEL
     tape: StorePath | None = None
+    agent: OwnAgent | None = None
     harness: Harness | None = None
 
     @property
@@ -83,7 +89,11 @@ def read_dataset(name: DatasetName, root: Path) -> Dataset:
 def describe_system(resources: Resources, agent: str, images: Images) -> System:
     """Return the system as the manifest names it."""
     model, harness = resources.model, resources.harness
-    own: dict[str, Any] = {"agent": agent}
+    own: dict[str, Any]
+    if resources.agent is not None:
+        own = {"agent": resources.agent.name, "code": resources.agent.code}
+    else:
+        own = {"agent": agent, "code": _digest_agent(agent)}
     if harness is not None:
         from gta_bench.harnesses.exposure import hash_harness_files
 
@@ -95,6 +105,16 @@ def describe_system(resources: Resources, agent: str, images: Images) -> System:
         }
     generation = {name: getattr(model.settings, name) for name in Generation.model_fields}
     return System(model=model.name, images=images, **own, **generation)
+
+
+def _digest_agent(agent: str) -> dict[str, str]:
+    """Return the digests of an agent given as `pkg.mod:function`; none if it has no digest."""
+    if ":" not in agent:
+        return {}
+    try:
+        return digest_code(load_agent(agent), "agent")
+    except NoDigestError:
+        return {}
 
 
 def plan_run(
@@ -116,7 +136,8 @@ def plan_run(
             from gta_bench.tasks.workflow import check_agent
 
             check_agent(spec.system.agent)
-        load_agent(spec.system.agent)
+        if resources.agent is None:
+            load_agent(spec.system.agent)
     parse_controls(spec.controls)
     if resources.model.settings.args:
         # Arguments that the provider does not accept are reported before anything is written.
@@ -131,6 +152,7 @@ def plan_run(
         packages=package_versions() | _drivers(harness),
         notes=_notes(spec, resources),
         shown=() if harness is None else list_shown_paths(harness),
+        canaries=read_canaries(dataset.root),
     )
 
 
@@ -151,7 +173,7 @@ def execute(
     _check_backend(resources, backend)
     # Refuse another path before the run is extended by units that could then not be run.
     before, data = read_data_path(log_folder(out)), str(resources.data)
-    if before not in (None, data):
+    if before not in (None, data) and not read_edited(out).dataset_digest:
         raise RunError(
             f"{out} was run with the data in {before} and cannot continue with {data}. Use "
             f"--data {before}, or choose another --out."
@@ -162,14 +184,21 @@ def execute(
         load_similarity(manifest.spec.similarity)
     spec = planned.spec.model_copy(update={"similarity": manifest.spec.similarity})
 
-    def work(settings: Settings) -> WorkFunction:
-        own = replace(resources, settings=settings)
-        if backend is INLINE:
-            return partial(_evaluate, spec, own, out, earlier, model=model, listener=listener)
-        return partial(_evaluate, spec, own, out, earlier)
-
-    run_units(work, manifest, spec, out, resources.settings, listener, backend)
+    work = partial(_evaluate, spec, resources, out, earlier)
+    if backend is INLINE:
+        work = partial(_evaluate, spec, resources, out, earlier, model=model, listener=listener)
+    sizes = None if backend is INLINE else _sizes(spec, resources)
+    run_units(work, manifest, spec, out, resources.settings, listener, backend, sizes=sizes)
     note_recording(resources.tape, out, manifest)
+
+
+def _sizes(spec: RunSpec, resources: Resources) -> dict[str, float]:
+    """Return how long each task is, by what its author foresaw: steps, or checkpoints."""
+    tasks = read_dataset(spec.dataset, resources.data).tasks
+    return {
+        name: 1.0 + len(task.steps if isinstance(task, AtomicTask) else [*task.leaves()])
+        for name, task in tasks.items()
+    }
 
 
 def _evaluate(
@@ -192,19 +221,22 @@ def _evaluate(
         from gta_bench.tasks.units import load_atomic_once
 
         load_atomic_once.cache_clear()
-    task = _task(spec, resources)
-    asked = model or open_model(resources.model, resources.settings.budget)
     stated = state_run(spec, read_manifest(out).dataset_digest)
-    with _context(spec, resources, out, earlier) as context:
-        evaluate(
-            task,
-            part,
-            context,
-            epochs=spec.epochs,
-            model=asked,
-            listener=listener,
-            stated=stated,
-        )
+    units, paced = len(part.tasks) * spec.epochs, resources.settings.budget.rpm is not None
+    with open_share(part.budget, part.name, units=units, paced=paced) as share:
+        own = replace(resources, settings=limit_connections(resources.settings, share.connections))
+        task = _task(spec, own)
+        asked = model or open_model(own.model, own.settings.budget)
+        with _context(spec, own, out, earlier) as context:
+            evaluate(
+                task,
+                part,
+                context,
+                epochs=spec.epochs,
+                model=asked,
+                listener=listener,
+                stated=stated,
+            )
 
 
 @contextmanager
@@ -222,6 +254,7 @@ def _context(
             tooling=tooling,
             artefacts=out / ARTEFACTS if spec.dataset == "workflow" else None,
             earlier=earlier,
+            agent=resources.agent,
             harness=resources.harness,
         )
 
@@ -273,8 +306,13 @@ def _check_backend(resources: Resources, backend: Backend) -> None:
     if backend is INLINE:
         harness = resources.harness
         if harness is not None and harness.kind != "bridged" and harness.network == "open":
-            asyncio.run(require_network())
+            run_async(require_network())
         return
+    if resources.agent is not None:
+        raise UsageError(
+            f"Agent {resources.agent.name!r} is a function of this process: run it without workers "
+            "or a cluster."
+        )
     open_model(resources.model, resources.settings.budget)
 
 
@@ -333,6 +371,8 @@ def _notes(spec: RunSpec, resources: Resources) -> tuple[str, ...]:
         model = resources.model
         prefix = find_prefix(model.name, make_generate_config(model.settings))
         return () if prefix is None else (prefix.note,)
+    if spec.system.has_own_agent and not spec.system.code:
+        return (f"The code of {spec.system.agent} has no digest: a change of it is not noticed.",)
     if spec.wording == "own":
         return (
             "react-upstream used our own prompts and the provider's default sampling. For the "

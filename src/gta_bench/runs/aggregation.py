@@ -24,8 +24,8 @@ from gta_bench.records.workflow_scores import (
     JudgeScores,
     WorkflowScores,
 )
-from gta_bench.runs.results_table import connect_database, quote_path
 from gta_bench.runs.store import StorePath, explain_store_errors
+from gta_bench.runs.tables import connect_database, quote_path
 
 _ROOT_CURVE = ", ".join(f"count(*) FILTER (root >= {end - ROUNDING!r})" for end in THRESHOLDS)
 _LEAF_CURVE = ", ".join(f"count(*) FILTER (value >= {end - ROUNDING!r})" for end in THRESHOLDS)

@@ -1,9 +1,12 @@
 """The files in a run's folder: where they are, how they are read, and what is damaged."""
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
@@ -14,8 +17,10 @@ from pydantic import ValidationError
 from zstandard import ZstdError
 
 from gta_bench.errors import RunError, format_count
+from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost
+from gta_bench.records.failures import Failure
 from gta_bench.records.judges import Floors
 from gta_bench.records.progress import (
     Command,
@@ -24,8 +29,8 @@ from gta_bench.records.progress import (
     total_cost,
     total_progress,
 )
-from gta_bench.records.run import RunManifest, show_setting
-from gta_bench.records.scores import RunScores
+from gta_bench.records.run import CODE, RunManifest, show_setting
+from gta_bench.records.scores import RunScores, UnitScore
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
@@ -41,6 +46,8 @@ SCORES = "scores.json"
 FLOOR = "floor.json"
 NULLS = "floor"
 LOGS = "logs"
+# The folder with the rows of a long run, and the tables in it.
+RESULTS, UNITS, FAILURES = "results", "units", "failures"
 FILES = "files"
 ROUNDS = "rounds"
 # The packages whose versions decide how the files of a run look.
@@ -107,6 +114,14 @@ def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:
     if (run / MANIFEST).is_file():
         kept = read_manifest(run)
         found = kept.difference(manifest)
+        if found is not None and found.name.startswith(CODE):
+            name = found.name.removeprefix(CODE)
+            raise RunError(
+                f"{run} was run with other code: {name!r} has changed since, by an edit or by the "
+                f"run itself. Use another folder for the new code, or restore {name!r} to "
+                "continue. If the agent keeps a cache or a counter, create both in a function that "
+                "you call for each run."
+            )
         if found is not None:
             mine, other = show_setting(found.mine), show_setting(found.other)
             raise RunError(
@@ -150,8 +165,19 @@ def write_scores(run: StorePath, scores: RunScores | WorkflowScores) -> None:
 
 
 def read_scores(run: StorePath) -> RunScores:
-    """Read the scores of an Atomic run; `gta score` writes them."""
-    return _read_scores(run, RunScores)
+    """Read the scores of an Atomic run; `gta score` writes them.
+
+    The units and failures of a long run are read from `results/` whenever they are iterated.
+    """
+    scores = _read_scores(run, RunScores)
+    if scores.units or not (run / RESULTS).is_dir():
+        return scores
+    require_packages(f"Reading {run}", "duckdb", extra="report")
+    from gta_bench.runs.tables import StoredRows
+
+    units = StoredRows(run / RESULTS / UNITS, UnitScore)
+    failures = StoredRows(run / RESULTS / FAILURES, Failure)
+    return scores.model_copy(update={"units": units, "failures": failures})
 
 
 def read_workflow_scores(run: StorePath) -> WorkflowScores:
@@ -264,9 +290,25 @@ PROGRESS = "progress"
 COMMAND = "command.json"
 
 
-def progress_folder(run: StorePath) -> StorePath:
-    """Return the folder with the progress of the newest command on a run."""
-    return run / PROGRESS
+def progress_folder(run: StorePath, judge: str | None = None) -> StorePath:
+    """Return the folder with the progress of the newest command that runs units, or asks a judge.
+
+    Each judge has its own, so that several commands may ask different judges at once.
+    """
+    return run / PROGRESS if judge is None else run / PROGRESS / judge_folder_name(judge)
+
+
+def judge_folder_name(judge: str) -> str:
+    """Return the name of a judge's folders; names that clean to the same text stay distinct."""
+    clean = re.sub(r"[^A-Za-z0-9.-]+", "-", judge).strip("-.")
+    return f"{clean}-{sha256(judge.encode()).hexdigest()[:8]}"
+
+
+def list_progress(run: StorePath) -> list[StorePath]:
+    """List the folders with the progress of a command: the run's own, then those of judges."""
+    own = progress_folder(run)
+    found = [own] if (own / COMMAND).is_file() else []
+    return found + [file.parent for file in sort_by_name(own.glob(f"*/{COMMAND}"))]
 
 
 def begin_progress(folder: StorePath, command: Command) -> None:
@@ -319,9 +361,10 @@ def read_command(folder: StorePath) -> Command | None:
 
 
 def read_shards(folder: StorePath) -> list[ShardProgress]:
-    """Read the latest progress of every shard."""
-    found = []
+    """Read the latest progress of every shard; none is from the future, whatever clock it had."""
+    found, now = [], datetime.now(UTC)
     for file in sort_by_name(folder.glob("shard-*.json")):
         with suppress(FileNotFoundError):  # a new command is beginning
-            found.append(ShardProgress.model_validate_json(file.read_bytes()))
+            one = ShardProgress.model_validate_json(file.read_bytes())
+            found.append(one.model_copy(update={"updated": min(one.updated, now)}))
     return found

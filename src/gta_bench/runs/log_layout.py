@@ -8,12 +8,17 @@ Inspect.
 """
 
 import json
+import os
 import re
+import shutil
 import struct
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Annotated, Any, Required
-from zipfile import BadZipFile, ZipFile
+import tempfile
+from codecs import getreader
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import IO, Annotated, Any, NamedTuple, Required
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from inspect_ai._util import json as inspect_json
 from inspect_ai._util.error import PrerequisiteError as PrerequisiteError  # eval_set raises it
@@ -39,6 +44,14 @@ JOURNAL = "_journal/summaries/"
 _ORIGIN_USER = re.compile(rb'("origin": ?"[A-Za-z+.-]+://)[^/@"\\]+@')
 # What the archive's reader raises for corrupt bytes, besides BadZipFile.
 _WRONG_BYTES = (IndexError, KeyError, OverflowError, RuntimeError, ValueError, struct.error)
+# Where a file's own header has the lengths of its name and of what is between name and data.
+_NAME_LENGTHS, _LENGTHS_AT = struct.Struct("<HH"), 26
+# Logs that a reader keeps open, and files in their directories, which are in memory.
+MOST_OPEN, MOST_FILES = 64, 200_000
+# Characters of a list of summaries that are read at once.
+CHUNK = 2**18
+# What is between the objects of a list, or before the first one.
+_BETWEEN = re.compile(r"[\[,\s]*")
 
 
 class _Output(BaseModel):
@@ -95,6 +108,7 @@ class StoredSummary(Stored):
 
     error: str | None = None
     retries: int | None = None
+    total_time: float | None = None
 
 
 class StoredScores(Stored):
@@ -132,28 +146,77 @@ class StoredSample(Stored):
         return [call for call in calls if call.role is None]
 
 
-def read_stored_samples(log: str, keys: Sequence[UnitKey]) -> Iterator[StoredSample]:
-    """Yield these samples of the log, one in memory at a time."""
+_ReadSample = Callable[[UnitKey], StoredSample]
+
+
+class _OpenLog(NamedTuple):
+    """An open log: what closes it, reads one of its samples, and how many files it has."""
+
+    stack: ExitStack
+    read: _ReadSample
+    files: int
+
+
+class SampleReader(AbstractContextManager["SampleReader"]):
+    """Reads samples of many logs in any order; the logs that were read last stay open."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _OpenLog] = OrderedDict()
+
+    def __exit__(self, *_: object) -> None:
+        while self._open:
+            self._close_oldest()
+
+    def read(self, log: str, key: UnitKey) -> StoredSample:
+        """Read a sample of a log."""
+        if log not in self._open:
+            while self._open and (
+                len(self._open) >= MOST_OPEN
+                or sum(one.files for one in self._open.values()) >= MOST_FILES
+            ):
+                self._close_oldest()
+            stack = ExitStack()
+            self._open[log] = _OpenLog(stack, *stack.enter_context(_open_samples(log)))
+        self._open.move_to_end(log)
+        return self._open[log].read(key)
+
+    def _close_oldest(self) -> None:
+        _, oldest = self._open.popitem(last=False)
+        oldest.stack.close()
+
+
+@contextmanager
+def _open_samples(log: str) -> Iterator[tuple[_ReadSample, int]]:
+    """Open a log; yield a function that reads one of its samples, and how many files it has."""
     if log.endswith(".json"):
-        wanted = set(keys)
         with open_binary(store_path(log)) as file:
-            whole = json.load(file)
-        for raw in whole["samples"]:
-            if (str(raw["id"]), raw["epoch"]) in wanted:
-                yield StoredSample.model_validate(raw)
+            found = {(str(raw["id"]), raw["epoch"]): raw for raw in json.load(file)["samples"]}
+        yield lambda key: StoredSample.model_validate(found[key]), len(found)
+        return
+
+    def read(key: UnitKey) -> StoredSample:
+        return StoredSample.model_validate_json(_read_member(zipped, _sample_file(*key)))
+
+    with _open_archive(log) as zipped:
+        yield read, len(zipped.filelist)
+
+
+def read_stored_samples(log: str, keys: Iterable[UnitKey]) -> Iterator[StoredSample]:
+    """Yield these samples of the log, one in memory at a time."""
+    with SampleReader() as reader:
+        for key in keys:
+            yield reader.read(log, key)
+
+
+def read_stored_summaries(log: str) -> Iterator[StoredSummary]:
+    """Yield the summaries of a log, even if its evaluation did not end."""
+    if log.endswith(".json"):
+        for one in read_eval_log_sample_summaries(log):
+            yield StoredSummary.model_validate(one.model_dump())
         return
     with _open_archive(log) as zipped:
-        for task, epoch in keys:
-            yield StoredSample.model_validate_json(_read_member(zipped, _sample_file(task, epoch)))
-
-
-def read_stored_summaries(log: str) -> list[StoredSummary]:
-    """Read the summaries of a log, even if its evaluation did not end."""
-    if log.endswith(".json"):
-        whole = read_eval_log_sample_summaries(log)
-        return [StoredSummary.model_validate(one.model_dump()) for one in whole]
-    with _open_archive(log) as zipped:
-        return [StoredSummary.model_validate(raw) for raw in _raw_summaries(zipped)]
+        for raw in _raw_summaries(zipped):
+            yield StoredSummary.model_validate(raw)
 
 
 def to_json_safe(value: Any, *args: Any, **kwargs: Any) -> bytes:
@@ -179,38 +242,47 @@ def redact_logs() -> None:
 @contextmanager
 def open_log_writer(target: StorePath) -> Iterator["LogWriter"]:
     """Write a log atomically."""
-    with write_atomically(target) as part, ZipFile(part, "w", **zipfile_compress_kwargs) as zipped:
-        yield LogWriter(zipped)
+    with (
+        write_atomically(target) as part,
+        ZipFile(part, "w", **zipfile_compress_kwargs) as zipped,
+        tempfile.TemporaryFile() as summaries,
+    ):
+        yield LogWriter(zipped, summaries)
 
 
 class LogWriter:
-    """Writes a log from samples of other logs: `start`, `copy`, `end_samples`, `finish`."""
+    """Writes a log from samples of other logs: `start`, `copy`, `end_samples`, `finish`.
 
-    def __init__(self, zipped: ZipFile) -> None:
+    Summaries, which the archive has after all samples, wait in a file.
+    """
+
+    def __init__(self, zipped: ZipFile, summaries: IO[bytes]) -> None:
         self._zipped = zipped
-        self._summaries: list[bytes] = []
+        self._summaries = summaries
 
     def start(self, header: EvalLog) -> None:
         """Write what Inspect writes when an evaluation begins."""
         start = {"version": header.version, "eval": header.eval, "plan": header.plan}
         self._zipped.writestr(START, to_json_safe(start))
 
-    def copy(self, log: str, keys: Sequence[UnitKey]) -> Iterator[StoredScores]:
+    def copy(self, log: str, wanted: Container[UnitKey]) -> Iterator[StoredScores]:
         """Copy samples of a log unchanged; reading them also verifies their checksums."""
-        wanted = set(keys)
         with explain_unreadable(log), _open_archive(log) as source:
             for summary in _raw_summaries(source):
                 key = (str(summary["id"]), summary["epoch"])
                 if key in wanted:
                     data = _read_member(source, _sample_file(*key))
-                    self._zipped.writestr(_sample_file(*key), data)
-                    self._summaries.append(json.dumps(summary).encode())
+                    _copy_member(source, _sample_file(*key), self._zipped)
+                    self._summaries.write(b"," if self._summaries.tell() else b"[")
+                    self._summaries.write(json.dumps(summary).encode())
                     yield StoredScores.model_validate_json(data)
 
     def end_samples(self) -> None:
-        """Write the summaries and free their memory."""
-        self._zipped.writestr(SUMMARIES, b"[" + b",".join(self._summaries) + b"]")
-        self._summaries.clear()
+        """Write the summaries."""
+        self._summaries.write(b"]" if self._summaries.tell() else b"[]")
+        self._summaries.seek(0)
+        with self._zipped.open(SUMMARIES, "w", force_zip64=True) as target:
+            shutil.copyfileobj(self._summaries, target, CHUNK)
 
     def finish(self, header: EvalLog) -> None:
         """Write the results, without the samples of the header."""
@@ -240,20 +312,68 @@ def _read_member(zipped: ZipFile, name: str) -> bytes:
         raise BadZipFile(str(exc)) from exc
 
 
+def _copy_member(source: ZipFile, name: str, target: Any) -> None:
+    """Copy a file that was read from one archive to another as it is.
+
+    Python's module can only compress it again, and for each file Inspect's compressor starts 12
+    threads, which takes several times as long as everything else that a copy does.
+    """
+    info, stream = source.getinfo(name), source.fp
+    assert stream is not None
+    stream.seek(info.header_offset + _LENGTHS_AT)
+    stream.seek(sum(_NAME_LENGTHS.unpack(stream.read(4))), os.SEEK_CUR)
+    copy = ZipInfo(name, info.date_time)
+    copy.compress_type, copy.external_attr = info.compress_type, info.external_attr
+    copy.CRC, copy.file_size, copy.compress_size = info.CRC, info.file_size, info.compress_size
+    copy.header_offset = target.fp.seek(target.start_dir)
+    target.fp.write(copy.FileHeader())
+    target.fp.write(stream.read(info.compress_size))
+    target.start_dir = target.fp.tell()
+    target.filelist.append(copy)
+    target.NameToInfo[name] = copy
+
+
 def _sample_file(task: int | str, epoch: int) -> str:
     """Return the name of a sample inside a log."""
     return f"samples/{task}_epoch_{epoch}.json"
 
 
-def _raw_summaries(zipped: ZipFile) -> list[dict[str, Any]]:
-    """Read the summaries in a log as they are, the last one of each sample.
+def _raw_summaries(zipped: ZipFile) -> Iterator[dict[str, Any]]:
+    """Yield the summaries in a log as they are, the last one of each sample.
 
-    A journal has a sample twice if one of Inspect's attempts took it over from another.
+    A journal has a sample twice if one of Inspect's attempts took it over from another. It is as
+    short as what one process evaluates; the list of a merged log can be long.
     """
-    names = zipped.namelist()
-    files = [SUMMARIES] if SUMMARIES in names else [n for n in names if n.startswith(JOURNAL)]
+    if SUMMARIES in zipped.NameToInfo:
+        yield from _read_list(zipped, SUMMARIES)
+        return
     found = {}
-    for name in files:
-        for row in json.loads(_read_member(zipped, name)):
-            found[str(row["id"]), row["epoch"]] = row
-    return list(found.values())
+    for name in zipped.namelist():
+        if name.startswith(JOURNAL):
+            for row in json.loads(_read_member(zipped, name)):
+                found[str(row["id"]), row["epoch"]] = row
+    yield from found.values()
+
+
+def _read_list(zipped: ZipFile, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a JSON list, a part of the text in memory at a time."""
+    decode, size = json.JSONDecoder().raw_decode, CHUNK
+    try:
+        with zipped.open(name) as raw:
+            text = getreader("utf-8")(raw)
+            left, at = text.read(CHUNK), 0
+            while True:
+                at += len(_BETWEEN.match(left, at)[0])  # type: ignore[index]  # it always matches
+                if left[at : at + 1] == "]":
+                    return
+                try:
+                    row, at = decode(left, at)
+                    yield row
+                except json.JSONDecodeError:
+                    more = text.read(size)
+                    if not more:
+                        raise
+                    # A broken list is found in a time that is linear in its length.
+                    left, at, size = left[at:] + more, 0, 2 * size
+    except _WRONG_BYTES as exc:
+        raise BadZipFile(str(exc)) from exc

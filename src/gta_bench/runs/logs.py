@@ -1,8 +1,11 @@
 """Reads a run's logs back as units, whether they ended in success, an error or a kill."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol
 from uuid import uuid4
 
 from inspect_ai.event import ModelEvent
@@ -29,17 +32,22 @@ from gta_bench.records.run import STATEMENT, RunSpec
 from gta_bench.records.units import AtomicUnit, UnitT, Usage, WorkflowUnit
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.runs.directory import LOGS, explain_unreadable, is_broken_json
-from gta_bench.runs.log_layout import StoredSample, read_stored_samples, read_stored_summaries
+from gta_bench.runs.log_layout import (
+    SampleReader,
+    Stored,
+    StoredSample,
+    read_stored_samples,
+    read_stored_summaries,
+)
+from gta_bench.runs.requirements import read_edited
 from gta_bench.runs.samples import TASK, UPSTREAM, UnitData, read_unit_data
 from gta_bench.runs.store import StorePath, append_lines, explain_store_errors, join_parts, parts_of
-from gta_bench.runs.verdicts import read_trees
 
 # Samples that are in memory at once while a log is read. Inspect reads the log's directory again
 # for each batch, so a long log is read in at most so many batches.
 BATCH = 256
 MOST_BATCHES = 50
-
-T = TypeVar("T")
+FREE = Cost()
 
 
 class ReadUnits(NamedTuple, Generic[UnitT]):
@@ -49,21 +57,83 @@ class ReadUnits(NamedTuple, Generic[UnitT]):
     not_run: tuple[UnitKey, ...]
 
 
+class UnitStream(Iterable[UnitT]):
+    """The units of a run, task by task and epoch by epoch, read from the logs one at a time.
+
+    `not_run` has the units that the logs lack; it is complete once all units were read.
+    """
+
+    def __init__(
+        self, folder: StorePath, tasks: Sequence[str], epochs: int, kind: type[UnitT]
+    ) -> None:
+        self._folder = folder
+        self._tasks = tasks
+        self._epochs = epochs
+        self._kind: type[UnitT] = kind
+        self.not_run: list[UnitKey] = []
+
+    def __iter__(self) -> Iterator[UnitT]:
+        self.not_run.clear()
+        for key, unit in self._pairs(unit_keys(dict.fromkeys(self._tasks), self._epochs)):
+            if unit is None:
+                self.not_run.append(key)
+            else:
+                yield unit
+
+    def pick(self, keys: Iterable[UnitKey]) -> dict[UnitKey, UnitT]:
+        """Read only these units, as far as they were run."""
+        return {key: unit for key, unit in self._pairs(keys) if unit is not None}
+
+    def _pairs(self, keys: Iterable[UnitKey]) -> Iterator[tuple[UnitKey, UnitT | None]]:
+        if self._kind is WorkflowUnit:
+            known = _Tasks(WorkflowTask, read_edited(self._folder.parent).trees)
+        else:
+            known = _Tasks(AtomicTask, {})
+        logs, tried = self._logs, self._tried
+        with SampleReader() as reader:
+            for key in keys:
+                sample = self._read(reader, logs.get(key), key)
+                unit = None
+                if sample is not None:
+                    with explain_unreadable(logs[key]):
+                        unit = _unit(sample, self._kind, known, tried)
+                yield key, unit
+
+    @cached_property
+    def _logs(self) -> dict[UnitKey, str]:
+        """The log of every unit that was run to an end."""
+        kept = find_kept_units(self._folder)
+        return {key: one.log for key, one in kept.items() if not one.stopped}
+
+    @cached_property
+    def _tried(self) -> Mapping[UnitKey, Attempts]:
+        return read_attempts(self._folder.parent) or {}
+
+    def _read(self, reader: SampleReader, log: str | None, key: UnitKey) -> StoredSample | None:
+        if log is None:
+            return None
+        with explain_unreadable(log), explain_store_errors(self._folder):
+            sample = reader.read(log, key)
+        # A sample that failed before its solver began has no record of its task yet.
+        return sample if sample.failure is None or TASK in sample.metadata else None
+
+
 def read_units(
     folder: StorePath, tasks: Sequence[str], epochs: int, kind: type[UnitT]
 ) -> ReadUnits[UnitT]:
     """Read one unit for every task and epoch that was run, in that order."""
-    if kind is WorkflowUnit:
-        known = _Tasks(WorkflowTask, read_trees(folder.parent))
-    else:
-        known = _Tasks(AtomicTask, {})
-    wanted = dict.fromkeys(unit_keys(tasks, epochs))
-    tried = read_attempts(folder.parent) or {}
-    found = dict(_newest(folder, lambda sample: _unit(sample, kind, known, tried), wanted))
-    return ReadUnits(
-        tuple(found[key] for key in wanted if key in found),
-        tuple(key for key in wanted if key not in found),
-    )
+    stream = UnitStream(folder, tasks, epochs, kind)
+    return ReadUnits(tuple(stream), tuple(stream.not_run))
+
+
+def pick_units(
+    units: UnitStream[UnitT] | Sequence[UnitT], keys: Collection[UnitKey]
+) -> dict[UnitKey, UnitT]:
+    """Return some units of a run, from its logs or from a list."""
+    if isinstance(units, UnitStream):
+        return units.pick(keys)
+    found = {(unit.task.id, unit.epoch): unit for unit in units}
+    return {key: found[key] for key in keys if key in found}
 
 
 def unit_keys(tasks: Iterable[str], epochs: int) -> list[UnitKey]:
@@ -80,18 +150,21 @@ def read_run_units(run: StorePath, spec: RunSpec) -> Sequence[AtomicUnit] | Sequ
 
 def read_finished(folder: StorePath) -> dict[UnitKey, UnitData]:
     """Read what every finished unit stored, by task and epoch."""
-
-    def read(sample: StoredSample) -> UnitData | None:
-        return read_unit_data(sample.store.items()) if sample.error is None else None
-
-    return {key: data for key, data in _newest(folder, read) if data is not None}
+    found = {}
+    for log, keys in _newest_by_log(folder).items():
+        with explain_unreadable(log), explain_store_errors(folder):
+            for sample in read_stored_samples(log, keys):
+                if sample.error is None:
+                    found[sample.key] = read_unit_data(sample.store.items())
+    return found
 
 
 class Kept(NamedTuple):
     """The log with the newest sample of a unit, whether it is finished, and what it cost.
 
     A `stopped` unit did not begin or was interrupted, so it has no result. `attempts` is how often
-    Inspect tried it at most, as far as this log shows.
+    Inspect tried it at most, as far as this log shows. `sample` identifies the sample among all
+    logs of the run, and `seconds` is how long it took.
     """
 
     log: str
@@ -99,21 +172,58 @@ class Kept(NamedTuple):
     cost: Cost
     stopped: bool = False
     attempts: int = 1
+    sample: str = ""
+    seconds: float | None = None
 
 
-def find_kept_units(folder: StorePath) -> dict[UnitKey, Kept]:
-    """Find the newest sample of every unit in the logs; a finished one beats a failed one."""
+def find_kept_units(
+    folder: StorePath, superseded: Collection[str] | None = None
+) -> dict[UnitKey, Kept]:
+    """Find the newest sample of every unit in the logs; a finished one beats a failed one.
+
+    Samples that were asked something else than the run's dataset asks now are left out; by default,
+    those that `requirements.json` names.
+    """
+    if superseded is None:
+        superseded = frozenset(read_edited(folder.parent).superseded)
     found: dict[UnitKey, Kept] = {}
     for log in list_logs(folder):
         with explain_unreadable(log), explain_store_errors(folder):
-            summaries = read_stored_summaries(log)
-        for one in summaries:
-            if one.key not in found or one.error is None or not found[one.key].finished:
-                cost = models_cost(one.model_usage.values())
-                stopped = one.error is not None and is_stop_note(one.error)
-                tried = 1 + (one.retries or 0)
-                found[one.key] = Kept(log, one.error is None, cost, stopped, tried)
+            for one in read_stored_summaries(log):
+                sample = identify_sample(log, one)
+                if sample in superseded:
+                    continue
+                # Epochs share the name of their task.
+                key = (sys.intern(str(one.id)), one.epoch)
+                if key not in found or one.error is None or not found[key].finished:
+                    cost = models_cost(one.model_usage.values()) if one.model_usage else FREE
+                    stopped = one.error is not None and is_stop_note(one.error)
+                    tried = 1 + (one.retries or 0)
+                    found[key] = Kept(
+                        log, one.error is None, cost, stopped, tried, sample, one.total_time
+                    )
     return found
+
+
+def identify_sample(log: str, sample: Stored) -> str:
+    """Return the id of a sample; imported ones, which have none, get one from their log."""
+    name = log.rpartition("/")[2]
+    return sample.uuid or f"{name}:{sample.id}.{sample.epoch}"
+
+
+def read_sample_digests(folder: StorePath) -> Iterator[tuple[str, str, TaskDigests]]:
+    """Yield every finished sample of all logs: its id, its task, and what that was when it ran."""
+    for log in list_logs(folder):
+        with explain_unreadable(log), explain_store_errors(folder):
+            keys = [one.key for one in read_stored_summaries(log) if one.error is None]
+            for sample in read_stored_samples(log, keys):
+                data = read_unit_data(sample.store.items())
+                found = data.digests
+                if found is None:
+                    found = digest_known(
+                        WorkflowTask.model_validate(sample.metadata[TASK]), data.inputs
+                    )
+                yield identify_sample(log, sample), str(sample.id), found
 
 
 def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
@@ -122,10 +232,14 @@ def restore_attempts(run: StorePath, kept: Mapping[UnitKey, Kept]) -> None:
     Otherwise a system whose lines were removed or damaged would get more attempts than others. Logs
     of versions that had no such file are ignored.
     """
-    tried = newest_lines(read_attempt_lines(run) or ())
+    failed = {key: one for key, one in kept.items() if not (one.finished or one.stopped)}
+    if not failed:
+        return
+    lines = read_attempt_lines(run) or ()
+    tried = newest_lines(line for line in lines if (line.task, line.epoch) in failed)
     lacking: dict[str, list[UnitKey]] = {}
-    for key, one in kept.items():
-        if not (one.finished or one.stopped) and len(tried.get(key, ())) < one.attempts:
+    for key, one in failed.items():
+        if len(tried.get(key, ())) < one.attempts:
             lacking.setdefault(one.log, []).append(key)
     for log, keys in lacking.items():
         with explain_unreadable(log), explain_store_errors(run):
@@ -180,7 +294,7 @@ def read_data_path(folder: StorePath) -> str | None:
     """Return the path of the dataset that the logs were made with; Inspect continues no other."""
     for log in list_logs(folder)[:1]:
         with explain_unreadable(log), explain_store_errors(folder):
-            read_stored_summaries(log)  # raises our own error for a damaged log
+            deque(read_stored_summaries(log), 0)  # raises our own error for a damaged log
             found = read_eval_log(log, header_only=True).eval.task_args.get("data")
         return None if found is None else str(found)
     return None
@@ -230,7 +344,7 @@ def model_events(sample: EvalSample) -> list[ModelEvent]:
 
 def read_whole_samples(folder: StorePath) -> Iterator[EvalSample]:
     """Yield the newest sample of each unit with all its messages, a few in memory at a time."""
-    for log, keys in _newest_by_log(folder, None).items():
+    for log, keys in _newest_by_log(folder).items():
         batch = max(BATCH, -(-len(keys) // MOST_BATCHES))
         for start in range(0, len(keys), batch):
             with explain_unreadable(log), explain_store_errors(folder):
@@ -253,27 +367,13 @@ def find_log(folder: StorePath, task: str, epoch: int) -> str | None:
     return None if kept is None else kept.log.removeprefix(f"{folder.resolve()}/")
 
 
-def _newest_by_log(
-    folder: StorePath, wanted: Container[UnitKey] | None
-) -> dict[str, list[UnitKey]]:
+def _newest_by_log(folder: StorePath) -> dict[str, list[UnitKey]]:
     """Group the units that ran to an end by the log with their newest sample."""
     found: dict[str, list[UnitKey]] = {}
     for key, kept in find_kept_units(folder).items():
-        if not kept.stopped and (wanted is None or key in wanted):
+        if not kept.stopped:
             found.setdefault(kept.log, []).append(key)
     return found
-
-
-def _newest(
-    folder: StorePath, read: Callable[[StoredSample], T], wanted: Container[UnitKey] | None = None
-) -> Iterator[tuple[UnitKey, T]]:
-    """Yield what `read` returns for the newest sample of each unit."""
-    for log, keys in _newest_by_log(folder, wanted).items():
-        with explain_unreadable(log), explain_store_errors(folder):
-            for sample in read_stored_samples(log, keys):
-                # A sample that failed before its solver began has no record of its task yet.
-                if sample.failure is None or TASK in sample.metadata:
-                    yield sample.key, read(sample)
 
 
 def _unit(
@@ -310,7 +410,7 @@ def _unit(
 
 
 class _Tasks:
-    """Tasks of samples and their digests, shared by epochs because they are most of a unit."""
+    """The task of the last sample and its digests, which all its epochs share."""
 
     def __init__(
         self,
@@ -319,19 +419,20 @@ class _Tasks:
     ) -> None:
         self._kind = kind
         self._trees = trees
-        self._read: dict[str, tuple[Any, AtomicTask | WorkflowTask]] = {}
-        self._digests: dict[str, TaskDigests] = {}
-        self._computed: dict[tuple[str, tuple[Deliverable, ...]], TaskDigests] = {}
+        self._raw: Any = None
+        self._task: AtomicTask | WorkflowTask | None = None
+        self._digests: TaskDigests | None = None
+        self._computed: dict[tuple[Deliverable, ...], TaskDigests] = {}
 
     def read(self, sample: StoredSample) -> AtomicTask | WorkflowTask:
         """Return the task of a sample."""
-        raw, task = self._read.get(str(sample.id), (None, None))
-        if task is None or raw != sample.metadata[TASK]:
+        if self._task is None or self._raw != sample.metadata[TASK]:
             task = self._kind.model_validate(sample.metadata[TASK])
             if task.id in self._trees:
                 task = task.model_copy(update={"checkpoints": self._trees[task.id]})
-            self._read[str(sample.id)] = (sample.metadata[TASK], task)
-        return task
+            self._raw, self._task, self._digests = sample.metadata[TASK], task, None
+            self._computed.clear()
+        return self._task
 
     def digests(self, task: AtomicTask | WorkflowTask, data: UnitData) -> TaskDigests:
         """Return the digests of a unit, computed from the unit if its log has none."""
@@ -339,16 +440,16 @@ class _Tasks:
         if task.id in self._trees:
             now = self._compute(task, data.inputs)
             found = found.model_copy(update={"leaf": now.leaf, "weighs": now.weighs})
-        shared = self._digests.setdefault(task.id, found)
-        return shared if shared == found else found
+        if self._digests != found:
+            self._digests = found
+        return self._digests
 
     def _compute(
         self, task: AtomicTask | WorkflowTask, inputs: tuple[Deliverable, ...]
     ) -> TaskDigests:
-        key = (task.id, inputs)
-        if key not in self._computed:
-            self._computed[key] = digest_known(task, inputs)
-        return self._computed[key]
+        if inputs not in self._computed:
+            self._computed[inputs] = digest_known(task, inputs)
+        return self._computed[inputs]
 
 
 class _Asked(Protocol):
@@ -393,7 +494,7 @@ def read_attempts(run: StorePath, task: str | None = None) -> dict[UnitKey, Atte
     return None if lines is None else count_attempts(lines)
 
 
-def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptLine] | None:
+def read_attempt_lines(run: StorePath, task: str | None = None) -> Iterator[AttemptLine] | None:
     """Read the lines of all attempts, or of one task's; None if they were not recorded.
 
     Runs of earlier versions and imported runs have no record of them. A line that a kill cut off is
@@ -402,18 +503,22 @@ def read_attempt_lines(run: StorePath, task: str | None = None) -> list[AttemptL
     file = run / ATTEMPTS
     if not (file.is_file() or parts_of(file).is_dir()):
         return None
-    with join_parts(file) as whole:
-        raw = whole.read_bytes().split(b"\n")
-    lines = []
-    named = b"" if task is None else to_json(task)
-    for number, line in enumerate(raw, 1):
-        try:
-            if line and named in line:
-                lines.append(AttemptLine.model_validate_json(line))
-        except ValidationError as exc:
-            if not is_broken_json(exc):
+    return _attempt_lines(file, b"" if task is None else to_json(task))
+
+
+def _attempt_lines(file: StorePath, named: bytes) -> Iterator[AttemptLine]:
+    """Yield the lines with this text."""
+    with join_parts(file) as whole, whole.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if line == b"\n" or named not in line:
+                continue
+            try:
+                found = AttemptLine.model_validate_json(line)
+            except ValidationError as exc:
+                if is_broken_json(exc):
+                    continue
                 raise RunError(
                     f"{file}, line {number}: not a valid attempt. Remove the line, or restore the "
                     "file from a copy."
                 ) from exc
-    return lines
+            yield found

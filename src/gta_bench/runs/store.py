@@ -8,6 +8,7 @@ see `append`.
 import fcntl
 import json
 import os
+import platform
 import shutil
 import tempfile
 import time
@@ -179,6 +180,17 @@ def disk_full_hint(path: StorePath) -> str:
     return " (its disk is full: free some space)"
 
 
+def temp_full_hint() -> str:
+    """Return a sentence about the folder of temporary files if its disk is full, else "".
+
+    Inspect builds its logs there, and reports only that a log is missing.
+    """
+    folder = Path(tempfile.gettempdir())
+    if not disk_full_hint(folder):
+        return ""
+    return f" The disk with {folder} on {platform.node()} is full: free some space."
+
+
 def write_bytes_atomically(file: StorePath, data: bytes) -> None:
     """Write or replace a file atomically: a reader never sees half of it."""
     if isinstance(file, RemotePath):
@@ -229,10 +241,13 @@ def remove_folder(folder: StorePath) -> None:
 
 
 @contextmanager
-def lock_folder(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
+def lock_folder(
+    folder: StorePath, *, patience: float = 0, what: str | None = None
+) -> Iterator[None]:
     """Lock a folder for this process; the lock ends with the process, however that ends.
 
-    Raises RunError if another process still has the lock after `patience` seconds.
+    Raises RunError if another process still has the lock after `patience` seconds; `what` says
+    what that process does.
     """
     local = _find_lock(folder)
     local.mkdir(parents=True, exist_ok=True)
@@ -245,7 +260,8 @@ def lock_folder(folder: StorePath, *, patience: float = 0) -> Iterator[None]:
             except BlockingIOError as exc:
                 if time.monotonic() >= end:
                     raise RunError(
-                        f"Another command is working on {folder}; `gta status` shows its progress."
+                        f"Another command is {what or f'working on {folder}'}; `gta status` shows "
+                        "its progress. What it finishes is kept: run this command again after it."
                     ) from exc
                 time.sleep(0.2)
         yield

@@ -1,10 +1,6 @@
 """The verdicts of a run, one line each, appended as they arrive, so a kill loses none.
 
 In a store, which cannot append, each call of `append_verdicts` writes one object of lines.
-
-Existing work can be judged by edited requirements. A run's `requirements.json` has the trees that
-replace those in its logs. A verdict belongs to the text of its leaf: leaves with the same text keep
-theirs, even under another id, and other verdicts are moved to `verdicts.replaced.jsonl`.
 """
 
 import os
@@ -12,24 +8,20 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
-from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from gta_bench.errors import RunError, UsageError, join_first
-from gta_bench.records.base import Record
+from gta_bench.errors import RunError
 from gta_bench.records.judges import JudgeEntry, JudgeRegistry
-from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
-from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import (
     explain_versions,
     is_broken_json,
-    read_manifest,
+    progress_folder,
     read_record,
-    write_manifest,
     write_record,
 )
 from gta_bench.runs.store import (
@@ -40,7 +32,6 @@ from gta_bench.runs.store import (
     join_parts,
     lock_folder,
     parts_of,
-    write_bytes_atomically,
 )
 
 JUDGES = "judges.json"
@@ -55,8 +46,9 @@ def read_judges(run: StorePath) -> JudgeRegistry:
 
 
 def record_judge(run: StorePath, entry: JudgeEntry) -> None:
-    """Record that this judge was asked."""
-    write_record(run / JUDGES, read_judges(run).with_entry(entry))
+    """Record that this judge was asked; several commands may do so at once."""
+    with lock_folder(progress_folder(run), patience=inf):
+        write_record(run / JUDGES, read_judges(run).with_entry(entry))
 
 
 def append_verdicts(run: StorePath, rows: Iterable[VerdictRow]) -> None:
@@ -79,24 +71,23 @@ def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
     rows: dict[VerdictKey, VerdictRow] = {}
     if not has_verdicts(run):
         return rows
-    with join_parts(file) as whole:
-        lines = whole.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
-        try:
-            row = VerdictRow.model_validate_json(line)
-        except ValidationError as exc:
-            if number == len(lines):
-                break
-            if is_broken_json(exc):
-                raise RunError(f"{file}, line {number}: not valid JSON. Remove the line.") from exc
-            raise RunError(
-                f"{file}, line {number}: not a verdict of this version. {explain_versions(file)}"
-            ) from exc
-        kept = rows.get(row.key)
-        if kept is None or not _outlasts(kept, row):
-            rows[row.key] = row
+    with join_parts(file) as whole, whole.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line == b"\n":
+                continue
+            try:
+                row = VerdictRow.model_validate_json(line)
+            except ValidationError as exc:
+                if not line.endswith(b"\n"):
+                    break
+                if is_broken_json(exc):
+                    problem = "not valid JSON. Remove the line."
+                else:
+                    problem = f"not a verdict of this version. {explain_versions(file)}"
+                raise RunError(f"{file}, line {number}: {problem}") from exc
+            kept = rows.get(row.key)
+            if kept is None or not _outlasts(kept, row):
+                rows[row.key] = row
     return rows
 
 
@@ -129,99 +120,3 @@ def _outlasts(kept: VerdictRow, newer: VerdictRow) -> bool:
         and not isinstance(newer.verdict, Scored)
         and (kept.evidence, kept.prompts) == (newer.evidence, newer.prompts)
     )
-
-
-REQUIREMENTS: Final = "requirements.json"
-REPLACED: Final = "verdicts.replaced.jsonl"
-
-
-class EditedTrees(Record):
-    """`requirements.json`: the trees by task, and the dataset that they came from."""
-
-    dataset_digest: str
-    trees: Mapping[str, tuple[Checkpoint, ...]]
-
-
-class Adopted(NamedTuple):
-    """How many leaves must be judged again, of how many, and how many verdicts were kept."""
-
-    changed: int
-    leaves: int
-    kept: int
-
-
-def read_trees(run: StorePath) -> Mapping[str, tuple[Checkpoint, ...]]:
-    """Read the trees that replace those in the logs; empty if nothing was edited."""
-    file = run / REQUIREMENTS
-    if not file.is_file():
-        return {}
-    return read_record(file, EditedTrees, "Run `gta score` with --data again.").trees
-
-
-def adopt_requirements(
-    run: StorePath,
-    units: Iterable[WorkflowUnit],
-    tasks: Mapping[str, WorkflowTask],
-    dataset_digest: str,
-) -> Adopted:
-    """Judge the run by the requirements of these tasks from now on."""
-    if not isinstance(run, Path):
-        raise UsageError("--data needs a run in a local folder: copy the run here first.")
-    before = {unit.task.id: unit.task for unit in units}
-    # Work can be judged again only as an answer to what was asked.
-    missing = [name for name in before if name not in tasks]
-    other = [
-        name
-        for name, one in before.items()
-        if name in tasks
-        and (one.request, one.attachments) != (tasks[name].request, tasks[name].attachments)
-    ]
-    if missing or other:
-        problems = [f"has no task {join_first(missing)}"] if missing else []
-        problems += [f"has another request in task {join_first(other)}"] if other else []
-        raise UsageError(
-            f"The dataset of --data {' and '.join(problems)}. Only requirements and weights may be "
-            "edited; for anything else, run the tasks again with another --out."
-        )
-    with lock_folder(run):
-        rows = list(read_verdicts(run).values())
-        carried = [(row, _carry(row, before, tasks)) for row in rows]
-        kept = [now for _, now in carried if now is not None]
-        replaced = [row for row, now in carried if now is None]
-        if replaced:
-            with (run / REPLACED).open("ab") as file:
-                file.write(dump_rows(replaced))
-        if rows:
-            write_bytes_atomically(run / VERDICTS, dump_rows(kept))
-        trees = {name: tasks[name].checkpoints for name in before}
-        write_record(run / REQUIREMENTS, EditedTrees(dataset_digest=dataset_digest, trees=trees))
-        manifest = read_manifest(run)
-        first = manifest.edited_from or manifest.dataset_digest
-        changes = {
-            "dataset_digest": dataset_digest,
-            "dataset_tasks": len(tasks),
-            "edited_from": None if first == dataset_digest else first,
-        }
-        write_manifest(run, manifest.model_copy(update=changes))
-    leaves = [(name, leaf) for name in before for leaf in tasks[name].leaves()]
-    known = {(name, leaf.requirements) for name, one in before.items() for leaf in one.leaves()}
-    changed = sum((name, leaf.requirements) not in known for name, leaf in leaves)
-    return Adopted(changed, len(leaves), len(kept))
-
-
-def _carry(
-    row: VerdictRow, before: Mapping[str, WorkflowTask], tasks: Mapping[str, WorkflowTask]
-) -> VerdictRow | None:
-    """Return the verdict under the leaf with the same text now; None if there is none."""
-    task = row.key.task
-    if task not in before:
-        return row
-    old = {leaf.id: leaf.requirements for leaf in before[task].leaves()}
-    if row.key.leaf not in old:
-        return None
-    same = old[row.key.leaf]
-    alike = [leaf.id for leaf in tasks[task].leaves() if leaf.requirements == same]
-    if not alike:
-        return None
-    leaf = row.key.leaf if row.key.leaf in alike else alike[0]
-    return row.model_copy(update={"key": row.key.model_copy(update={"leaf": leaf})})

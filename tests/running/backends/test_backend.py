@@ -1,14 +1,21 @@
 import os
+import platform
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from gta_bench.errors import EnvironmentProblem, GtaError
-from gta_bench.running.backends.backend import INLINE, Processes, open_backend
+from gta_bench.running.backends import backend as backends
+from gta_bench.running.backends.backend import INLINE, PATIENCE, Processes, open_backend
+from gta_bench.running.leases import Items
+from gta_bench.runs import store
 from tests.conftest import REPOSITORY
 from tests.running.backends import works
 
@@ -20,8 +27,8 @@ def two() -> Iterator[Processes]:
     backend.close()
 
 
-def items(folder: Path, *names: str) -> list[tuple[str, str]]:
-    return [(str(folder), name) for name in names]
+def items(folder: Path, *names: str) -> Items[tuple[str, str]]:
+    return Items([(str(folder), name) for name in names])
 
 
 def test_the_backend_is_this_process_unless_more_are_asked_for() -> None:
@@ -84,9 +91,11 @@ def test_an_interrupt_ends_every_process(two: Processes, tmp_path: Path) -> None
 
 PROGRAM = """
 from gta_bench.running.backends.backend import Processes
+from gta_bench.running.leases import Items
+from gta_bench.runs import store
 from tests.running.backends import works
 if __name__ == "__main__":
-    Processes(1).run(works.note_slowly, [({folder!r}, "a")], at_once=1, tick=int)
+    Processes(1).run(works.note_slowly, Items([({folder!r}, "a")]), at_once=1, tick=int)
 """
 
 
@@ -108,6 +117,87 @@ def test_a_process_ends_with_the_driver_that_was_killed(tmp_path: Path) -> None:
     while worker.exists():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+UNGUARDED = """
+from pathlib import Path
+from gta_bench.running.backends.backend import Processes, refuse_import_by_worker
+from gta_bench.running.leases import Items
+from gta_bench.runs import store
+from tests.running.backends import works
+with Path({folder!r}, "begun").open("a") as file:
+    file.write("x")
+refuse_import_by_worker()
+Processes(1).run(works.note, Items([({folder!r}, "a")]), at_once=1, tick=int)
+"""
+
+
+def test_a_script_without_a_guard_is_refused_by_its_first_worker(tmp_path: Path) -> None:
+    """Workers ran the script six times, and memory was said to have run out."""
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED.format(folder=str(tmp_path)), encoding="utf-8")
+    path = f"{REPOSITORY / 'src'}:{REPOSITORY}"
+    ran = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode != 0
+    assert "UsageError: Workers import the script" in ran.stderr
+    assert 'if __name__ == "__main__"' in ran.stderr.splitlines()[-1]
+    assert (tmp_path / "begun").read_text(encoding="utf-8") == "xx"
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_interrupt_while_a_worker_imports_its_work_ends_it(
+    two: Processes, tmp_path: Path
+) -> None:
+    """The worker ignored it, worked on, and was killed after 20 seconds."""
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        two.run(
+            works.SlowImport(str(tmp_path)),
+            Items(["a"]),
+            at_once=1,
+            tick=partial(interrupt, tmp_path),
+        )
+    assert not (tmp_path / "worked").exists()
+    assert time.monotonic() - start < PATIENCE
+
+
+def interrupt(folder: Path) -> None:
+    if (folder / "importing").exists():
+        raise KeyboardInterrupt
+
+
+def test_a_head_that_does_not_answer_is_lost_once_patience_ends(
+    loopback: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        head = backends._Head(f"127.0.0.1:{port}")
+        head.check()
+    head.check()
+    monkeypatch.setattr(backends, "HEAD_PATIENCE", 0.0)
+    with pytest.raises(EnvironmentProblem, match=f"cluster at 127.0.0.1:{port} is lost"):
+        head.check()
+
+
+def test_a_full_disk_of_temporary_files_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inspect, which builds its logs there, says that a log is missing."""
+    assert (
+        backends.explain_os_error(OSError(2, "No such file", "a.eval")) == "a.eval: No such file."
+    )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(store, "LEAST_ROOM", 2**60)
+    assert backends.explain_os_error(OSError(2, "No such file", "a.eval")) == (
+        f"a.eval: No such file. The disk with {tmp_path} on {platform.node()} is full: free some "
+        "space."
+    )
 
 
 def test_the_private_switch_that_keeps_ray_on_loopback_is_still_there() -> None:

@@ -19,6 +19,22 @@ def note_slowly(item: tuple[str, str]) -> None:
     time.sleep(60)
 
 
+class SlowImport:
+    """Work that takes a while to arrive in the worker, as the first import of a package does."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        vars(self).update(state)
+        (Path(self.folder) / "importing").touch()
+        time.sleep(3)
+
+    def __call__(self, item: str) -> None:
+        (Path(self.folder) / "worked").touch()
+        time.sleep(60)
+
+
 def fail(item: tuple[str, str]) -> None:
     if item[1] == "bad":
         raise RunError("This part is bad.")
