@@ -85,8 +85,8 @@ measure: ## ratios, scale, long simulations; by hand, figures go to docs/measure
 docs: ## build the documentation; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-screenshots: ## photograph the demo's report and the site for the documentation
-	$(BIN)/python scripts/screenshots.py
+screenshots: ## photograph reports, a preview and the site for the documentation
+	$(BIN)/python -m scripts.screenshots
 
 dist: ## wheel and source archive in dist/
 	$(BIN)/python -m build --quiet

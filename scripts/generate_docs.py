@@ -16,16 +16,22 @@ import click
 from pydantic import BaseModel, JsonValue
 
 import gta_bench
+from gta_bench.authoring.lint import OF_PILOT, RULES
+from gta_bench.checks.delivery import MOST_CELLS, MOST_TEXT
+from gta_bench.checks.documents import MOST_NUMBERS, REGEX_LIMITS
 from gta_bench.cli import app
+from gta_bench.confine.limits import MIB
+from gta_bench.datasets.folders import task_schema
 from gta_bench.datasets.pinned import Receipt
 from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.checks import CHECKS
 from gta_bench.records.finding import Finding
 from gta_bench.records.finished import Pack, PackMeta, PackTask, ResultMeta
 from gta_bench.records.leaderboard import Entry, Verification
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.results_table import ABOUT, TABLES
+from gta_bench.runs.tables import ABOUT, TABLES
 from gta_bench.settings import TABLES as SETTINGS
 from gta_bench.settings import settings_schema
 from gta_bench.tools.catalog import CATALOG, load_tool
@@ -56,11 +62,35 @@ scores = gta_bench.run("atomic", "runs/mine", model="openai/gpt-5", tasks="0:20"
 print(scores.strict.ans_acc, f"{scores.n}/{scores.n_units}")
 
 gta_bench.run("workflow", "runs/long", model="openai/gpt-5", judges=["openai/gpt-5.2"])
-rows = gta_bench.verdicts("runs/long").values()
-scored = [row for row in rows if row.verdict.type == "scored"]
-worst = min(scored, key=lambda row: row.verdict.value)
+verdicts = [row.verdict for row in gta_bench.verdicts("runs/long").values()]
+worst = min(verdict.value for verdict in verdicts if verdict.type == "scored")
 gta_bench.compare("runs/mine", "runs/other")
 gta_bench.report("mine.html", "runs/mine", "runs/long")
+"""
+NOTEBOOKS = """
+## In notebooks
+
+Results print in a line. As the last line of a cell, datasets, manifests, scores and comparisons are
+shown as tables, in the colors of the notebook. `to_frame()` of a dataset, units, scores, verdicts,
+comparisons and own metrics returns a data frame of pandas, or of Polars if pandas is not installed;
+`rows()` returns the same rows as dictionaries. Units, scores and verdicts have columns with the
+names of the [results tables](results.md). `model_dump()` returns everything that a record has.
+
+A run in a notebook needs no other package if its model and its judges are given by name.
+To create Inspect models in a cell, such as `get_model("openai/gpt-5")`, install ipywidgets, which
+Inspect requires in notebooks.
+
+Two executed notebooks are in the folder `examples` of the repository:
+
+- `first_model.ipynb`: from the first model to a comparison, a report and data frames
+- `own_agent_and_metric.ipynb`: your own agent and your own metric, as functions
+
+Both use the bundled tasks and need no key. To open them:
+
+```text
+pip install 'gta-bench[demo]' pandas jupyterlab
+jupyter lab examples
+```
 """
 
 
@@ -83,7 +113,10 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "metrics.md", _metrics()
     yield "settings.md", _settings()
     yield "packs.md", _packs()
+    yield "checks.md", _checks()
+    yield "lint.md", _lint()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
+    yield "schemas/task.toml.schema.json", _json(task_schema())
     for record in RECORDS:
         yield f"schemas/{record.__name__}.schema.json", _json(record.model_json_schema())
 
@@ -106,11 +139,18 @@ def _api() -> str:
         "`import gta_bench` and these names are there. They return frozen, typed records; failures",
         "that are not bugs are `gta_bench.GtaError`s with one line of text.",
         "",
+        "An interrupt (Ctrl-C, or the stop button of a notebook) stops work within two seconds:",
+        "no model is called afterwards, finished units are kept, and the message of the",
+        "`KeyboardInterrupt` says how to continue. Names such as `arun` are coroutines, for",
+        "programs with an event loop; canceling one stops its work in the same way, with a",
+        "`CancelledError`. One run is at work in a process at a time; others wait for it.",
+        "",
         "```python",
         *EXAMPLE.strip().splitlines(),
         "```",
         "",
     ]
+    parts += [*NOTEBOOKS.strip().splitlines(), ""]
     for name in gta_bench.__all__:
         found = getattr(gta_bench, name)
         parts += [f"## `{name}`", ""]
@@ -136,6 +176,92 @@ def _plain(text: str) -> str:
     return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text)
 
 
+ABOUT_CHECKS = f"""
+## Numbers
+
+`48,210.55`, `48.210,55`, `48 210.55` and `$48,210.55` are the same number. If comma and period
+occur, the last one is decimal. A comma before exactly three digits separates thousands (`1,234`),
+any other one is decimal (`99,50`); a single period is decimal. A space separates thousands only
+between one to three digits and groups of three. Parentheses mean minus. A percent sign is dropped,
+so `50%` is 50; a cell of a workbook that shows 50% has the value 0.5.
+
+`answer.contains` with `number` tries every number of the answer, and both readings where a space
+may separate thousands or two numbers. An answer with more than {MOST_NUMBERS} different numbers
+fails.
+
+## What counts as text
+
+Checks see what a reader sees. These do not count:
+
+- comments, tracked deletions and hidden text of Word documents,
+- hidden slides, and hidden sheets, rows and columns (`xlsx.cell` and `xlsx.no_errors` see them),
+- comments, scripts, `template` and `noscript` of pages, and elements with `hidden`, `display: none`
+  or `visibility: hidden` of their own,
+- comments of Markdown.
+
+`none` of `text.contains` looks into all of that, except in pages. These do count: text in the color
+of its background, tiny text, text outside of the page or behind a picture, what a style sheet
+hides, and the notes of slides.
+
+## Limits
+
+A text or CSV file with more than {MOST_TEXT // MIB} MiB, or a CSV file with more than
+{MOST_CELLS:,} cells, fails its checks. So does a file on which `text.regex` needs more than
+{REGEX_LIMITS.cpu_seconds} seconds of processor time. If other readers can read only a part of a
+file, the leaf is unscored.
+"""
+
+
+def _checks() -> str:
+    """Every kind of check with its parameters; those that must be given come first."""
+    parts = [
+        "# Checks",
+        "",
+        "Written from the code by `make fix`. Conditions of a leaf that code decides",
+        "([Tasks of your own](../how-to/own-tasks.md)). `file` is the path of a deliverable, or a",
+        "pattern such as `*.xlsx` that matches exactly one. Ranges are tables such as",
+        "`{ min = 1, max = 3 }`. Texts are compared without regard to case, spaces and variants of",
+        "Unicode. A column is found by its label and a row by any of its cells.",
+        "",
+        "| is | parameters | meaning |",
+        "|---|---|---|",
+    ]
+    for name, check in CHECKS.items():
+        fields = check.model_fields.items()
+        shown = [(key, field) for key, field in fields if key not in ("check", *_attached(name))]
+        needed = [f"**{key}**" for key, field in shown if field.is_required()]
+        others = [key for key, field in shown if not field.is_required()]
+        about = (inspect.getdoc(check) or "").partition("\n\n")[0].replace("\n", " ")
+        listed = ", ".join([*needed, *others])
+        parts.append(f"| `{name}` | {listed} | {about.replace('|', chr(92) + '|')} |")
+    return "\n".join([*parts, "", "Parameters in bold must be given.", ABOUT_CHECKS])
+
+
+def _lint() -> str:
+    """Every rule of `gta task lint`, and what each is for."""
+    parts = [
+        "# Lint rules",
+        "",
+        "Written from the code by `make fix`. `gta task lint PATH…` applies these rules to tasks",
+        "([Tasks of your own](../how-to/own-tasks.md#find-mistakes-early)). An *error* must be",
+        "fixed, a *warning* should be, and a *note* is worth knowing. Rules "
+        + ", ".join(OF_PILOT[:-1]),
+        f"and {OF_PILOT[-1]} belong to the pilot of a task, which runs its checks.",
+        "",
+        "| rule | severity | meaning |",
+        "|---|---|---|",
+    ]
+    parts += [_table_row(rule.id, rule.severity, rule.says) for rule in RULES.values()]
+    for rule in RULES.values():
+        parts += ["", f"## {rule.id}", "", f"{rule.says} {rule.more}"]
+    return "\n".join([*parts, ""])
+
+
+def _attached(check: str) -> tuple[str, ...]:
+    """Fields that the loader fills with the text of a file."""
+    return {"python": ("source",), "table.same": ("rows",)}.get(check, ())
+
+
 def _settings() -> str:
     """The page as it is written by hand, and below it a table of every key."""
     page = (REFERENCE / "settings.md").read_text(encoding="utf-8")
@@ -143,7 +269,7 @@ def _settings() -> str:
     parts += ["Written from the code by `make fix`.", ""]
     parts += ["| key | default | meaning |", "|---|---|---|"]
     for table, section in SETTINGS.items():
-        name = f"{table}.NAME" if table in ("models", "endpoints", "tools") else table
+        name = f"{table}.NAME" if table in ("datasets", "models", "endpoints", "tools") else table
         for key, field in section.model_fields.items():
             required = field.is_required()
             default = "needed" if required else "none"

@@ -43,6 +43,8 @@ class ChatServer(ThreadingHTTPServer):
         self.answered = 0
         self.last_headers: dict[str, str] = {}
         self.asked = 0
+        # When each request came that is not one before a run.
+        self.times: list[float] = []
         self.at_once = 0
         self.most_at_once = 0
         self.lock = threading.Lock()
@@ -67,6 +69,7 @@ class ChatServer(ThreadingHTTPServer):
     def next_behavior(self) -> Behavior:
         with self.lock:
             self.asked += 1
+            self.times.append(time.monotonic())
             if self.behaviors:
                 return self.behaviors.pop(0)
             return self.forever or "ok"

@@ -54,6 +54,7 @@ def no_data_variable() -> Iterator[None]:
     """Commands find data where a test puts them, whatever the variable of the tests names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("GTA_DATA", raising=False)
+        patch.delenv("HF_ENDPOINT", raising=False)
         yield
 
 

@@ -1,11 +1,14 @@
 """A server that speaks S3 on loopback, and the environment in which clients find it."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import ThreadedMotoServer
 
 BUCKET = "runs"
@@ -15,6 +18,7 @@ class S3Server:
     """What it holds outlasts a stop, as a store outlasts a broken line to it."""
 
     def __init__(self) -> None:
+        self.delay = 0.0  # seconds that every write takes
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         self.start()
         self.port = self._server.get_host_and_port()[1]
@@ -56,7 +60,15 @@ def s3_server() -> Iterator[S3Server]:
     urlopen(reset).close()
     S3FileSystem.clear_instance_cache()
     store._filesystem.cache_clear()  # it knows the address of an earlier server
+    answer = DomainDispatcherApplication.__call__
+
+    def answer_slowly(app: DomainDispatcherApplication, environ: dict[str, Any], start: Any) -> Any:
+        if environ["REQUEST_METHOD"] == "PUT":
+            time.sleep(server.delay)
+        return answer(app, environ, start)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DomainDispatcherApplication, "__call__", answer_slowly)
         for name, value in server.environment.items():
             patch.setenv(name, value)
         S3FileSystem().mkdir(BUCKET)

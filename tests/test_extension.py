@@ -1,4 +1,4 @@
-"""The example package, installed as a user would: its tool, dataset, metric and harness work."""
+"""The example package, installed as a user would: all that it adds works."""
 
 import json
 import os
@@ -26,8 +26,14 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def gta(packages: Path, cwd: Path, *arguments: str) -> str:
+    ran = run_gta(packages, cwd, *arguments)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def run_gta(packages: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     paths = [str(packages), *filter(None, [os.environ.get("PYTHONPATH")])]
-    ran = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "gta_bench.cli", *arguments],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
@@ -35,8 +41,6 @@ def gta(packages: Path, cwd: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
 
 
 def test_the_commands_of_its_readme_work(packages: Path, tmp_path: Path) -> None:
@@ -65,6 +69,72 @@ def test_its_dataset_is_sound(packages: Path, tmp_path: Path) -> None:
         gta(packages, tmp_path, "data", "verify", "atomic", "--data", "units", "--json")
     )
     assert {finding["severity"] for finding in found} <= {"note"}
+
+
+TASK = """\
+format = 1
+id = "trip"
+[deliverables]
+"trip.md" = "markdown"
+[[leaf]]
+id = "far"
+says = "trip.md says how far it is."
+checks = [{ is = "units.length", file = "trip.md", meters = 42195, within = 100 }]
+"""
+
+
+def write_trip(folder: Path, toml: str = TASK) -> None:
+    for name, text in {
+        "tasks/trip/task.toml": toml,
+        "tasks/trip/request.md": "Write in trip.md how long a marathon is.",
+        "results/trip/trip.md": "A marathon has 26.2 miles.",
+        "results/trip/final.txt": "Done.",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_its_check_decides_a_leaf(packages: Path, tmp_path: Path) -> None:
+    write_trip(tmp_path)
+    gta(packages, tmp_path, "import", "folder", "results", "--data", "tasks", "--out", "run")
+    (table,) = json.loads(gta(packages, tmp_path, "score", "run", "--json"))["judges"]
+    (leaf,) = table["tasks"][0]["leaves"]
+    assert (leaf["by"], leaf["value"]) == ("check", 10)
+    write_trip(tmp_path, TASK.replace("within = 100", "within = 1"))
+    said = gta(packages, tmp_path, "score", "run", "--data", "tasks", "--json")
+    (leaf,) = json.loads(said)["judges"][0]["tasks"][0]["leaves"]
+    assert leaf["value"] == 0, "26.2 miles are 42164.8 m"
+
+
+def test_tasks_with_its_check_are_linted_and_shown(packages: Path, tmp_path: Path) -> None:
+    write_trip(tmp_path)
+    gold = tmp_path / "tasks/trip/gold/short"
+    gold.mkdir(parents=True)
+    (gold / "trip.md").write_text("42.2 km", encoding="utf-8")
+    said = json.loads(gta(packages, tmp_path, "task", "lint", "tasks", "--json"))
+    assert {one["check"] for one in said["findings"]} == {"T07", "T09", "T33"}
+    gta(packages, tmp_path, "task", "preview", "tasks/trip", "--out", "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "The file&#39;s text gives that length" in page and "42195" in page
+    assert "found 42200 m" in page
+    write_trip(tmp_path, TASK.replace("within", "about"))
+    ran = run_gta(packages, tmp_path, "task", "lint", "tasks")
+    assert ran.returncode == 1 and "error T23: the check 'units.length', about:" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        (TASK.replace("within", "about"), "the check 'units.length', about: Extra inputs are not"),
+        (TASK.replace("units.length", "units.lenght"), "did you mean 'units.length'?"),
+    ],
+)
+def test_a_mistake_in_its_parameters_is_one_line(
+    packages: Path, tmp_path: Path, toml: str, says: str
+) -> None:
+    write_trip(tmp_path, toml)
+    said = run_gta(packages, tmp_path, "data", "verify", "workflow", "--data", "tasks")
+    assert said.returncode != 0 and says in said.stdout + said.stderr
 
 
 def test_the_page_names_every_file_that_it_needs() -> None:

@@ -150,6 +150,7 @@ def test_the_schema_for_editors_describes_every_table() -> None:
     assert sorted(properties) == [
         "budget",
         "data",
+        "datasets",
         "endpoints",
         "judge",
         "models",
@@ -223,3 +224,31 @@ def test_a_variable_names_the_folder_of_the_data_unless_the_file_or_the_command_
     assert found(file, workflow="given")["data.workflow"] == ("given", "command line")
     monkeypatch.setenv("GTA_DATA", "")
     assert found()["data.atomic"] == ("data/gta_atomic", "default")
+
+
+def test_the_hub_is_the_endpoint_of_the_environment_unless_the_file_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example.org")
+
+    def found() -> tuple[Any, str]:
+        values = {one.key: (one.value, one.origin) for one in read_settings().values}
+        return values["data.huggingface"]
+
+    assert found() == ("http://mirror.example.org", "HF_ENDPOINT")
+    Path("gta.toml").write_text('[data]\nhuggingface = "https://other.example.org"\n')
+    assert found() == ("https://other.example.org", "gta.toml")
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"git": "a", "hf": "b/c"}, "either `git` or `hf`"),
+        ({"revision": "v1"}, "need `git` or `hf`"),
+        ({"git": "a", "folder": "/b"}, "inside of the repository"),
+    ],
+)
+def test_a_dataset_comes_from_one_place(entry: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        read_settings(overrides={"datasets.acme": {"path": "x", **entry}})

@@ -6,9 +6,20 @@ The functions of `gta_bench.api` can be used from here, too; they are imported o
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
     from gta_bench.api import (
+        CellLimits,
         GtaError,
+        Harness,
         Settings,
+        acall,
+        acompare,
+        aexport,
+        ajudge,
+        ameasure,
+        areport,
+        arun,
+        ascore,
         call,
         compare,
         export,
@@ -25,8 +36,18 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "CellLimits",
     "GtaError",
+    "Harness",
     "Settings",
+    "acall",
+    "acompare",
+    "aexport",
+    "ajudge",
+    "ameasure",
+    "areport",
+    "arun",
+    "ascore",
     "call",
     "compare",
     "export",
@@ -45,6 +66,10 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a name of the API on first use, so that importing the package is fast."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("gta-bench")
     if name not in __all__:
         raise AttributeError(f"module 'gta_bench' has no attribute {name!r}")
     from gta_bench import api
@@ -53,4 +78,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, "__version__"])

@@ -11,13 +11,15 @@ GtaError                 reported in one line: what happened, where, and the nex
 ├── StoreError           exit 3: a store of runs that cannot be reached or written
 ├── WorkFailed           exit 1: a run or a worker that ended early; or the exit code of its cause
 ├── ToolError            exit 1: shown to the agent and recorded; the run continues
+│   ├── CallRefused      exit 1: a call of a tool that is not offered, or with wrong arguments
 │   ├── ConfinedError    exit 1: code or a program that failed or was stopped in the jail
 │   └── InjectedFault    exit 1: a failure that a control condition caused on purpose
 ├── ToolServerFailure    exit 3: a tool server that does not respond; the unit fails
 ├── EvidenceFailed       exit 3: a file that this machine cannot show to a judge
 └── ToolUnavailable      exit 3: a tool that this machine cannot offer, why, and how to fix it
     ├── NotInstalled     exit 3: a package or program that is not installed
-    └── NotOnTape        exit 3: a call that the replayed tape has no reply for
+    ├── NotOnTape        exit 3: a call that the replayed tape has no reply for
+    └── NoReferenceReply exit 3: a call of the reference that has no reply in it
 """
 
 import difflib
@@ -27,7 +29,7 @@ from typing import Literal
 ConfinedCause = Literal[
     "error", "timeout", "memory", "disk", "output", "killed", "crashed", "cancelled"
 ]
-
+RefusalCause = Literal["tool", "arguments"]
 
 # The exit code of an interrupted command, as in shells.
 INTERRUPTED = 130
@@ -195,6 +197,14 @@ class ToolError(GtaError):
     """A tool call that failed for a reason that the agent can act on; shown as an error."""
 
 
+class CallRefused(ToolError):
+    """A call that was not made, because of the tool's name or because of the arguments."""
+
+    def __init__(self, message: str, *, cause: RefusalCause) -> None:
+        self.cause = cause
+        super().__init__(message)
+
+
 class ConfinedError(ToolError):
     """Code or a program that failed or was stopped in the jail that `jail` names.
 
@@ -253,3 +263,7 @@ class NotOnTape(ToolUnavailable):
     def __init__(self, call: str, *, nearest: str) -> None:
         self.nearest = nearest
         super().__init__(f"{call} gave no reply.", fix="Make another call.")
+
+
+class NoReferenceReply(ToolUnavailable):
+    """A call that the reference makes, too, but without a reply in its dialogue."""

@@ -7,10 +7,18 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, get_args, get_type_hints
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final, Literal, NamedTuple, Self, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from gta_bench.errors import ConfigError, suggest_name
@@ -19,6 +27,8 @@ from gta_bench.redaction import ADDRESS, SECRET_NAME, find_address_secrets, is_s
 CONFIG_FILE = "gta.toml"
 # The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
 DATA_VARIABLE: Final = "GTA_DATA"
+# The variable with which the Hub's own programs name a mirror.
+HUB_VARIABLE: Final = "HF_ENDPOINT"
 
 
 def _check_scheme(address: object) -> object:
@@ -29,8 +39,9 @@ def _check_scheme(address: object) -> object:
     return address
 
 
-Origin = Literal["default", "GTA_DATA", "gta.toml", "command line"]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Origin = Literal["default", "GTA_DATA", "HF_ENDPOINT", "gta.toml", "command line"]
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, BeforeValidator(_check_scheme), Field(pattern=r"^https?://[^\s/]+")]
 ScoreSetting = Annotated[float, Field(ge=0, le=10)]
@@ -54,6 +65,32 @@ class DataSettings(Section):
     )
     github: Url = Field("https://github.com", description="Host of the GitHub releases.")
     huggingface: Url = Field("https://huggingface.co", description="Host of the Hub, or a mirror.")
+
+
+class DatasetSettings(Section):
+    """A dataset with a short name that `--data` accepts: a folder, or one that is downloaded."""
+
+    path: str = Field(description="Folder of the dataset, in either layout; downloads go there.")
+    git: str | None = Field(None, description="Address of the git repository that it comes from.")
+    hf: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None = Field(
+        None, description="Name of the dataset on the Hugging Face Hub, such as `org/name`."
+    )
+    revision: str | None = Field(None, description="Commit, tag or branch of `git` or `hf`.")
+    folder: str | None = Field(None, description="Folder of the dataset inside of `git` or `hf`.")
+    digest: str | None = Field(
+        None, description="Its digest when it was added; a changed dataset is refused."
+    )
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if self.git is not None and self.hf is not None:
+            raise PydanticCustomError("source", "a dataset has either `git` or `hf`")
+        if self.git is None and self.hf is None and (self.revision or self.folder):
+            raise PydanticCustomError("source", "`revision` and `folder` need `git` or `hf`")
+        parts = PurePosixPath(self.folder or ".")
+        if parts.is_absolute() or ".." in parts.parts or (self.folder or "").startswith(":"):
+            raise PydanticCustomError("folder", "`folder` is a path inside of the repository")
+        return self
 
 
 class ModelSettings(Section):
@@ -156,6 +193,9 @@ class BudgetSettings(Section):
     max_connections: int = Field(
         10, ge=1, description="Maximum number of concurrent model calls, over all workers."
     )
+    rpm: int | None = Field(
+        None, ge=1, description="Maximum number of model requests a minute, over all workers."
+    )
     max_retries: int = Field(
         5, ge=0, description="Maximum number of retries of a failed model call."
     )
@@ -176,6 +216,7 @@ class Settings(Section):
     """
 
     data: DataSettings = DataSettings()
+    datasets: dict[Name, DatasetSettings] = {}
     models: dict[Name, ModelSettings] = {}
     endpoints: dict[Name, EndpointSettings] = {}
     tools: dict[Name, ToolSettings] = {}
@@ -184,7 +225,7 @@ class Settings(Section):
     budget: BudgetSettings = BudgetSettings()
 
 
-# The type of each table; of `models`, `endpoints` and `tools` the type of an entry.
+# The type of each table; of `datasets`, `models`, `endpoints`, `tools` that of an entry.
 TABLES: dict[str, type[Section]] = {
     name: (get_args(kind) or (kind,))[-1] for name, kind in get_type_hints(Settings).items()
 }
@@ -227,6 +268,9 @@ def read_settings(
         for name in ("atomic", "workflow", "prompts"):
             if f"data.{name}" not in known:
                 found[f"data.{name}"] = str(Path(folder) / f"gta_{name}")
+    origins: dict[str, Origin] = dict.fromkeys(found, DATA_VARIABLE)
+    if (hub := environment.get(HUB_VARIABLE)) and "data.huggingface" not in known:
+        found["data.huggingface"], origins["data.huggingface"] = hub, HUB_VARIABLE
     merged = _merge(written, {**found, **given})
     label = str(file) if file is not None else "command line"
     try:
@@ -235,11 +279,7 @@ def read_settings(
         raise ConfigError(f"{label}: {first_problem(exc)}") from exc
     _check_names(settings, label)
     protect(read_secrets(settings, environment))
-    origins: dict[str, Origin] = {
-        **dict.fromkeys(found, DATA_VARIABLE),
-        **dict.fromkeys(known, "gta.toml"),
-        **dict.fromkeys(given, "command line"),
-    }
+    origins.update({**dict.fromkeys(known, "gta.toml"), **dict.fromkeys(given, "command line")})
     values = _iter_leaves(settings.model_dump(mode="json"))
     listed = tuple(Setting(key, value, origins.get(key, "default")) for key, value in values)
     return LoadedSettings(settings, file, listed)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from gta_bench.agents.calling import TOO_DEEP, check_call, make_recordable, remove_thinking
+from gta_bench.agents.calling import TOO_DEEP, make_recordable, read_call, remove_thinking
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.steps import CallStep
 from gta_bench.records.tools import Parameter, ParameterType, ToolSpec
@@ -25,13 +25,19 @@ def tool_taking(type: ParameterType) -> ToolSpec:
         ("int", "3", 3),
         ("int", " -3 ", -3),
         ("int", "3.0", 3),
+        ("int", "3.", 3),
+        ("int", "1_000", 1000),
+        ("int", True, 1),
         ("float", 3, 3),
+        ("float", False, 0.0),
         ("float", 2.5, 2.5),
         ("float", "2.5", 2.5),
         ("float", "-1e3", -1000.0),
         ("bool", True, True),
         ("bool", "true", True),
         ("bool", "False", False),
+        ("bool", " False ", False),
+        ("bool", "yes", True),
         ("bool", 0, False),
         ("bool", 1, True),
         ("text", "a", "a"),
@@ -48,7 +54,7 @@ def tool_taking(type: ParameterType) -> ToolSpec:
 def test_a_value_that_can_only_mean_one_thing_is_brought_to_its_type(
     type: ParameterType, given: JsonValue, recorded: JsonValue
 ) -> None:
-    step = check_call("Tool", {"value": given}, (tool_taking(type),))
+    step = read_call("Tool", {"value": given}, (tool_taking(type),))
     assert step.error is None
     assert step.arguments == {"value": recorded}
     assert isinstance(step.arguments, dict)
@@ -59,17 +65,14 @@ def test_a_value_that_can_only_mean_one_thing_is_brought_to_its_type(
     ("type", "given", "wanted"),
     [
         ("int", 2.5, "an integer"),
-        ("int", True, "an integer"),
         ("int", "three", "an integer"),
-        ("int", "1_000", "an integer"),
         ("int", [3], "an integer"),
         ("int", "9" * 5000, "an integer"),
         ("float", "nan", "a number"),
         ("float", "wide", "a number"),
         ("float", "1e999", "a number"),
-        ("float", False, "a number"),
         ("float", {}, "a number"),
-        ("bool", "yes", "true or false"),
+        ("bool", "maybe", "true or false"),
         ("bool", 2, "true or false"),
         ("bool", [], "true or false"),
         ("image", 3, "the path of a file"),
@@ -80,7 +83,7 @@ def test_a_value_that_can_only_mean_one_thing_is_brought_to_its_type(
 def test_a_value_of_another_type_is_named_with_what_it_should_be(
     type: ParameterType, given: JsonValue, wanted: str
 ) -> None:
-    step = check_call("Tool", {"value": given}, (tool_taking(type),))
+    step = read_call("Tool", {"value": given}, (tool_taking(type),))
     assert step.arguments == {"value": given}
     assert step.error is not None
     assert step.error.type == "ARGS_ERROR"
@@ -89,19 +92,19 @@ def test_a_value_of_another_type_is_named_with_what_it_should_be(
 
 
 def test_null_leaves_an_optional_argument_out() -> None:
-    step = check_call("GoogleSearch", {"query": "q", "k": None}, TOOLS)
+    step = read_call("GoogleSearch", {"query": "q", "k": None}, TOOLS)
     assert step == CallStep(name="GoogleSearch", arguments={"query": "q"})
 
 
 def test_null_for_a_required_argument_is_a_missing_one() -> None:
-    step = check_call("GoogleSearch", {"query": None}, TOOLS)
+    step = read_call("GoogleSearch", {"query": None}, TOOLS)
     assert step.arguments == {"query": None}
     assert step.error is not None
     assert step.error.message == "GoogleSearch: missing argument 'query'."
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
-    step = check_call("GoogleSearch", {"q": 1, "k": "x"}, TOOLS)
+    step = read_call("GoogleSearch", {"q": 1, "k": "x"}, TOOLS)
     assert step.error is not None
     assert step.error.message == (
         "GoogleSearch: unknown argument 'q', the parameters are query, k; "
@@ -110,22 +113,22 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_a_tool_without_parameters_takes_none() -> None:
-    step = check_call("Now", {"zone": "UTC"}, (ToolSpec(name="Now"),))
+    step = read_call("Now", {"zone": "UTC"}, (ToolSpec(name="Now"),))
     assert step.error is not None
     assert step.error.message == "Now: unknown argument 'zone', the parameters are none."
 
 
 def test_an_unknown_tool_is_answered_with_the_known_ones_each_once() -> None:
-    step = check_call("ocr", {}, (OCR, SEARCH, OCR))
+    step = read_call("ocr", {}, (OCR, SEARCH, OCR))
     assert step.error is not None
     assert step.error.message == "Unknown tool 'ocr'. Known tools: OCR, GoogleSearch."
-    none = check_call("OCR", {}, ())
+    none = read_call("OCR", {}, ())
     assert none.error is not None
     assert none.error.message == "Unknown tool 'OCR'. Known tools: none."
 
 
 def test_arguments_that_are_no_object_are_recorded_as_they_came() -> None:
-    step = check_call("OCR", ["inputs/a.jpg"], TOOLS)
+    step = read_call("OCR", ["inputs/a.jpg"], TOOLS)
     assert step.arguments == ["inputs/a.jpg"]
     assert step.error is not None
     assert step.error.message == "OCR: the arguments are no JSON object."
@@ -160,15 +163,15 @@ JSON = st.recursive(
 def test_any_arguments_become_a_call_that_can_be_written_and_read_back(
     name: str, arguments: JsonValue
 ) -> None:
-    step = check_call(name, arguments, TOOLS)
+    step = read_call(name, arguments, TOOLS)
     assert CallStep.model_validate_json(step.model_dump_json()) == step
 
 
 @given(JSON)
 def test_a_call_that_passed_passes_again_unchanged(value: JsonValue) -> None:
-    step = check_call("DrawBox", {"image": "a", "bbox": value, "width": value}, TOOLS)
+    step = read_call("DrawBox", {"image": "a", "bbox": value, "width": value}, TOOLS)
     if step.error is None:
-        assert check_call("DrawBox", step.arguments, TOOLS) == step
+        assert read_call("DrawBox", step.arguments, TOOLS) == step
 
 
 def test_the_references_own_calls_pass_with_each_tasks_own_tools(atomic: AtomicDataset) -> None:
@@ -176,7 +179,7 @@ def test_the_references_own_calls_pass_with_each_tasks_own_tools(atomic: AtomicD
         task.id
         for task in atomic.tasks.values()
         for turn in task.calls
-        if check_call(turn.call.name, turn.call.arguments, task.tools)
+        if read_call(turn.call.name, turn.call.arguments, task.tools)
         != CallStep(name=turn.call.name, arguments=dict(turn.call.arguments))
     ]
     assert failed == ["34", "35"]

@@ -140,6 +140,15 @@ class TestTalk:
     def test_a_missing_program_is_unavailable_and_named(self, jail: Jail) -> None:
         with pytest.raises(ToolUnavailable, match="no-such-program could not be started"):
             run(jail, ["no-such-program"])
+        with pytest.raises(
+            ToolUnavailable, match=r"^no-such-program could.*Install no-such-program;"
+        ):
+            asyncio.run(jail.run_program(lambda _: ["/usr/bin/no-such-program"]))
+
+    def test_the_path_of_a_program_may_go_up(self, jail: Jail) -> None:
+        """`../venv/bin/python script.py` is such a path, and no jail has the folder before `..`."""
+        program = Path("/tmp/../no-such-folder/..", sys.executable[1:])
+        assert run(jail, [str(program), "-c", "print(6 * 7)"]).stdout == b"42\n"
 
 
 class TestWalls:

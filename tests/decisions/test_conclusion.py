@@ -1,9 +1,17 @@
 """The first sentence of a comparison: what somebody who is no statistician would take from it."""
 
-from gta_bench.decisions.comparison import MeasuredPair, correct_tests, find_differences
+from gta_bench.decisions.comparison import (
+    MeasuredPair,
+    compare,
+    correct_tests,
+    find_differences,
+)
 from gta_bench.decisions.comparison_tables import comparison_remarks, state_conclusion
-from gta_bench.records.comparison import Comparison
+from gta_bench.records.checks import CHECK
+from gta_bench.records.comparison import ComparedRun, Comparison
+from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.estimates import Part, pair_tasks
+from tests.metrics.test_comparability import judged, later
 
 
 def compared(
@@ -104,3 +112,19 @@ def test_a_no_says_what_could_have_been_shown() -> None:
 def test_a_lead_among_many_comparisons_could_be_chance() -> None:
     said = state_conclusion(compared(("+" * 7 + "-" * 20, "-" * 27), others=9))
     assert said.startswith("A looks ahead of B") and "number of comparisons" in said
+
+
+def checked() -> ComparedRun:
+    run = judged()
+    assert isinstance(run.scores, WorkflowScores)
+    tables = tuple(one.model_copy(update={"judge": CHECK}) for one in run.scores.judges)
+    scores = run.scores.model_copy(update={"judges": tables})
+    return run.model_copy(update={"scores": scores, "judge_prompts": {}})
+
+
+def test_nothing_is_said_of_evidence_for_checks_which_are_shown_none() -> None:
+    said = [
+        [one for one in comparison_remarks(*compare([run, later(run)])) if "evidence" in one]
+        for run in (judged(), checked())
+    ]
+    assert said == [["evidence for j: not recorded for both runs."], []]

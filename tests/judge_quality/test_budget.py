@@ -13,6 +13,7 @@ from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
+from gta_bench.reports.certainty import collect_metrics
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from tests.builders import manifest as build_manifest
 from tests.judging.builders import task
@@ -54,19 +55,19 @@ def summary(
 
 
 def only(found: WorkflowSummary) -> Budget:
-    (budget,) = budgets([found])
+    (budget,) = budgets([found], collect_metrics([found]))
     return budget
 
 
 def test_without_repeats_and_labels_only_tasks_are_known() -> None:
     found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1)
-    (row,) = budget_table(budgets([found])).rows
+    (row,) = budget_table(budgets([found], collect_metrics([found]))).rows
     assert row == ("a", "j", "Leaf SR", "100 %", "unknown", "unknown", "unknown")
 
 
 def test_what_is_always_the_same_leaves_nothing_to_repeats_and_noise() -> None:
     found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=2, repeats=2, labeled=TASKS)
-    (row,) = budget_table(budgets([found])).rows
+    (row,) = budget_table(budgets([found], collect_metrics([found]))).rows
     assert row[3:] == ("100 %", "0 %", "0 %", "0 %")
 
 
@@ -106,7 +107,7 @@ def test_few_labels_without_an_error_leave_a_bias_possible() -> None:
 
 def test_one_labeled_task_does_not_show_a_bias() -> None:
     found = summary(lambda t, e, leaf, r: t % 3 == 0, epochs=1, repeats=1, labeled=1)
-    (row,) = budget_table(budgets([found])).rows
+    (row,) = budget_table(budgets([found], collect_metrics([found]))).rows
     assert row[-1] == "unknown"
 
 

@@ -126,7 +126,7 @@ def test_an_honest_run_that_was_broken_off_is_accepted(
     settings = SETTINGS.model_copy(update={"budget": BudgetSettings(max_connections=1)})
     run = tmp_path / "run"
     for one in (failing(None, None, fault, *[RuntimeError("down")] * 9), failing()):
-        with suppress(GtaError):
+        with suppress(GtaError, KeyboardInterrupt):
             gta_bench.run("atomic", run, model=one, data=data["atomic"], settings=settings)
     checked = check(pack(run, data["atomic"], tmp_path), data["atomic"], tmp_path / "open")
     assert checked.findings == ()

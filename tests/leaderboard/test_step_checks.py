@@ -8,7 +8,7 @@ from hypothesis import given
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import GenerateConfig, ModelOutput
 
-from gta_bench.agents.calling import check_call
+from gta_bench.agents.calling import read_call
 from gta_bench.agents.react_parser import parse_tolerant, parse_upstream
 from gta_bench.leaderboard.checks import Replies, step_problems
 from gta_bench.records.steps import AnswerStep, CallStep, PredictedStep
@@ -50,7 +50,7 @@ def test_a_call_that_an_agent_reads_in_a_text_is_found_there(text: str) -> None:
     ],
 )
 def test_a_native_call_is_found_among_the_replies(arguments: dict[str, Any]) -> None:
-    step = check_call("GoogleSearch", arguments, TOOLS)
+    step = read_call("GoogleSearch", arguments, TOOLS)
     assert isinstance(step, CallStep) and step.error is None
     outputs = [ModelOutput.for_tool_call(NAME, "GoogleSearch", arguments)]
     assert problems(outputs, step, AnswerStep(content="7")) == []

@@ -97,7 +97,7 @@ def test_what_a_tool_says_is_told_to_the_agent(
         call(lego, tmp_path, "Calculator", expression="x")
     with pytest.raises(ToolError, match="There is no file"):
         call(lego, tmp_path, "ImageDescription", image="none.png")
-    with pytest.raises(ToolError, match="There is no tool 'Nothing'"):
+    with pytest.raises(ToolError, match="Unknown tool 'Nothing'"):
         call(lego, tmp_path, "Nothing")
 
 

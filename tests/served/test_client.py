@@ -79,7 +79,7 @@ def test_a_tools_own_failures_come_back_as_they_are(
             call(small, protocol, space, "Missing")
         assert (caught.value.reason, caught.value.fix) == ("A key is missing.", "export KEY=…")
         for name in ("Nothing", "../../v1/tools", "Echo/../Crash", "", "a b?c#d", "%2e%2e"):
-            with pytest.raises(ToolError, match="There is no tool"):
+            with pytest.raises(ToolError, match="Unknown tool"):
                 call(small, protocol, space, name)
 
 

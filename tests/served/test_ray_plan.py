@@ -177,7 +177,7 @@ def test_calls_go_to_another_replica_and_files_come_here(tmp_path: Path) -> None
             asyncio.run(call("Calculator", {"expression": "1/"}))
         with pytest.raises(ToolUnavailable):
             asyncio.run(call("MathOCR", {"image": "inputs/a.txt"}))
-        with pytest.raises(ToolError, match="There is no tool 'Nothing'"):
+        with pytest.raises(ToolError, match="Unknown tool 'Nothing'"):
             asyncio.run(call("Nothing", {}))
 
 

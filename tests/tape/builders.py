@@ -19,7 +19,7 @@ from gta_bench.tape.storage import Tape
 LOOK = ToolSpec(
     name="Look",
     inputs=(
-        Parameter(type="image", name="image"),
+        Parameter(type="image", name="image", optional=True),
         Parameter(type="int", name="k", optional=True, default=10),
         Parameter(type="text", name="note", optional=True),
     ),

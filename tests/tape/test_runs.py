@@ -60,18 +60,35 @@ AGENT = ("--agent", "tests.tape.agents:busy", "--model", "mockllm/model", "--tas
 
 
 @pytest.fixture(scope="module")
-def recorded(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """30 tasks of GTA-Atomic recorded with real tools: `run` and `tape` of that folder."""
+def equipped(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """GTA-Atomic with three more tools in every task, which the busy agent calls."""
+    folder = tmp_path_factory.mktemp("equipped")
+    for path in atomic_dir.iterdir():
+        (folder / path.name).symlink_to(path)
+    known = json.loads((folder / "toolmeta.json").read_text(encoding="utf-8"))
+    tasks = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+    for task in tasks.values():
+        names = {tool["name"] for tool in task["tools"]}
+        more = {"Calculator", "DrawBox", "GoogleSearch"} - names
+        task["tools"] += [known[name] for name in sorted(more)]
+    (folder / "dataset.json").unlink()
+    (folder / "dataset.json").write_text(json.dumps(tasks), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(equipped: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """30 tasks recorded with real tools: `run` and `tape` of that folder."""
     folder = tmp_path_factory.mktemp("recorded")
     tape = ("--tape", folder / "tape", "--tape-mode", "record")
-    run(atomic_dir, folder / "run", *AGENT, *tape)
+    run(equipped, folder / "run", *AGENT, *tape)
     return folder
 
 
 def test_a_recorded_run_replays_identically_without_backends_and_network(
-    recorded: Path, atomic_dir: Path, tmp_path: Path
+    recorded: Path, equipped: Path, tmp_path: Path
 ) -> None:
-    options = ("--mode", "end-to-end", "--data", atomic_dir, *SIMILARITY, *AGENT)
+    options = ("--mode", "end-to-end", "--data", equipped, *SIMILARITY, *AGENT)
     replay = ("--tape", recorded / "tape", "--out", tmp_path / "replay")
     result = bare("run", "atomic", *options, *replay, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -100,22 +117,22 @@ def test_the_manifest_has_the_digest_of_the_tape(recorded: Path) -> None:
     assert tape.digest == tape_digest(recorded / "tape")
 
 
-def test_the_same_command_again_records_nothing_twice(recorded: Path, atomic_dir: Path) -> None:
+def test_the_same_command_again_records_nothing_twice(recorded: Path, equipped: Path) -> None:
     before = (recorded / "tape" / TAPE).read_bytes()
     tape = ("--tape", recorded / "tape", "--tape-mode", "record")
-    run(atomic_dir, recorded / "run", *AGENT, *tape)
-    run(atomic_dir, recorded / "again", *AGENT, *tape)
+    run(equipped, recorded / "run", *AGENT, *tape)
+    run(equipped, recorded / "again", *AGENT, *tape)
     assert (recorded / "tape" / TAPE).read_bytes() == before
 
 
 def test_a_call_that_was_not_recorded_is_made_live_if_asked(
-    recorded: Path, atomic_dir: Path, tmp_path: Path
+    recorded: Path, equipped: Path, tmp_path: Path
 ) -> None:
     before = (recorded / "tape" / TAPE).read_bytes()
     other = ("--agent", "gold", "--tasks", "21", "--tape", recorded / "tape")
-    run(atomic_dir, tmp_path / "strict", *other)
+    run(equipped, tmp_path / "strict", *other)
     assert {call.taped for unit in units(tmp_path / "strict") for call in unit.calls} == {"missing"}
-    run(atomic_dir, tmp_path / "else", *other, "--tape-mode", "replay-else-live", "--tasks", "48")
+    run(equipped, tmp_path / "else", *other, "--tape-mode", "replay-else-live", "--tasks", "48")
     assert {call.taped for unit in units(tmp_path / "else") for call in unit.calls} == {None}
     assert (recorded / "tape" / TAPE).read_bytes() == before
 

@@ -19,6 +19,7 @@ from gta_bench.settings import Settings
 from gta_bench.tasks.atomic import atomic
 from gta_bench.tasks.context import RunContext, at_end, run_context, workspace_folder
 from gta_bench.tasks.run_tools import RunTools
+from gta_bench.tools.offering import OfferedTools
 from gta_bench.tools.toolbox import Toolbox
 from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.tasks.test_atomic_step import native_call, said
@@ -135,8 +136,10 @@ def test_tools_are_closed_when_the_run_ends(tmp_path: Path) -> None:
 
     async def opened() -> Executor:
         async with RunTools().for_unit("0", 1, {}, space) as tools:
-            assert isinstance(tools.source, Toolbox)
-            threads = tools.source.tool("Calculator").equipment.threads
+            assert isinstance(tools.source, OfferedTools)
+            toolbox = tools.source._source
+            assert isinstance(toolbox, Toolbox)
+            threads = toolbox.tool("Calculator").equipment.threads
             assert threads is not None
             return threads
 

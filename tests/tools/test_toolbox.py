@@ -2,10 +2,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ToolError, ToolUnavailable, UsageError
+from gta_bench.errors import CallRefused, ToolError, ToolUnavailable, UsageError
 from gta_bench.records.tools import Parameter
 from gta_bench.settings import Settings
 from gta_bench.tools import catalog
@@ -26,7 +26,7 @@ from gta_bench.tools.toolbox import Toolbox
 class EchoInput(ToolInput):
     image: ImagePath
     words: str = Field(description="What to say.")
-    times: int = 1
+    times: int = Field(1, ge=1)
     loud: bool = False
     note: str | None = None
 
@@ -87,15 +87,24 @@ def test_a_call_gives_a_result_that_says_what_ran(toolbox: Toolbox, workspace: W
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"words": "x"}, "argument 'image': Field required"),
-        ({"image": "a", "words": "x", "shade": 1}, "argument 'shade': Extra inputs"),
-        ({"image": "a", "words": "x", "times": "many"}, "argument 'times'"),
+        ({"words": "x"}, "missing argument 'image'"),
+        ({"image": "a", "words": "x", "shade": 1}, "unknown argument 'shade', the parameters are"),
+        ({"image": "a", "words": "x", "times": "many"}, "argument 'times' must be an integer"),
     ],
 )
 def test_wrong_arguments_are_told_with_what_the_tool_takes(
     toolbox: Toolbox, workspace: Workspace, arguments: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(ToolError, match=said) as caught:
+    with pytest.raises(CallRefused, match=said):
+        asyncio.run(toolbox.call(workspace, "Echo", arguments))
+
+
+def test_a_value_out_of_range_is_told_with_what_the_tool_takes(
+    toolbox: Toolbox, workspace: Workspace
+) -> None:
+    """A definition has no ranges, so the tool itself has to say this."""
+    arguments: dict[str, JsonValue] = {"image": "a", "words": "x", "times": 0}
+    with pytest.raises(ToolError, match="argument 'times': Input should be greater") as caught:
         asyncio.run(toolbox.call(workspace, "Echo", arguments))
     assert "It takes: image, words, times, loud, note." in str(caught.value)
 
@@ -103,7 +112,7 @@ def test_wrong_arguments_are_told_with_what_the_tool_takes(
 def test_an_unknown_tool_is_told_with_the_known_ones(
     toolbox: Toolbox, workspace: Workspace
 ) -> None:
-    with pytest.raises(ToolError, match=r"no tool 'Sing'. Tools: Echo, Absent"):
+    with pytest.raises(ToolError, match=r"Unknown tool 'Sing'. Known tools: Echo, Absent"):
         asyncio.run(toolbox.call(workspace, "Sing", {}))
     with pytest.raises(UsageError, match="Unknown tool 'Sing'"):
         catalog.load_tool("Sing")

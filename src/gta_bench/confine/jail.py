@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import logging
+import os
 import shutil
 import signal
 import tempfile
@@ -147,14 +148,14 @@ class Jail:
                 places = walls.find_places(self.kind, job)
                 job = replace(
                     job,
-                    argv=argv if isinstance(argv, Sequence) else argv(places),
+                    argv=_normalize(argv if isinstance(argv, Sequence) else argv(places)),
                     environment=environment or {},
                     readable=[str(path) for path in readable],
                     forks=allow_fork,
                 )
                 ended = self._run(job, stdin, cancelled)
                 case = _check_end(ended, kind=self.kind, limits=job.limits, label=label)
-                return _program_result(ended, job.folder / "work", case)
+                return _program_result(ended, job, case)
 
         try:
             return await self._in_thread(run)
@@ -358,12 +359,20 @@ def _read_reply(stdout: bytes, case: _Case) -> str | bytes:
     case.fail("error", f"failed: {reply.error}" if reply.error else "failed without a message.")
 
 
-def _program_result(ended: EndedProcess, folder: Path, case: _Case) -> ProgramResult:
+def _normalize(argv: Sequence[str]) -> list[str]:
+    """The command without `..` in the path of its program, which no jail would find."""
+    program = os.path.normpath(argv[0]) if Path(argv[0]).is_absolute() else argv[0]
+    return [program, *argv[1:]]
+
+
+def _program_result(ended: EndedProcess, job: Job, case: _Case) -> ProgramResult:
     """The output of a program and the regular files that it left; no link is followed."""
+    folder = job.folder / "work"
     if case.report.exit_status == NOT_STARTED:
+        program = PurePath((job.argv or [case.label])[0]).name
         raise ToolUnavailable(
-            f"{case.label} could not be started: {_tail(_foreign_stderr(ended))}.",
-            fix=f"Install {case.label}; `gta doctor` names the package.",
+            f"{program} could not be started: {_tail(_foreign_stderr(ended))}.",
+            fix=f"Install {program}; `gta doctor` names the package.",
         )
     limits = case.limits
     found: dict[str, bytes] = {}

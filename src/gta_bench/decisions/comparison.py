@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gta_bench.errors import RunError
 from gta_bench.metrics import table
 from gta_bench.metrics.comparability import (
+    describe_shared,
     find_cautions,
     find_changed_tasks,
     find_common_judges,
@@ -19,6 +20,7 @@ from gta_bench.metrics.comparability import (
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import Metric
 from gta_bench.records.attempts import UnitKey
+from gta_bench.records.checks import CHECK
 from gta_bench.records.comparison import (
     ComparedRun,
     Comparison,
@@ -31,15 +33,17 @@ from gta_bench.records.comparison import (
 )
 from gta_bench.records.cost import Cost, make_cost, read_cost, sum_costs
 from gta_bench.records.run import RunMode
-from gta_bench.records.scores import RunScores, UnitScore
+from gta_bench.records.scores import RunScores
 from gta_bench.records.units import Usage
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.estimates import (
     Paired,
     Part,
     Parts,
+    PartTable,
     RunSums,
     count_judged_units,
+    make_atomic_parts,
     make_judged_parts,
     pair_tasks,
 )
@@ -101,6 +105,7 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
     scores, pairs = pair_metrics(first, second)
     shared, changed = find_shared_tasks(first, second), find_changed_tasks(first, second)
     both = sorted(shared, key=_natural)
+    versions = describe_shared(first, second)
     first, second = _only(first, shared), _only(second, shared)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
     tasks = {both[index] for pair in pairs for index in pair.common}
@@ -122,6 +127,7 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         left_out=tuple(sorted(left_out, key=_natural)),
         one_sided=tuple(sorted(given[0] ^ given[1], key=_natural)),
         changed=tuple(sorted(changed, key=_natural)),
+        shared=versions,
         cautions=tuple(find_cautions(first, second)),
         metrics=find_differences(scores, pairs),
         took=find_differences(
@@ -139,6 +145,8 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
 
 def _only(run: ComparedRun, tasks: set[str]) -> ComparedRun:
     """Return the run with only these tasks."""
+    if tasks >= {*run.manifest.spec.tasks}:
+        return run
     scores: RunScores | WorkflowScores
     if isinstance(run.scores, WorkflowScores):
         judges = tuple(
@@ -176,8 +184,10 @@ def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]
         return
     assert not isinstance(one, WorkflowScores) and not isinstance(two, WorkflowScores)
     rows = [row for row in table.score_metrics(one.mode) if row.denominator is not None]
+    names = [row.name for row in rows]
+    sides = [make_atomic_parts(scores.units, names) for scores in (one, two)]
     for row in sorted(rows, key=lambda row: not row.primary):
-        yield _row(row, one.mode, _counted(one.units, row), _counted(two.units, row))
+        yield _row(row, one.mode, sides[0][row.name], sides[1][row.name])
 
 
 def _row(
@@ -188,12 +198,9 @@ def _row(
     return MeasuredPair(name, role, first, second, top=row.top, scale=row.factor)
 
 
-def _counted(units: Iterable[UnitScore], row: Metric[Any]) -> Parts:
-    return {(unit.task, unit.epoch): Part(*row.part(unit.strict)) for unit in units}
-
-
 def _tool_parts(run: ComparedRun) -> Parts:
-    return {key: Part(*table.TOOL_SR.part(unit.tools)) for key, unit in run.units.items()}
+    parts = ((key, Part(*table.TOOL_SR.part(unit.tools))) for key, unit in run.units.items())
+    return PartTable(parts)
 
 
 def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterator[MeasuredPair]:
@@ -203,16 +210,16 @@ def _took(first: ComparedRun, second: ComparedRun, keys: set[UnitKey]) -> Iterat
     """
     for row in table.TAKEN.values():
         sides = [
-            {
-                key: Part(float(value), 1.0)
+            PartTable(
+                (key, Part(float(value), 1.0))
                 for key, unit in run.units.items()
                 if key in keys
                 for value, whole in (row.part(unit.usage),)
                 if whole and not (row is table.COST and _cost(run, unit.usage).unknown)
-            }
+            )
             for run in (first, second)
         ]
-        most = [max((part.value for part in side.values()), default=0.0) for side in sides]
+        most = [max((part.value for _, part in side.items()), default=0.0) for side in sides]
         whole = [keys & run.units.keys() for run in (first, second)]
         if min(most) > 0 and [side.keys() for side in sides] == whole:
             yield MeasuredPair(row.label, "amount", sides[0], sides[1], top=None, scale=row.factor)
@@ -285,6 +292,8 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
     if not isinstance(one, WorkflowScores) or not isinstance(two, WorkflowScores):
         return
     for judge in find_common_judges(first, second):
+        if judge == CHECK:
+            continue  # checks read the deliverables, not the evidence
         # Stored verdicts whose evidence was not kept have an empty digest.
         shown = [
             {key: digest for key, unit in run.units.items() if (digest := unit.evidence.get(judge))}
@@ -338,15 +347,16 @@ def find_flips(first: ComparedRun, second: ComparedRun) -> tuple[Flip, ...]:
 
 
 def _counted_flips(one: RunScores, two: RunScores) -> Iterator[Flip]:
+    parts = [make_atomic_parts(scores.units, GAINED[one.mode]) for scores in (one, two)]
     for name in GAINED[one.mode]:
         row = table.metric(name)
         sides = []
-        for scores in (one, two):
+        for found in parts:
             sums: dict[str, list[float]] = {}
-            for unit in scores.units:
-                own = sums.setdefault(unit.task, [0.0, 0.0])
-                for index, part in enumerate(row.part(unit.strict)):
-                    own[index] += part
+            for (task, _), part in found[name].items():
+                own = sums.setdefault(task, [0.0, 0.0])
+                own[0] += part.value
+                own[1] += part.seen
             sides.append({task: row.factor * a / b for task, (a, b) in sums.items() if b})
         for task, left in sides[0].items():
             right = sides[1].get(task)

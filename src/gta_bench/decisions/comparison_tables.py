@@ -6,7 +6,14 @@ from typing import Final, NamedTuple
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.table import COST
-from gta_bench.records.comparison import ALPHA, Comparison, Flip, MetricDifference, SelfTest
+from gta_bench.records.comparison import (
+    ALPHA,
+    Comparison,
+    Flip,
+    MetricDifference,
+    SelfTest,
+    SharedTasks,
+)
 from gta_bench.reports.tables import Table
 
 # How many flips of one direction a terminal shows.
@@ -252,12 +259,12 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     for tasks_, why in (
         (unscored, "not both runs have a score"),
         (comparison.one_sided, "part of one run only"),
-        (comparison.changed, "different in the two datasets"),
     ):
         if tasks_:
             are = f"{format_count(len(tasks_), 'task')} {'is' if len(tasks_) == 1 else 'are'}"
-            some = ", ".join(tasks_[:10]) + (" …" if len(tasks_) > 10 else "")
-            lines.append(f"{are} left out ({why}): {some}.")
+            lines.append(f"{are} left out ({why}): {_name_some(tasks_)}.")
+    if comparison.shared is not None:
+        lines.append(shared_remark(comparison.shared))
     lines += [f"not only the systems differ: {caution}." for caution in comparison.cautions]
     first, second = comparison.per_dollar
     if one is not None and first is not None and second is not None:
@@ -277,6 +284,30 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
             else f"evidence for {shown.judge}: not recorded for both runs."
         )
     return lines
+
+
+def shared_remark(shared: SharedTasks) -> str:
+    """Say how many tasks two versions of a dataset share, and what the others need."""
+    are = "is" if shared.same == 1 else "are"
+    parts = [
+        f"{shared.same} of {format_count(shared.common, 'common task')} {are} the same in both "
+        "versions of the dataset"
+    ]
+    for tasks, what in (
+        (shared.rescore, "rescore"),
+        (shared.judge, "judge again"),
+        (shared.run, "run again"),
+    ):
+        if tasks:
+            parts.append(f"{len(tasks)} to {what} ({_name_some(tasks)})")
+    text = f"{parts[0]}{'; ' if parts[1:] else ''}{', '.join(parts[1:])}."
+    if shared.rescore or shared.judge:
+        text += " `gta score RUN --data DATASET` brings a run to the other version."
+    return text
+
+
+def _name_some(tasks: Sequence[str]) -> str:
+    return ", ".join(tasks[:10]) + (" …" if len(tasks) > 10 else "")
 
 
 def _row(one: MetricDifference, *, lacking: bool) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from inspect_ai.model import ChatMessage, ContentText, Model, ModelOutput, ModelUsage, get_model
 
+from gta_bench.running.stopping import use_engine
+
 NAME = "mockllm/scripted"
 PRICE = re.compile(r"\d+\.\d\d\b")
 EQUATION = re.compile(r"x\*\*2[^=]*=\s*0")
@@ -86,7 +88,8 @@ Results = Sequence[str]
 
 def make_scripted_model() -> Model:
     """Return the scripted system as an Inspect model."""
-    return get_model(NAME, custom_outputs=_reply, memoize=False)
+    with use_engine():
+        return get_model(NAME, custom_outputs=_reply, memoize=False)
 
 
 def _reply(messages: list[ChatMessage], *_: object) -> ModelOutput:
@@ -204,7 +207,8 @@ def _say(text: str) -> ModelOutput:
 
 def make_scripted_judge() -> Model:
     """Return the scripted judge as an Inspect model."""
-    return get_model(JUDGE_NAME, custom_outputs=_judge, memoize=False)
+    with use_engine():
+        return get_model(JUDGE_NAME, custom_outputs=_judge, memoize=False)
 
 
 def _judge(messages: list[ChatMessage], *_: object) -> ModelOutput:

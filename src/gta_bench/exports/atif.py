@@ -1,6 +1,6 @@
 """Export the traces of a run as ATIF trajectories, one file per task and epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from gta_bench.records.atif import AtifAgent, AtifMetrics, Trajectory, write_ste
 from gta_bench.records.run import RunManifest
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath
 
 
@@ -20,18 +20,20 @@ def export_atif(run: StorePath, out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     manifest = read_manifest(run)
     spec, folder = manifest.spec, log_folder(run)
-    units: Sequence[AtomicUnit | WorkflowUnit]
+    units: Iterable[AtomicUnit | WorkflowUnit]
     if spec.mode == "workflow":
-        units = read_units(folder, spec.tasks, spec.epochs, WorkflowUnit).units
+        units = UnitStream(folder, spec.tasks, spec.epochs, WorkflowUnit)
     else:
-        units = read_units(folder, spec.tasks, spec.epochs, AtomicUnit).units
-    # Units that failed through no fault of the system have no trajectory.
-    exported = [unit for unit in units if unit.failure is None]
-    for unit in exported:
-        found = _make_trajectory(unit, manifest)
-        file = out / f"{found.trajectory_id}.json"
-        file.write_text(found.model_dump_json(exclude_none=True, indent=1), encoding="utf-8")
-    return len(exported)
+        units = UnitStream(folder, spec.tasks, spec.epochs, AtomicUnit)
+    exported = 0
+    for unit in units:
+        # Units that failed through no fault of the system have no trajectory.
+        if unit.failure is None:
+            found = _make_trajectory(unit, manifest)
+            file = out / f"{found.trajectory_id}.json"
+            file.write_text(found.model_dump_json(exclude_none=True, indent=1), encoding="utf-8")
+            exported += 1
+    return exported
 
 
 def _make_trajectory(unit: AtomicUnit | WorkflowUnit, manifest: RunManifest) -> Trajectory:

@@ -16,7 +16,7 @@ from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from pydantic import JsonValue
 
-from gta_bench.agents.calling import TaskWork, call_tool, check_call
+from gta_bench.agents.calling import TaskWork, call_tool, read_call
 from gta_bench.agents.contract import files_text
 from gta_bench.agents.provider import LastFault, is_template_error
 from gta_bench.confine.workspace import Workspace
@@ -60,10 +60,7 @@ class RecordedTools:
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Call a tool; a wrong call is rejected with the same message that agents get."""
-        step = check_call(name, dict(arguments), self._offered)
-        if step.error is not None:
-            self.work.steps.append(step)
-            raise ToolError(step.error.message)
+        step = read_call(name, dict(arguments), self._offered)
         try:
             return await call_tool(self.work, step, self._source, workspace)
         except Exception as exc:

@@ -12,13 +12,10 @@ can open. Its steps name files by the same paths, which become relative before t
 
 import asyncio
 import inspect
-import logging
-import threading
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -36,6 +33,7 @@ from gta_bench.agents.provider import watch_faults
 from gta_bench.errors import ToolError, ToolUnavailable, UsageError
 from gta_bench.harnesses.choice import CellLimits, Harness
 from gta_bench.harnesses.contract import Assignment, HarnessOutcome, assign_blame
+from gta_bench.own_code import run_in_thread
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.dialogue import AnswerTurn, CallTurn, ReplyTurn, UserTurn
 from gta_bench.records.files import Attachment
@@ -50,8 +48,6 @@ from gta_bench.records.steps import (
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.serving.wire import input_schema
-
-logger = logging.getLogger(__name__)
 
 SHOWN = 2000
 ROLES = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant, "user": ChatMessageUser}
@@ -236,34 +232,10 @@ def _format(exc: BaseException) -> str:
     return "".join(traceback.format_exception(exc))[-SHOWN:]
 
 
-async def _run_in_thread(work: Callable[[], Awaited]) -> Awaited:
-    """Run foreign code, which may take long, in its own thread.
-
-    The event loop's pool has few threads, which our tools need, and a thread of it that never ends
-    would keep the process from exiting.
-    """
-    context = copy_context()
-    ended: Future[tuple[Awaited | None, BaseException | None]] = Future()
-    ended.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            ended.set_result((context.run(work), None))
-        except BaseException as exc:
-            logger.debug("an agent raised", exc_info=True)
-            ended.set_result((None, exc))
-
-    threading.Thread(target=run, name="gta-agent", daemon=True).start()
-    value, raised = await asyncio.wrap_future(ended)
-    if raised is not None:
-        raise raised
-    return cast(Awaited, value)
-
-
 async def _run_agent(
     function: Callable[[AgentTask], Any], task: AgentTask, given: Assignment
 ) -> HarnessOutcome:
-    made = await _run_in_thread(partial(function, task))
+    made = await run_in_thread(partial(function, task))
     if isinstance(made, ChatAgent):
         names = (tool.name for tool in task.tools)
         resources = _describe_resources(names, given.task.attachments, task.folder)
@@ -271,7 +243,7 @@ async def _run_agent(
         # put results.
         query = given.task.request if isinstance(given.task, AtomicTask) else task.prompt
         work = partial(made.chat, query=query, memory=None, resources=resources)
-        steps, _ = await _run_in_thread(work)
+        steps, _ = await run_in_thread(work)
         trace = [_make_portable(step, task.folder) for step in read_trace(steps)]
         # The last answer, and the steps before it, which may be calls of the agent's own tools.
         answers = [step.content for step in trace if isinstance(step, AnswerStep)]
@@ -337,7 +309,7 @@ def _ask_step(agent: StepAgent, history: History, resources: Any, folder: Path) 
 async def _guard(ask: Callable[[], Awaited]) -> Awaited | MalformedStep:
     """Return what foreign code returns; an exception of it is its own failure."""
     try:
-        return await _run_in_thread(ask)
+        return await run_in_thread(ask)
     except BaseException as exc:
         if _is_from_outside(exc):
             raise

@@ -9,7 +9,7 @@ from gta_bench.metrics import table
 from gta_bench.metrics.panel import group_by_leaf, list_scores
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.verdicts import VerdictRow
-from gta_bench.reports.certainty import collect_metrics
+from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Parts
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
@@ -42,10 +42,15 @@ class Budget(NamedTuple):
         return f"{100 * part / total:.0f} %" if total else "-"
 
 
-def budgets(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterator[Budget]:
-    """Yield the budgets of the primary metric, or of Leaf SR for runs that a judge scored."""
+def budgets(
+    summaries: Sequence[RunSummary | WorkflowSummary], runs: Iterable[RunMetrics]
+) -> Iterator[Budget]:
+    """Yield the budgets of the primary metric, or of Leaf SR for runs that a judge scored.
+
+    `runs` are the metrics of the summaries.
+    """
     judged = {one.name: one for one in summaries if isinstance(one, WorkflowSummary)}
-    for run in collect_metrics(summaries):
+    for run in runs:
         row = table.LEAF_SR if run.judge else table.primary(run.mode)
         noise = bias = None
         if run.judge:

@@ -141,6 +141,9 @@ def judge_problems(judged: JudgeRecord | None, name: str) -> Iterator[str]:
         named = f"{entry.name} ".startswith(f"{entry.model} ")
         if entry.digest != entry.compute_digest() or not named:
             yield f"{name} does not match its digest in judges.json"
+        if entry.is_own:
+            yield f"{name} is a function of its author, not a model; judge with a model"
+            return
     if {*judged.prompts} - {entry.prompts for entry in judged.entries}:
         yield f"verdicts of {name} were made with prompts other than those in judges.json"
     if {*judged.prompts} - {*PROMPT_DIGESTS}:

@@ -228,13 +228,14 @@ def _marks(runs: Sequence[ScoredRun], judge: str | None) -> tuple[Mark, ...]:
 def _run_marks(run: ScoredRun) -> dict[Mark, bool]:
     spec, imported = run.manifest.spec, run.manifest.imported_from is not None
     system, limits = spec.system, spec.limits
-    in_process = ":" in system.agent or (
+    in_process = system.has_own_agent or (
         system.agent == "harness" and limits is not None and limits.memory_bytes is None
     )
     return {
         "imported": imported,
         "open network": spec.network == "open",
         "unconfined": in_process and not imported,
+        "own agent": system.has_own_agent,
         "own tools": spec.tools == OWN_TOOLS,
         "taped": spec.tape is not None,
         "scripted model": is_scripted(system.model),

@@ -1,6 +1,6 @@
 """How certain a run's scores are: intervals, missing units, and repeats."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -14,6 +14,7 @@ from gta_bench.records.statistics import Bounds, Interval, RunVariance
 from gta_bench.reports.estimates import (
     Estimate,
     Parts,
+    PartTable,
     estimates,
     make_atomic_parts,
     make_workflow_parts,
@@ -93,8 +94,9 @@ def collect_metrics(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterat
             scores = summary.scores
             rows = table.score_metrics(scores.mode)
             names = [row.name for row in rows if row.denominator is not None]
-            parts = make_atomic_parts(scores.units, names)
-            yield RunMetrics(summary.name, "", scores.mode, spec, parts, _broken(scores.failures))
+            counted = make_atomic_parts(scores.units, names)
+            broken = _broken(scores.failures)
+            yield RunMetrics(summary.name, "", scores.mode, spec, counted, broken)
             continue
         for judge in summary.scores.judges:
             parts = make_workflow_parts(judge.tasks, summary.scores)
@@ -102,7 +104,7 @@ def collect_metrics(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterat
             yield RunMetrics(summary.name, judge.judge, "workflow", spec, parts, broken)
 
 
-def _broken(failures: Sequence[Failure]) -> frozenset[UnitKey]:
+def _broken(failures: Iterable[Failure]) -> frozenset[UnitKey]:
     return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
 
 
@@ -159,7 +161,7 @@ def describe_broken(runs: Sequence[RunMetrics]) -> Iterator[str]:
         if not scored:
             continue
         kept = {
-            name: {key: part for key, part in own.items() if key not in scored}
+            name: PartTable(pair for pair in own.items() if pair[0] not in scored)
             for name, own in run.parts.items()
         }
         rest = run._replace(parts=kept)

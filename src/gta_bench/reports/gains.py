@@ -1,11 +1,13 @@
 """What went wrong in a run, sorted by the points that fixing it would gain."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from heapq import nlargest
 from typing import Final, NamedTuple
 
 from gta_bench.metrics import table
 from gta_bench.metrics.strict.workflow import succeeds
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import FailureCause
 from gta_bench.records.scores import RunScores, StrictStepCounts, UnitScore
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
@@ -15,6 +17,8 @@ from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import make_atomic_parts
 from gta_bench.reports.tables import line
 
+# Finds some units of a run.
+PickUnits = Callable[[Collection[UnitKey]], Mapping[UnitKey, AtomicUnit]]
 # The metrics whose points count as gains: in step mode, all that both scorings have.
 GAINED: Final[Mapping[str, tuple[str, ...]]] = {
     "step": tuple(name for name, row in table.STEP.items() if row.scale == "percent"),
@@ -38,50 +42,94 @@ class Loss(NamedTuple):
     causes: tuple[FailureCause, ...] = ()
 
 
+class Losses(NamedTuple):
+    """The largest losses of a run, largest first, and how many it has."""
+
+    worst: Sequence[Loss]
+    number: int
+
+
 def leaf_losses(
-    judge: JudgeScores, units: Sequence[WorkflowUnit], *, threshold: float
-) -> list[Loss]:
+    judge: JudgeScores,
+    trees: Mapping[UnitKey, Sequence[Checkpoint]],
+    *,
+    threshold: float,
+    most: int,
+) -> Losses:
     """Return leaves below the threshold; gains are in the run's Root score, which is 0 to 10."""
-    trees = {(unit.task.id, unit.epoch): unit.task.checkpoints for unit in units}
-    causes = {(one.task, one.epoch, one.place): (one.cause,) for one in judge.failures}
-    found = []
+    count = Counter[None]()
+    ranked = nlargest(most, _lost_leaves(judge, trees, threshold, count), key=lambda one: one.gain)
+    wanted = {(one.task, one.epoch): None for one in ranked}
+    causes = {
+        (one.task, one.epoch, one.place): (one.cause,)
+        for one in judge.failures
+        if (one.task, one.epoch) in wanted
+    }
+    worst = []
+    for one in ranked:
+        node, _ = dict(_shares(trees[one.task, one.epoch], 1.0))[one.what]
+        what = f"{one.what}: {node.requirements}"
+        cause = causes.get((one.task, one.epoch, one.what), ())
+        worst.append(one._replace(what=what, causes=cause))
+    return Losses(worst, count[None])
+
+
+def _lost_leaves(
+    judge: JudgeScores,
+    trees: Mapping[UnitKey, Sequence[Checkpoint]],
+    threshold: float,
+    count: Counter[None],
+) -> Iterator[Loss]:
+    """Yield the leaves that lost points by their ids, and count them."""
     for task in judge.tasks:
         shares = dict(_shares(trees[task.task, task.epoch], 1.0))
         for leaf in task.leaves:
             if leaf.value is None or succeeds(leaf.value, threshold):
                 continue
-            node, share = shares[leaf.leaf]
-            gain = share * (10 - leaf.value) / max(1, judge.strict.n_units)
-            what = f"{leaf.leaf}: {node.requirements}"
-            cause = causes.get((task.task, task.epoch, leaf.leaf), ())
-            found.append(Loss(task.task, task.epoch, what, gain, cause))
-    return sorted(found, key=lambda loss: -loss.gain)
+            gain = shares[leaf.leaf][1] * (10 - leaf.value) / max(1, judge.strict.n_units)
+            count[None] += 1
+            yield Loss(task.task, task.epoch, leaf.leaf, gain)
 
 
-def unit_losses(scores: RunScores, units: Sequence[AtomicUnit]) -> list[Loss]:
+def unit_losses(scores: RunScores, pick: PickUnits, *, most: int) -> Losses:
     """Return units that lost points; gains are in points of the mean of the mode's metrics."""
-    known = {(unit.task.id, unit.epoch): unit for unit in units}
     wholes = {
-        metric: sum(part.seen for part in parts.values())
+        metric: sum(part.seen for _, part in parts.items())
         for metric, parts in make_atomic_parts(scores.units, GAINED[scores.mode]).items()
     }
-    causes: dict[tuple[str, int], list[FailureCause]] = {}
+    number = 0
+
+    def lost() -> Iterator[tuple[UnitScore, float]]:
+        nonlocal number
+        for score in scores.units:
+            gain = _unit_gain(score, wholes)
+            if gain > 1e-9:
+                number += 1
+                yield score, gain
+
+    ranked = nlargest(most, lost(), key=lambda one: one[1])
+    keys = {(score.task, score.epoch) for score, _ in ranked}
+    known = pick(keys)
+    causes: dict[UnitKey, dict[FailureCause, None]] = {}
     for failure in scores.failures:
-        causes.setdefault((failure.task, failure.epoch), []).append(failure.cause)
-    found = []
-    for score in scores.units:
-        own = make_atomic_parts([score], GAINED[scores.mode])
-        gain = sum(
-            100 * (part.seen - part.value) / wholes[metric]
-            for metric, parts in own.items()
-            for part in parts.values()
-            if wholes[metric]
-        ) / max(1, sum(map(bool, wholes.values())))
-        if gain > 1e-9:
-            key = (score.task, score.epoch)
-            first = tuple(dict.fromkeys(causes.get(key, ())))
-            found.append(Loss(*key, describe_missed(score, known.get(key)), gain, first))
-    return sorted(found, key=lambda loss: -loss.gain)
+        if (failure.task, failure.epoch) in keys:
+            causes.setdefault((failure.task, failure.epoch), {})[failure.cause] = None
+    worst = []
+    for score, gain in ranked:
+        key = (score.task, score.epoch)
+        what = describe_missed(score, known.get(key))
+        worst.append(Loss(*key, what, gain, tuple(causes.get(key, ()))))
+    return Losses(worst, number)
+
+
+def _unit_gain(score: UnitScore, wholes: Mapping[str, float]) -> float:
+    """Return the points that a unit lost."""
+    parts = {metric: table.metric(metric).part(score.strict) for metric in wholes}
+    return sum(
+        100 * (seen - value) / wholes[metric]
+        for metric, (value, seen) in parts.items()
+        if wholes[metric]
+    ) / max(1, sum(map(bool, wholes.values())))
 
 
 def gain_text(mode: str) -> str:
@@ -108,14 +156,12 @@ def describe_missed(score: UnitScore, unit: AtomicUnit | None) -> str:
     return f"image worth {counts.image_sum:.2f}"
 
 
-def error_kinds(units: Sequence[AtomicUnit] | Sequence[WorkflowUnit]) -> Counter[tuple[str, str]]:
-    """Count the errors of calls and replies, by tool or kind of reply and message."""
-    kinds: Counter[tuple[str, str]] = Counter()
-    for unit in units:
-        bad = [call for call in unit.calls if call.status != "done"]
-        kinds.update((call.tool, line(call.message) or call.status) for call in bad)
-        kinds.update(_trace_kinds(unit.trace or (), with_calls=not unit.calls))
-    return kinds
+def error_kinds(unit: AtomicUnit | WorkflowUnit) -> Iterator[tuple[str, str]]:
+    """Yield the errors of a unit's calls and replies: tool or kind of reply, and message."""
+    for call in unit.calls:
+        if call.status != "done":
+            yield call.tool, line(call.message) or call.status
+    yield from _trace_kinds(unit.trace or (), with_calls=not unit.calls)
 
 
 def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]:

@@ -1,13 +1,14 @@
 """Summaries of Atomic runs, with badges, remarks and counts of failures for all runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from gta_bench.errors import format_count, is_stop_note
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
-from gta_bench.records.failures import Failure
+from gta_bench.records.failures import Failure, FailureCause
+from gta_bench.records.judges import OWN_JUDGE
 from gta_bench.records.run import DatasetName, Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
 from gta_bench.records.units import StopKind, Usage
@@ -234,6 +235,8 @@ def run_badges(manifest: RunManifest) -> tuple[str, ...]:
         badges.append(f"dataset of {format_count(every, 'task')}, not the released {released}")
     if manifest.edited_from is not None:
         badges.append("edited requirements")
+    if spec.system.has_own_agent:
+        badges.append(f"own agent ({spec.system.agent})")
     if spec.system.agent in SCRIPTED_AGENTS:
         badges.append(f"scripted agent ({spec.system.agent})")
     elif is_scripted(spec.system.model):
@@ -253,7 +256,14 @@ def score_badges(scores: RunScores) -> tuple[str, ...]:
 
 def judge_badges(judge: str) -> tuple[str, ...]:
     """Return whether a judge is not a real model."""
+    if is_own_judge(judge):
+        return ("own judge",)
     return ("scripted judge",) if is_scripted(judge) else ()
+
+
+def is_own_judge(judge: str) -> bool:
+    """Whether a judge is a user's function."""
+    return judge.startswith(f"{OWN_JUDGE}/")
 
 
 def is_scripted(model: str) -> bool:
@@ -316,19 +326,31 @@ LONGEST = 80
 
 def failure_table(runs: Sequence[tuple[str, Sequence[Failure]]]) -> Table:
     """Return a row for each cause of each run, the most frequent first."""
-    rows = [
-        (
-            name,
-            count.cause,
-            str(count.failures),
-            f"{100 * count.failures / len(failed):.1f} %",
-            str(count.tasks),
-            example(next(one for one in failed if one.cause == count.cause)),
-        )
-        for name, failed in runs
-        for count in count_failures(failed)
-    ]
+    rows = []
+    for name, failed in runs:
+        counts = count_failures(failed)
+        examples = first_examples(failed)
+        whole = sum(count.failures for count in counts)
+        rows += [
+            (
+                name,
+                count.cause,
+                str(count.failures),
+                f"{100 * count.failures / whole:.1f} %",
+                str(count.tasks),
+                example(examples[count.cause]),
+            )
+            for count in counts
+        ]
     return Table(COLUMNS, tuple(rows))
+
+
+def first_examples(failures: Iterable[Failure]) -> dict[FailureCause, Failure]:
+    """Return the first failure of each cause."""
+    found: dict[FailureCause, Failure] = {}
+    for one in failures:
+        found.setdefault(one.cause, one)
+    return found
 
 
 def example(failure: Failure) -> str:

@@ -120,6 +120,9 @@ def _missing(run: WorkflowSummary) -> Iterator[str]:
     if not scores.judges:
         yield f"no judge has scored it: run `gta score {run.name} --judge MODEL`."
     for judge in scores.judges:
+        if judge.checked:
+            leaves = format_count(judge.strict.n_leaves, "leaf", "leaves")
+            yield f"{judge.judge}: checks decided {judge.checked} of {leaves}, without a model."
         if judge.causes:
             lacking = judge.strict.n_leaves - judge.strict.leaves
             leaves = format_count(judge.strict.n_leaves, "leaf", "leaves")

@@ -20,6 +20,7 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import FILE_TYPES, Parameter, ParameterType, ToolSpec
 from gta_bench.serving.client import Exchange, RemoteSource
+from gta_bench.tools.offering import check_call
 
 PLAIN: Mapping[str | None, ParameterType] = {
     "integer": "int",
@@ -111,7 +112,8 @@ class AgentLegoTools(RemoteSource):
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Send texts and files, and write the files of the reply to the workspace."""
-        spec = self._find_spec(name)
+        check_call(self._specs, name, arguments)
+        spec = self._specs[name]
         texts, files = await asyncio.to_thread(_make_form, workspace, spec, arguments)
         response = await self._exchange.send(
             "POST", self._paths[name], final=TOOL_FAILED, data=texts, files=files or None

@@ -36,6 +36,7 @@ from gta_bench.serving.wire import (
     ToolList,
 )
 from gta_bench.tools.http import RetryLater, certificates, read_retry_after, retry_policy
+from gta_bench.tools.offering import check_call
 
 TRIES = 3  # how often a workspace that the server has forgotten is opened again
 # 500 too: a proxy answers it when the server behind it ended during the request.
@@ -153,11 +154,6 @@ class RemoteSource(ABC):
         """Close the connection."""
         await self._exchange.client.aclose()
 
-    def _find_spec(self, name: str) -> ToolSpec:
-        if name not in self._specs:
-            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
-        return self._specs[name]
-
 
 async def connect(
     server: ServerAddress, token: str | None, patience: Patience | None = None
@@ -214,7 +210,7 @@ class RemoteTools(RemoteSource):
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Call a tool in the workspace's copy, and download what it wrote."""
-        self._find_spec(name)
+        check_call(self._specs, name, arguments)
         key = secrets.token_hex(16)
         for _ in range(TRIES):
             async with self._opening:

@@ -21,7 +21,7 @@ from ray.serve.handle import DeploymentHandle
 from ray.util import get_node_ip_address
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import ConfigError, EnvironmentProblem, ToolError
+from gta_bench.errors import ConfigError, EnvironmentProblem
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.serving.app import make_app
@@ -33,6 +33,7 @@ from gta_bench.serving.ray_replica import Returned, ToolReplica
 from gta_bench.serving.tokens import RunTokens
 from gta_bench.serving.wire import CallFailure
 from gta_bench.settings import Settings
+from gta_bench.tools.offering import check_call
 
 APPLICATION = "gta-tools"
 LOOPBACK = "127.0.0.1"
@@ -62,8 +63,7 @@ class RayTools:
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
         """Call a tool in a replica; a replica that ends during a call changes nothing here."""
-        if name not in self._handles:
-            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._specs)}.")
+        check_call(self._specs, name, arguments)
         turn = self._turns.setdefault(workspace.root, asyncio.Lock())
         async with turn:
             files = await asyncio.to_thread(_read_files, workspace)

@@ -4,13 +4,13 @@ Importing this module loads no model; `load_similarity` does.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.errors import EnvironmentProblem, UsageError
-from gta_bench.metrics.run_scores import score_run
+from gta_bench.metrics.run_scores import UnitSink, score_run
 from gta_bench.metrics.similarity import exact_or_half
 from gta_bench.packages import require_packages
 from gta_bench.records.run import Mode
@@ -70,10 +70,11 @@ def load_similarity(name: str) -> Similarity:
 
 
 def score_units(
-    units: Sequence[AtomicUnit],
+    units: Iterable[AtomicUnit],
     mode: Mode,
     similarity: Similarity,
     not_run: Sequence[tuple[str, int]] = (),
+    sink: UnitSink | None = None,
 ) -> RunScores:
     """Score units with a similarity model, whose name and comparability the scores record."""
     return score_run(
@@ -83,6 +84,7 @@ def score_units(
         similarity_name=similarity.name,
         comparable=similarity.comparable,
         not_run=not_run,
+        sink=sink,
     )
 
 

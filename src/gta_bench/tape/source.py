@@ -12,7 +12,13 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import NotOnTape, ToolError, ToolUnavailable
+from gta_bench.errors import (
+    CallRefused,
+    NoReferenceReply,
+    NotOnTape,
+    ToolError,
+    ToolUnavailable,
+)
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tape import (
@@ -28,6 +34,7 @@ from gta_bench.records.tape import (
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.redaction import Redactor
 from gta_bench.tape.storage import Tape, call_key, call_text, canonical_json
+from gta_bench.tools.offering import check_call
 from gta_bench.tools.source import ToolSource
 
 # Enough for every call of a tool in GTA-Atomic, and bounded on a tape of any size.
@@ -79,7 +86,11 @@ class TapedTools:
     async def call(
         self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
     ) -> ToolResult:
-        """Answer from the tape or the tool, as the mode says; raise NotOnTape if neither can."""
+        """Answer from the tape or the tool, as the mode says; raise NotOnTape if neither can.
+
+        A call that the tape has no reply to is refused if the tools would refuse it; refusals are
+        not recorded.
+        """
         async with self._turn:
             call = tape_call(
                 self._unit, name, arguments, self._specs.get(name), workspace, self._redactor
@@ -90,6 +101,8 @@ class TapedTools:
             if reply is not None:
                 return _replay(self._tape, workspace, name, reply)
             if self._live is None:
+                # Not before, because a reference has calls that its own definitions do not allow.
+                check_call(self._specs, name, arguments)
                 raise NotOnTape(call_text(call), nearest=describe_nearest(self._tape, call))
             if self._mode != "record":
                 return await self._live.call(workspace, name, arguments)
@@ -179,6 +192,9 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 def _replay(tape: Tape, workspace: Workspace, tool: str, reply: TapeReply) -> ToolResult:
     """Give a recorded reply: write its files again, or raise its error again."""
+    origin = None if tape.header is None else tape.header.origin
+    if isinstance(reply, UnavailableReply) and origin == "reference":
+        raise NoReferenceReply(reply.reason, fix=reply.fix)
     if not isinstance(reply, DoneReply):
         return _to_result(tool, reply)
     renamed = {}
@@ -232,6 +248,8 @@ async def _record_reply(
     before = {file.path: file.sha256 for file in workspace.outputs().files}
     try:
         result = await live.call(workspace, name, arguments)
+    except CallRefused:
+        raise
     except ToolUnavailable as exc:
         return UnavailableReply(reason=redactor.text(exc.reason), fix=redactor.text(exc.fix))
     except ToolError as exc:

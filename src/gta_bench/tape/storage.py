@@ -48,13 +48,16 @@ class _Entry(NamedTuple):
 class Tape:
     """An open tape, indexed by call.
 
-    Open one with `Tape.open` to replay it, or with `Tape.record` to append to it:
+    Open one with `Tape.open` to replay it, or with `Tape.record` to append to it.
 
-    ```python
-    tape = Tape.open(Path("tapes/reference"))
-    print(len(tape), "calls of", tape.header.dataset)
-    tape.close()
-    ```
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Tape.record(Path(folder), dataset="atomic", origin="reference").close()
+    ...     tape = Tape.open(Path(folder))
+    ...     print(len(tape), "calls of", tape.header and tape.header.dataset)
+    ...     tape.close()
+    0 calls of atomic
     """
 
     def __init__(self, folder: StorePath, handle: int) -> None:

@@ -7,7 +7,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect
 
-from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES
 from gta_bench.agents.contract import Decision, list_dataset_files, make_step_histories
 from gta_bench.agents.loop import work_on
 from gta_bench.metrics.reference import reference_steps
@@ -15,7 +15,12 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import DEFAULT_TURNS, Images, LoopLimits
 from gta_bench.similarity.catalog import choose_similarity
 from gta_bench.tasks import units
-from gta_bench.tasks.context import current_loop_limits, current_settings, locate_dataset
+from gta_bench.tasks.context import (
+    current_loop_limits,
+    current_settings,
+    find_agent,
+    locate_dataset,
+)
 from gta_bench.tasks.run_tools import RunTools
 from gta_bench.tasks.scorers import atomic_answers, atomic_steps, format_step
 from gta_bench.tools.source import PlaceholderImages
@@ -67,7 +72,7 @@ def use_tools(
     data: str, agent: str = DEFAULT_AGENT, images: Images = "path", max_turns: int = DEFAULT_TURNS
 ) -> Solver:
     """Let the agent work with the run's tools until it answers."""
-    factory, dataset, run_tools = load_agent(agent), units.load_atomic_once(data), RunTools()
+    factory, dataset, run_tools = find_agent(agent), units.load_atomic_once(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]
@@ -95,7 +100,7 @@ def use_tools(
 @solver
 def predict_steps(data: str, agent: str = DEFAULT_AGENT, images: Images = "path") -> Solver:
     """Ask the agent for every assistant turn of the reference, all turns at once."""
-    factory, dataset = load_agent(agent), units.load_atomic_once(data)
+    factory, dataset = find_agent(agent), units.load_atomic_once(data)
     files = list_dataset_files(dataset.tasks.values())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:

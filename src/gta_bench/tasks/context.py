@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspect_ai.model import Model
 
+from gta_bench.agents.catalog import load_agent
+from gta_bench.agents.contract import AgentFactory, Decide, Setup
+from gta_bench.agents.own import OwnAgent
 from gta_bench.agents.published import PublishedTexts, read_published
 from gta_bench.confine.files import remove_tree
 from gta_bench.datasets.installed import dataset_root
@@ -23,7 +26,7 @@ from gta_bench.harnesses.choice import Harness
 from gta_bench.harnesses.exposure import check_exposure
 from gta_bench.judging.spending import Spending
 from gta_bench.records.cost import Cost
-from gta_bench.records.run import DatasetName, LoopLimits, RunSpec
+from gta_bench.records.run import OWN_AGENT, DatasetName, LoopLimits, RunSpec
 from gta_bench.records.tape import TapeMode
 from gta_bench.records.units import StopKind, WorkflowUnit
 from gta_bench.redaction import protect
@@ -112,10 +115,10 @@ class RunContext:
 
     `spec` is what the run measures, and `run` is its folder, where attempts are recorded.
     `artefacts` stores deliverables permanently. `earlier` is the previous round of this run, with
-    the feedback to the system. `harness` is the measured foreign system, if any. `spending` limits
-    the cost of judging. `limit_reached` names a limit that the run has reached, so that no more
-    units begin. `watcher` gets the progress of samples. The connections of `models` are closed when
-    the evaluation ends. `material` is what a judge scores. `closing` closes what was opened later.
+    the feedback to the system. `agent` is a user's own agent and `harness` the measured foreign
+    system, if any. `spending` limits the cost of judging. `watcher` gets the progress of samples.
+    The connections of `models` are closed when the evaluation ends. `material` is what a judge
+    scores. `closing` closes what was opened later.
     """
 
     files: Path
@@ -125,9 +128,9 @@ class RunContext:
     tooling: OpenTooling = LOCAL_TOOLS
     artefacts: StorePath | None = None
     earlier: Earlier | None = None
+    agent: OwnAgent | None = None
     harness: Harness | None = None
     spending: Spending | None = None
-    limit_reached: Callable[[], str | None] | None = None
     watcher: Watcher | None = None
     models: tuple[Model, ...] = ()
     material: Material | None = None
@@ -192,9 +195,22 @@ def current_settings() -> Settings:
 
 def locate_dataset(folder: str) -> str:
     """Return the path of a dataset; refuses one that a jail would show to the agent."""
-    root = dataset_root(folder)
+    root = dataset_root(folder, current_settings().datasets)
     check_exposure(None, current_settings(), root)
     return str(root)
+
+
+def find_agent(name: str) -> AgentFactory:
+    """Return the factory of an agent; a function is taken from the run when a unit begins."""
+    if not name.startswith(OWN_AGENT):
+        return load_agent(name)
+
+    def create(setup: Setup) -> Decide:
+        context = current_context()
+        own = None if context is None else context.agent
+        return load_agent(name)(setup) if own is None else own.factory(setup)
+
+    return create
 
 
 def current_published() -> PublishedTexts | None:

@@ -18,6 +18,7 @@ from gta_bench.judging.judge import (
     verdict_settings,
 )
 from gta_bench.judging.options import Defense, JudgeOptions, Visibility, judge_name
+from gta_bench.judging.own import OwnJudge
 from gta_bench.judging.run_evidence import EvidenceSource, RunEvidence
 from gta_bench.judging.spending import Spending
 from gta_bench.records.progress import short_cause
@@ -33,12 +34,17 @@ ROLE = "judge"
 _ROWS = "gta_verdicts"
 # Faults of the provider or of this machine, whose details say what to do.
 _EXPLAINED: frozenset[Cause] = frozenset(
-    {"timeout", "rate_limited", "http_error", "model_error", "evidence_failed"}
+    {"timeout", "rate_limited", "http_error", "model_error", "evidence_failed", "judge_failed"}
 )
 
 
 def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: str = "") -> Judge:
-    """Return the judge for a model and options; by default, they determine its name."""
+    """Return the judge for a model and options; by default, they determine its name.
+
+    Of the options, a function has only those that decide what it sees.
+    """
+    if isinstance(model.api, OwnJudge):
+        options = JudgeOptions(visibility=options.visibility, inputs=options.inputs)
     asked = verdict_settings(model.config, model.model_args)
     return Judge(model, name or judge_name(str(model), options, asked), options, repeats)
 

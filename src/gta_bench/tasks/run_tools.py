@@ -21,7 +21,7 @@ from gta_bench.tape.source import TapedTools, TapeUnit
 from gta_bench.tape.storage import Tape, describe_recording
 from gta_bench.tasks.context import OpenTooling, Taping, at_end, current_settings, current_tooling
 from gta_bench.tools.equipment import close_equipment, open_equipment
-from gta_bench.tools.offering import list_offered_tools
+from gta_bench.tools.offering import OfferedTools, list_offered_tools
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
@@ -95,7 +95,7 @@ class RunTools:
             if tooling.controls is not None:
                 offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
                 source = tooling.controls.wrap(source, task=task, epoch=epoch)
-            yield UnitTools(source, offered)
+            yield UnitTools(OfferedTools(source, offered), offered)
 
     @asynccontextmanager
     async def _live(

@@ -14,7 +14,7 @@ from inspect_ai.model import get_model, model_roles
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES, load_agent
+from gta_bench.agents.catalog import DEFAULT_AGENT, NEED_REFERENCES
 from gta_bench.agents.contract import History, read_turns
 from gta_bench.agents.loop import Dialogue, dump_messages, load_messages, work_on
 from gta_bench.agents.toolcalling import make_earlier_messages
@@ -72,7 +72,8 @@ def deliver(
 ) -> Solver:
     """Let the agent work until it answers, and store all files that it wrote."""
     check_agent(agent)
-    factory, dataset, run_tools = load_agent(agent), units.load_workflow_once(data), RunTools()
+    factory = context.find_agent(agent)
+    dataset, run_tools = units.load_workflow_once(data), RunTools()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         entry = dataset.tasks[str(state.sample_id)]

@@ -12,6 +12,7 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
 from gta_bench.tools.catalog import load_tool, tool_names
 from gta_bench.tools.contract import Availability, Equipment, Tool, ToolInput, Unavailable
+from gta_bench.tools.offering import check_call, check_name
 
 
 class Toolbox:
@@ -27,9 +28,8 @@ class Toolbox:
         return {name: load_tool(name).spec() for name in self._names}
 
     def tool(self, name: str) -> Tool[Any]:
-        """Return the tool of that name; raises ToolError for an unknown one."""
-        if name not in self._names:
-            raise ToolError(f"There is no tool {name!r}. Tools: {', '.join(self._names)}.")
+        """Return the tool of that name; raises CallRefused for an unknown one."""
+        check_name(self._names, name)
         if name not in self._made:
             self._made[name] = load_tool(name)(self._equipment)
         return self._made[name]
@@ -43,7 +43,10 @@ class Toolbox:
     ) -> ToolResult:
         """Check the arguments, call the tool and record what ran."""
         tool = self.tool(name)
-        given = _parse_input(tool.input_type, name, arguments)
+        typed = check_call({name: tool.spec()}, name, arguments)
+        # Some tools read a list where their definition has a text.
+        lists = {key: value for key, value in arguments.items() if isinstance(value, list)}
+        given = _parse_input(tool.input_type, name, typed | lists)
         state = tool.check()
         if isinstance(state, Unavailable):
             raise ToolUnavailable(f"{name} is not available here: {state.reason}", fix=state.fix)

@@ -156,7 +156,7 @@ def test_signs_with_a_meaning_for_ffmpeg_are_drawn_as_they_are(
         ({"text": "x", "font_scale": 0}, "argument 'font_scale'"),
         ({"text": "x", "font_scale": float("nan")}, "argument 'font_scale'"),
         ({"text": "x", "thickness": -1}, "argument 'thickness'"),
-        ({}, "argument 'text': Field required"),
+        ({}, "missing argument 'text'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_before_any_work(

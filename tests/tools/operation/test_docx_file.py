@@ -369,7 +369,8 @@ def test_the_result_says_what_ran(desk: Bench) -> None:
     assert desk.results[0].jail in ("bubblewrap", "landlock")
 
 
-def test_picture_paths_may_be_a_list_or_null(desk: Bench) -> None:
+def test_picture_paths_may_be_a_list_and_null_is_missing(desk: Bench) -> None:
     docx = desk.make(TOOL, content="{{image_1}}", image_paths=["inputs/wide.png"])
     assert len(pictures(docx)) == 1
-    assert desk.make(TOOL, content="words", image_paths=None)
+    with pytest.raises(ToolError, match="missing argument 'image_paths'"):
+        desk.make(TOOL, content="words", image_paths=None)

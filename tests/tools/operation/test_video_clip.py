@@ -112,8 +112,8 @@ def test_a_phone_video_stays_upright(media_box: Toolbox, tmp_path: Path) -> None
     [
         (3, 1, "must be later"),
         (-1, None, "start_time is -1"),
-        (float("nan"), None, "start_time is nan"),
-        (0, float("-inf"), "end_time is -inf"),
+        (float("nan"), None, "'start_time' must be a number"),
+        (0, float("-inf"), "'end_time' must be a number"),
         (4.5, 6, r"is 4\.00 s long; start_time is 4\.5 s"),
     ],
 )
