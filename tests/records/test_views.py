@@ -11,6 +11,7 @@ from gta_bench.records.atomic import AtomicTask, FreeTextAnswer
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.comparison import ComparedRun
 from gta_bench.records.dialogue import UserTurn
+from gta_bench.records.failures import Failure
 from gta_bench.records.files import Attachment
 from gta_bench.records.run import RunSpec, System
 from gta_bench.records.scores import (
@@ -80,6 +81,7 @@ SCORES = RunScores(
         ),
     ),
     unscored=(UnscoredUnit(task="chart", epoch=1, cause="not run"),),
+    failures=(Failure(task="receipt", epoch=1, place="step 2", cause="wrong tool"),),
 )
 GROUP = GroupScores(
     name="all", root_score=7.5, root_sr=None, leaf_sr=90.0, n=1, n_units=2, leaves=4, n_leaves=8
@@ -209,7 +211,7 @@ def test_the_rows_of_scores_have_every_unit() -> None:
         None,
         0.5,
     )
-    assert scored["compat_image_sum"] is None
+    assert scored["compat_image_sum"] is None and scored["first_causes"] == ["wrong tool"]
     assert missing == {"task": "chart", "epoch": 1, "failure": "not run", "first_causes": []}
     scored, missing = WORKFLOW.rows()
     assert (scored["judge"], scored["root"], scored["compat"]) == ("m/judge", 7.5, 7.0)
