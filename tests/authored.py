@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-TASK = """\
+HEAD = """\
 #:schema https://example.org/task.toml.schema.json
 format = 1
 id = "q3-sales"
@@ -32,6 +32,10 @@ weight = 3
   by = "check-then-judge"
   checks = [{ is = "table.order", file = "summary.csv", by = "Revenue", desc = true }]
 
+"""
+TASK = (
+    HEAD
+    + """\
 [[group]]
 id = "text"
 
@@ -41,6 +45,7 @@ id = "text"
   says = "The answer names the weakest region and by how much it trails."
   levels = { 10 = "region and amount", 0 = "neither", 5 = "region only" }
 """
+)
 REQUEST = "Sum up inputs/sales.csv by region in summary.csv, and say which region is weakest.\n"
 GOLD = b"Region,Revenue\nNorth,48210.55\nSouth,31877.20\n"
 

@@ -2,41 +2,19 @@
 
 from pathlib import Path
 
-from tests.authored import GOLD, write_task
+from tests.authored import GOLD, HEAD, write_task
 
-TASK = """\
-format = 1
-id = "q3-sales"
-category = "Data Analysis & Quantitative Reasoning"
-license = "CC-BY-4.0"
-
-[deliverables]
-"summary.csv" = "csv"
-
-[[group]]
-id = "book"
-weight = 3
-
-  [[group.leaf]]
-  id = "sums"
-  weight = 2
-  says = "summary.csv has each region's revenue, right to the cent."
-  checks = [
-    { is = "table.value", file = "*.csv", row = "North", column = "Revenue", equals = 48210.55 },
-    { is = "table.value", file = "*.csv", row = "South", column = "Revenue", equals = 31877.20 },
-  ]
-
-  [[group.leaf]]
-  id = "order"
-  says = "The regions are sorted by revenue."
-  checks = [{ is = "table.order", file = "summary.csv", by = "Revenue", desc = true }]
-
+# The group "book" as there, all decided by checks, and advice as a leaf of its own.
+TASK = (
+    HEAD.replace('  by = "check-then-judge"\n', "")
+    + """\
 [[leaf]]
 id = "advice"
 says = "The answer names the weakest region."
 checks = [{ is = "answer.contains", all = ["South is weakest"] }]
 needs = ["sums"]
 """
+)
 ANSWER = b"South is weakest."
 OFF = GOLD.replace(b"31877", b"31977")
 SWAPPED = b"Region,Revenue\nSouth,31877.20\nNorth,48210.55\n"

@@ -155,15 +155,22 @@ def score(
     if run is not None and predictions is None:
         scores = _score_atomic(run, settings, folder)
     elif run is None and predictions is not None and dataset is not None and mode is not None:
-        loaded = load_atomic(dataset_root(settings.data.atomic, settings.datasets))
-        units, findings = read_predictions(predictions, loaded, mode)
-        scores = score_units(units, mode, load_similarity(choose_similarity(settings.scoring)))
+        scores, findings = _score_predictions(predictions, mode, settings)
     else:
         raise UsageError(
             "Give either a run folder, or --predictions FILE with --dataset and --mode."
         )
     _write_scores(scores, scoring, findings, run, as_json=as_json)
     raise click.exceptions.Exit(0 if scores.complete else 1)
+
+
+def _score_predictions(
+    predictions: Path, mode: Mode, settings: Settings
+) -> tuple[RunScores, tuple[Finding, ...]]:
+    loaded = load_atomic(dataset_root(settings.data.atomic, settings.datasets))
+    units, findings = read_predictions(predictions, loaded, mode)
+    similarity = load_similarity(choose_similarity(settings.scoring))
+    return score_units(units, mode, similarity), findings
 
 
 def _say_estimate(

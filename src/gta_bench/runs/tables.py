@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from types import TracebackType
-from typing import Final, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
 import duckdb
 
@@ -203,22 +203,11 @@ class StoredRows(Sequence[RowT], Generic[RowT]):
         self._where = dict(where)
 
     def __iter__(self) -> Iterator[RowT]:
-        files = [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
-        if not files:
-            return
-        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
-            found = connection.execute(self._query(RECORD), {"files": files, **self._where})
-            while rows := found.fetchmany(READ_ROWS):
-                for (record,) in rows:
-                    yield self._kind.model_validate_json(record)
+        for (record,) in self._select(RECORD):
+            yield self._kind.model_validate_json(record)
 
     def __len__(self) -> int:
-        files = [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
-        if not files:
-            return 0
-        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
-            values = {"files": files, **self._where}
-            return int(connection.execute(self._query("count(*)"), values).fetchall()[0][0])
+        return sum(int(count) for (count,) in self._select("count(*)"))
 
     @overload
     def __getitem__(self, index: int) -> RowT: ...
@@ -231,6 +220,14 @@ class StoredRows(Sequence[RowT], Generic[RowT]):
             return row
         raise IndexError(index)
 
-    def _query(self, what: str) -> str:
+    def _select(self, what: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query over all files; none if there are no files."""
+        files = [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
+        if not files:
+            return
         chosen = "".join(f" AND {name} = ${name}" for name in self._where)
-        return f"SELECT {what} FROM read_parquet($files) WHERE {RECORD} IS NOT NULL{chosen}"
+        query = f"SELECT {what} FROM read_parquet($files) WHERE {RECORD} IS NOT NULL{chosen}"
+        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
+            found = connection.execute(query, {"files": files, **self._where})
+            while rows := found.fetchmany(READ_ROWS):
+                yield from rows
