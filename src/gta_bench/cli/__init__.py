@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": (".demo:demo", "Run the whole pipeline on seven bundled tasks."),
     "data": (".data:data", "Fetch, verify and describe the datasets."),
     "task": (".task:task", "Write and check tasks of your own."),
+    "forge": (".forge:forge", "Generate tasks whose truth is known."),
     "tools": (".tools:tools", "List, call and serve the tools; fetch weights."),
     "run": (".:run", "Run a model or another system on a dataset."),
     "status": (".status:status", "Show the progress of a run."),

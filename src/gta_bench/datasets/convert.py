@@ -4,13 +4,19 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 
 from gta_bench.datasets.canary import mark_dataset, read_canaries
 from gta_bench.datasets.files import Location
-from gta_bench.datasets.folders import INPUTS, REQUEST_FILE, TASK_FILE, read_task_file
+from gta_bench.datasets.folders import (
+    INPUTS,
+    REQUEST_FILE,
+    TASK_FILE,
+    TaskFile,
+    read_task_file,
+)
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.pinned import MAIN_FILE
 from gta_bench.datasets.released import TOOLMETA
@@ -67,6 +73,41 @@ def format_task(task: WorkflowTask) -> str:
     lines[2:2] = _format_order(task.checkpoints)
     lines += _format_nodes(task.checkpoints, "")
     return "\n".join(lines) + "\n"
+
+
+def format_task_file(file: TaskFile) -> str:
+    """Return the text of `task.toml`."""
+    fields: dict[str, Any] = file.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    lists = {name: fields.pop(name, []) for name in _LISTS}
+    tables = {name: fields.pop(name) for name in ("deliverables", "inputs") if name in fields}
+    lines = [f"{key} = {_inline(value)}" for key, value in fields.items()]
+    for name, table in tables.items():
+        lines += [
+            "",
+            f"[{name}]",
+            *(f"{_quote(key)} = {_inline(one)}" for key, one in table.items()),
+        ]
+    lines += _format_entries(lists, "")
+    return "\n".join(lines) + "\n"
+
+
+_LISTS: Final = ("leaf", "group")
+
+
+def _format_entries(lists: dict[str, list[dict[str, Any]]], prefix: str) -> Iterator[str]:
+    indent = "  " * prefix.count(".")
+    for name in _LISTS:
+        for entry in lists[name]:
+            inner = {key: entry.pop(key, []) for key in _LISTS}
+            yield from ("", f"{indent}[[{prefix}{name}]]")
+            for key, value in entry.items():
+                if key == "checks":
+                    yield f"{indent}checks = ["
+                    yield from (f"{indent}  {_inline({'is': None} | one)}," for one in value)
+                    yield f"{indent}]"
+                else:
+                    yield f"{indent}{key} = {_inline(value)}"
+            yield from _format_entries(inner, f"{prefix}{name}.")
 
 
 def _format_order(nodes: Sequence[Checkpoint]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Families of generated tasks whose truth is known."""

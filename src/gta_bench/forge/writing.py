@@ -1,0 +1,155 @@
+"""Write drafts as task folders: each complete once it is there, none written twice."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from gta_bench.authoring.declared import WRONG_FILE
+from gta_bench.datasets.convert import format_task_file
+from gta_bench.datasets.folders import INPUTS, REQUEST_FILE, TASK_FILE, GroupEntry, TaskFile
+from gta_bench.errors import UsageError
+from gta_bench.forge.draft import FORMAT, Dice, Draft, Family, Level, Namespace, Work
+from gta_bench.records.base import Record
+
+ABOUT: Final = "forge.json"
+LICENSE: Final = "CC0-1.0"
+_SEED: Final = re.compile(r"[A-Za-z0-9_]{1,20}")
+_CHECK: Final = "the key of a private namespace"
+
+
+class Forge(Record):
+    """`forge.json`: what a folder of forged tasks was made by.
+
+    `key` is a digest that tells two keys of the private namespace apart and reveals neither.
+    """
+
+    format: Literal[1] = 1
+    version: int
+    namespace: Namespace
+    seed: str
+    level: Level
+    key: str | None = None
+
+
+class Order(NamedTuple):
+    """What to forge: the namespace with its secret, the seed and the level."""
+
+    namespace: Namespace
+    seed: str
+    level: Level
+    secret: bytes = b""
+
+    def describe(self) -> Forge:
+        """Return what `forge.json` says."""
+        key = f"{Dice(_CHECK, self.secret).getrandbits(64):016x}" if self.secret else None
+        return Forge(
+            version=FORMAT, namespace=self.namespace, seed=self.seed, level=self.level, key=key
+        )
+
+    def check(self) -> None:
+        """Raise UsageError for a seed that cannot be part of a name, and for a missing secret."""
+        if not _SEED.fullmatch(self.seed):
+            raise UsageError(f"--seed {self.seed!r}: use up to 20 letters and digits.")
+        if (self.namespace == "private") != bool(self.secret):
+            raise UsageError("The namespace private needs --key-file, and no other one has a key.")
+
+
+def name_task(family: Family, order: Order, number: int) -> str:
+    """Return the id of a task."""
+    return f"{family.name}-{order.namespace}-{order.seed}-{order.level}-{number:05}"
+
+
+def make_task(family: Family, order: Order, number: int) -> Draft:
+    """Return a task; the same for the same order and number."""
+    key = f"{FORMAT}/{name_task(family, order, number)}"
+    return family.make(Dice(key, order.secret), order.level)
+
+
+def forge_tasks(
+    families: Sequence[Family],
+    order: Order,
+    count: int,
+    out: Path,
+) -> int:
+    """Write `count` tasks, the families in turn, and return how many are new.
+
+    A task that the folder has already is not written again.
+    """
+    order.check()
+    _check_folder(out, order.describe())
+    new = 0
+    for number in range(count):
+        family = families[number % len(families)]
+        name = name_task(family, order, number // len(families) + 1)
+        if not (out / name).exists():
+            draft = make_task(family, order, number // len(families) + 1)
+            write_draft(draft, out, name)
+            new += 1
+    return new
+
+
+def _check_folder(out: Path, about: Forge) -> None:
+    file = out / ABOUT
+    if file.is_file():
+        if Forge.model_validate_json(file.read_bytes()) != about:
+            raise UsageError(
+                f"{out} was forged with other options. Name another folder with --out."
+            )
+        return
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is not empty. Name a new folder with --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{about.model_dump_json(indent=2)}\n", encoding="utf-8", newline="\n")
+
+
+def write_draft(draft: Draft, out: Path, name: str) -> None:
+    """Write a task folder."""
+    hidden = Path(tempfile.mkdtemp(prefix=".forge-", dir=out))
+    try:
+        for path, data in list_files(draft, name):
+            (hidden / path).parent.mkdir(parents=True, exist_ok=True)
+            (hidden / path).write_bytes(data)
+        hidden.chmod(0o755)
+        hidden.replace(out / name)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def list_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a task folder by their paths in it."""
+    task = TaskFile(
+        format=1,
+        id=name,
+        category=draft.category,
+        tools=draft.tools,
+        license=LICENSE,
+        deliverables=dict(draft.deliverables),
+        leaf=tuple(one for one in draft.nodes if not isinstance(one, GroupEntry)),
+        group=tuple(one for one in draft.nodes if isinstance(one, GroupEntry)),
+    )
+    yield TASK_FILE, format_task_file(task).encode()
+    yield REQUEST_FILE, f"{draft.request.strip()}\n".encode()
+    yield from _below(INPUTS, draft.inputs)
+    yield from _below("checks", draft.checks)
+    for place, works in (("gold", draft.gold), ("cheat", draft.cheat)):
+        for folder, work in works.items():
+            yield from _list_work(f"{place}/{folder}", work)
+    for folder, wrong in draft.wrong.items():
+        yield from _list_work(f"wrong/{folder}", wrong.work)
+        broken = ", ".join(f'"{one}"' for one in wrong.breaks)
+        about = f'breaks = [{broken}]\nfrom = "{wrong.origin}"\n'
+        yield f"wrong/{folder}/{WRONG_FILE}", about.encode()
+
+
+def _list_work(place: str, work: Work) -> Iterator[tuple[str, bytes]]:
+    yield from _below(place, work.files)
+    if work.answer:
+        yield f"{place}/final.txt", f"{work.answer}\n".encode()
+
+
+def _below(place: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    for name, data in files.items():
+        yield f"{place}/{name}", data
