@@ -16,7 +16,7 @@ from gta_bench.decisions.comparison_tables import (
 )
 from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
-from gta_bench.records.comparison import Comparison
+from gta_bench.records.comparison import Comparison, Gap
 from gta_bench.reports.tables import markdown
 from gta_bench.runs.store import StorePath
 
@@ -32,8 +32,19 @@ from gta_bench.runs.store import StorePath
     help="Also swap the systems at random, task by task, 1,000 times, to measure how often equal "
     "systems would be called different.",
 )
+@click.option(
+    "--gap",
+    "as_gap",
+    is_flag=True,
+    help="Two runs of one system on different tasks, such as published and forged ones, not "
+    "paired; two runs of a control may follow.",
+)
 def compare(
-    runs: tuple[StorePath, ...], as_json: bool, as_markdown: bool, test_itself: bool
+    runs: tuple[StorePath, ...],
+    as_json: bool,
+    as_markdown: bool,
+    test_itself: bool,
+    as_gap: bool,
 ) -> None:
     """Compare the first of RUNS with each of the others on their common tasks (strict scoring).
 
@@ -50,9 +61,15 @@ def compare(
     require_packages("gta compare", "scipy", extra="report")
     # Reading logs needs the evaluation engine, and the statistical tests need scipy.
     from gta_bench.decisions.comparison import compare as compare_runs
+    from gta_bench.decisions.gap import find_gap
     from gta_bench.runs.scoring import read_compared
 
     first, *others = (read_compared(run) for run in runs)
+    if as_gap:
+        if test_itself:
+            raise UsageError("--self-test is for paired runs: leave it out with --gap.")
+        _write_gap(find_gap([first, *others]), as_json=as_json, as_markdown=as_markdown)
+        return
     found = compare_runs([first, *others])
     if test_itself:
         from gta_bench.decisions.comparison import self_test
@@ -69,6 +86,21 @@ def compare(
         click.echo(_format_markdown(found))
     else:
         _write(found)
+
+
+def _write_gap(gap: Gap, *, as_json: bool, as_markdown: bool) -> None:
+    from gta_bench.decisions.gap import gap_table, state_gap
+
+    if as_json:
+        write_json({"conclusion": state_gap(gap), **gap.model_dump(mode="json")})
+        return
+    if as_markdown:
+        click.echo(f"# Gap\n\n{state_gap(gap)}\n\n{markdown(gap_table(gap))}")
+    else:
+        click.echo(f"{state_gap(gap)}\n")
+        write_table(gap_table(gap), (0,))
+    for caution in gap.cautions:
+        say(caution)
 
 
 def _format_markdown(found: Sequence[Comparison]) -> str:

@@ -95,7 +95,7 @@ def pair_metrics(
     """Return all metrics that are tested, each on the tasks that are the same in both runs."""
     shared = find_shared_tasks(first, second)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
-    scores = list(_measured(_only(first, shared), _only(second, shared)))
+    scores = list(list_measured(_only(first, shared), _only(second, shared)))
     both = sorted(shared, key=_natural)
     return scores, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in scores]
 
@@ -167,7 +167,7 @@ def _natural(task: str) -> tuple[int, str]:
     return len(task), task
 
 
-def _measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]:
+def list_measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredPair]:
     """Yield the primary metric first, of each judge if there are several."""
     one, two = first.scores, second.scores
     if isinstance(one, WorkflowScores) and isinstance(two, WorkflowScores):

@@ -3,7 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -109,17 +109,35 @@ def write_draft(draft: Draft, out: Path, name: str) -> None:
     """Write a task folder."""
     hidden = Path(tempfile.mkdtemp(prefix=".forge-", dir=out))
     try:
-        for path, data in list_files(draft, name):
-            (hidden / path).parent.mkdir(parents=True, exist_ok=True)
-            (hidden / path).write_bytes(data)
+        write_files(hidden, list_files(draft, name))
         hidden.chmod(0o755)
         hidden.replace(out / name)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
 
 
+def write_files(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write files by their paths below a folder."""
+    for path, data in files:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+
+
 def list_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a task folder by their paths in it."""
+    yield from list_task_files(draft, name)
+    for place, works in (("gold", draft.gold), ("cheat", draft.cheat)):
+        for folder, work in works.items():
+            yield from _list_work(f"{place}/{folder}", work)
+    for folder, wrong in draft.wrong.items():
+        yield from _list_work(f"wrong/{folder}", wrong.work)
+        broken = ", ".join(f'"{one}"' for one in wrong.breaks)
+        about = f'breaks = [{broken}]\nfrom = "{wrong.origin}"\n'
+        yield f"wrong/{folder}/{WRONG_FILE}", about.encode()
+
+
+def list_task_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a task folder without its works."""
     task = TaskFile(
         format=1,
         id=name,
@@ -134,14 +152,6 @@ def list_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
     yield REQUEST_FILE, f"{draft.request.strip()}\n".encode()
     yield from _below(INPUTS, draft.inputs)
     yield from _below("checks", draft.checks)
-    for place, works in (("gold", draft.gold), ("cheat", draft.cheat)):
-        for folder, work in works.items():
-            yield from _list_work(f"{place}/{folder}", work)
-    for folder, wrong in draft.wrong.items():
-        yield from _list_work(f"wrong/{folder}", wrong.work)
-        broken = ", ".join(f'"{one}"' for one in wrong.breaks)
-        about = f'breaks = [{broken}]\nfrom = "{wrong.origin}"\n'
-        yield f"wrong/{folder}/{WRONG_FILE}", about.encode()
 
 
 def _list_work(place: str, work: Work) -> Iterator[tuple[str, bytes]]:

@@ -28,12 +28,15 @@ _NO_CAUTION: Final = frozenset(
 )
 
 
-def find_refusals(first: ComparedRun, second: ComparedRun) -> list[str]:
-    """Return the reasons why two runs cannot be compared; empty if they can."""
+def find_refusals(first: ComparedRun, second: ComparedRun, *, paired: bool = True) -> list[str]:
+    """Return the reasons why two runs cannot be compared; empty if they can.
+
+    Runs that are not `paired` need no common tasks.
+    """
     # A copy that was judged again has other scores and may be compared.
     if first.model_copy(update={"name": second.name}) == second:
         return ["they are the same run, or copies of it; name two runs"]
-    return list(_refusals(first, second))
+    return list(_refusals(first, second, paired=paired))
 
 
 def find_cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
@@ -128,7 +131,7 @@ def find_common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ..
     return tuple(sorted(set(_judges(first)) & set(_judges(second))))
 
 
-def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
+def _refusals(first: ComparedRun, second: ComparedRun, *, paired: bool) -> Iterator[str]:
     one, two = first.manifest, second.manifest
     if one.spec.dataset != two.spec.dataset:
         yield _differ("datasets", one.spec.dataset, two.spec.dataset)
@@ -147,6 +150,12 @@ def _refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
         likeness = first.scores.similarity, second.scores.similarity
         if likeness[0] != likeness[1]:
             yield f"{_differ('similarity models', *likeness)}; run `gta score` on both"
+    if paired:
+        yield from _task_refusals(first, second)
+
+
+def _task_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
+    one, two = first.manifest, second.manifest
     if not set(one.spec.tasks) & set(two.spec.tasks):
         yield "the runs have no task in common"
     elif not find_shared_tasks(first, second):

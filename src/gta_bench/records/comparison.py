@@ -235,3 +235,28 @@ class Comparisons(Tabular, list[Comparison]):
     def rows(self) -> list[FrameRow]:
         """A row for each comparison and metric."""
         return [row for one in self for row in one.rows()]
+
+
+class GapMetric(Record):
+    """One metric of a system on two sets of tasks, each with its interval, and their difference."""
+
+    metric: str
+    role: Role
+    first: Interval
+    second: Interval
+    gap: Interval
+
+
+class Gap(Record):
+    """What a system gains on the first set of tasks over the second, which are not paired.
+
+    `control` is the gap of another system on the same two sets, and `beyond` the difference of both
+    gaps in the primary metric. `cautions` are differences between the two runs of the system.
+    """
+
+    first: str
+    second: str
+    metrics: tuple[GapMetric, ...]
+    cautions: tuple[str, ...] = ()
+    control: "Gap | None" = None
+    beyond: Interval | None = None

@@ -9,6 +9,7 @@ IntervalMethod = Literal[
     "tango",
     "student",
     "newcombe",
+    "mover",
     "jackknife",
     "prediction-powered",
     "labels-only",

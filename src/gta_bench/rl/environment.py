@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
 from gta_bench.agents.calling import (
     API_ERROR,
@@ -22,7 +22,7 @@ from gta_bench.agents.calling import (
 from gta_bench.agents.contract import DecidedStep, History, RefusedTurn
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.workspace import Workspace
-from gta_bench.datasets.model import Dataset
+from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.errors import (
     NoReferenceReply,
     NotOnTape,
@@ -116,6 +116,16 @@ class Transition(NamedTuple):
     info: Info
 
 
+class TaskSource(Protocol):
+    """A dataset without end: makes a task in a folder when an episode begins."""
+
+    def draw(self, dice: random.Random, folder: Path) -> Dataset:
+        """Make a random task, as a dataset of one."""
+
+    def find(self, name: str, folder: Path) -> Dataset:
+        """Make the task with that name, as a dataset of one."""
+
+
 class Environment:
     """Runs one episode at a time; make one environment for each concurrent episode.
 
@@ -155,7 +165,7 @@ class Environment:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset | TaskSource,
         sources: Sources,
         rewards: Rewards,
         *,
@@ -191,24 +201,38 @@ class Environment:
         await self.close()
         if seed is not None:
             self._random.seed(seed)
-        tasks = self._dataset.tasks
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(self._dataset, AtomicDataset | WorkflowDataset):
+            self._episode = self._begin(self._dataset, task)
+        else:
+            # The workspace has its own copies of the files.
+            with tempfile.TemporaryDirectory(dir=self._folder) as made:
+                place = Path(made)
+                dataset = (
+                    self._dataset.draw(self._random, place)
+                    if task is None
+                    else self._dataset.find(task, place)
+                )
+                self._episode = self._begin(dataset, task)
+        return EpisodeStart(
+            self._episode.observe(last=self._max_steps == 1), self._episode.inform()
+        )
+
+    def _begin(self, dataset: Dataset, task: str | None) -> "_Episode":
+        tasks = dataset.tasks
         name = self._random.choice(list(tasks)) if task is None else task
         if name not in tasks:
             raise UsageError(
                 f"The dataset has no task {name!r}. Its tasks: {join_first([*tasks])}."
             )
         entry = tasks[name]
-        files = {item.path: self._dataset.root / item.source for item in entry.attachments}
-        self._folder.mkdir(parents=True, exist_ok=True)
+        files = {item.path: dataset.root / item.source for item in entry.attachments}
         root = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder))
         workspace = Workspace.create(root, files, follow_links=True)
         source = self._sources(name)
-        tools = tuple(list_offered_tools(list_own_tools(self._dataset, entry), source.specs()))
+        tools = tuple(list_offered_tools(list_own_tools(dataset, entry), source.specs()))
         work = TaskWork([UserTurn(content=entry.request)])
-        self._episode = _Episode(entry, OfferedTools(source, tools), tools, workspace, work)
-        return EpisodeStart(
-            self._episode.observe(last=self._max_steps == 1), self._episode.inform()
-        )
+        return _Episode(entry, OfferedTools(source, tools), tools, workspace, work)
 
     async def step(self, action: DecidedStep) -> Transition:
         """Take an action; a mistake of the policy is shown to it and uses up the turn.

@@ -36,15 +36,20 @@ def newcombe(
     first: float, first_n: int, second: float, second_n: int, *, level: float = 0.95
 ) -> Interval:
     """Return the interval of first minus second, unpaired (Newcombe 1998, method 10)."""
-    one, two = wilson(first, first_n, level=level), wilson(second, second_n, level=level)
+    found = subtract(wilson(first, first_n, level=level), wilson(second, second_n, level=level))
+    return found.model_copy(update={"method": "newcombe"})
+
+
+def subtract(one: Interval, two: Interval) -> Interval:
+    """Return the interval of the first minus the second, if both are independent (MOVER)."""
     difference = one.estimate - two.estimate
     return Interval(
         estimate=difference,
         low=difference - math.hypot(one.estimate - one.low, two.high - two.estimate),
         high=difference + math.hypot(one.high - one.estimate, two.estimate - two.low),
-        level=level,
-        n=min(first_n, second_n),
-        method="newcombe",
+        level=one.level,
+        n=min(one.n, two.n),
+        method="mover",
     )
 
 
