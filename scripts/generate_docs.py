@@ -23,6 +23,7 @@ from gta_bench.cli import app
 from gta_bench.confine.limits import MIB
 from gta_bench.datasets.folders import task_schema
 from gta_bench.datasets.pinned import Receipt
+from gta_bench.forge.catalog import FAMILIES
 from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.checks import CHECKS
@@ -115,6 +116,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "packs.md", _packs()
     yield "checks.md", _checks()
     yield "lint.md", _lint()
+    yield "families.md", _families()
     yield "schemas/gta.toml.schema.json", _json(settings_schema())
     yield "schemas/task.toml.schema.json", _json(task_schema())
     for record in RECORDS:
@@ -235,6 +237,22 @@ def _checks() -> str:
         listed = ", ".join([*needed, *others])
         parts.append(f"| `{name}` | {listed} | {about.replace('|', chr(92) + '|')} |")
     return "\n".join([*parts, "", "Parameters in bold must be given.", ABOUT_CHECKS])
+
+
+def _families() -> str:
+    """Every family of generated tasks with its levels."""
+    parts = [
+        "# Families",
+        "",
+        "Written from the code by `make fix`. What `gta forge` can make",
+        "([Generated tasks](../how-to/forge.md)).",
+        "",
+        "| family | asks for | level 1 | level 2 | level 3 |",
+        "|---|---|---|---|---|",
+    ]
+    for one in FAMILIES.values():
+        parts.append(f"| `{one.name}` | {' | '.join([one.about, *one.levels])} |")
+    return "\n".join([*parts, ""])
 
 
 def _lint() -> str:

@@ -156,4 +156,5 @@ FAMILY: Final = Family(
         "8 regions, 300 orders, canceled ones do not count",
     ),
     make,
+    needs=("libreoffice",),
 )
