@@ -1,0 +1,39 @@
+"""The product tests itself: two tasks of every family, from the forge to the report."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gta_bench.forge.catalog import FAMILIES
+from gta_bench.forge.draft import Family
+from gta_bench.forge.writing import Order, forge_tasks
+from tests.cli.test_run import gta
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda one: one.name)
+def test_two_tasks_from_the_forge_to_the_report(family: Family, tmp_path: Path) -> None:
+    tasks, run = tmp_path / "tasks", tmp_path / "run"
+    forge_tasks([family], Order("public", "slow", 1), 2, tasks)
+    piloted = gta("task", "pilot", tasks, "--no-judge", "--out", tmp_path / "pilot")
+    assert piloted.exit_code == 0, piloted.output
+    assert piloted.stderr.count(": ready.") == 2
+    names = sorted(path.name for path in tasks.iterdir() if path.is_dir())
+    # The first task done rightly, and nothing for the second.
+    gold = min((tasks / names[0] / "gold").iterdir())
+    shutil.copytree(gold, tmp_path / "results" / names[0])
+    (tmp_path / "results" / names[1]).mkdir()
+    (tmp_path / "results" / names[1] / "final.txt").write_text("I cannot do that.")
+    imported = gta("import", "folder", tmp_path / "results", "--data", tasks, "--out", run)
+    assert imported.exit_code == 0, imported.output
+    scored = gta("score", run, "--json")
+    assert scored.exit_code == 0, scored.output
+    (judge,) = json.loads(scored.stdout)["judges"]
+    assert {one["task"]: one["root"] for one in judge["tasks"]} == {names[0]: 10, names[1]: 0}
+    page = tmp_path / "report.html"
+    reported = gta("report", run, "--html", page)
+    assert reported.exit_code == 0, reported.output
+    assert names[0] in page.read_text(encoding="utf-8")
