@@ -1,0 +1,255 @@
+"""clean: a messy CSV of members becomes a clean one."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.files import write_csv
+
+FILE: Final = "clean.csv"
+INPUT: Final = "members.csv"
+HEAD: Final = ("ID", "Name", "City", "Joined", "Fee")
+# None of these labels is one of the clean ones.
+MESSY: Final[tuple[tuple[str, ...], ...]] = (
+    ("member no.", "full name", "town", "joined on", "fee paid", "status"),
+    ("number", "member", "place", "since", "yearly fee", "state"),
+)
+# Members, lines that repeat one, and members who left.
+SIZES: Final = {1: (12, 3, 0), 2: (40, 8, 6), 3: (120, 24, 18)}
+MONTHS: Final = (
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
+
+
+class Member(NamedTuple):
+    """A row of the clean table."""
+
+    id: str
+    name: str
+    city: str
+    joined: date | str
+    fee: Decimal
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the clean table shows."""
+
+    members: tuple[Member, ...]
+    head: tuple[str, ...] = HEAD
+    quoted: bool = False
+
+    def build(self) -> Work:
+        """Write the table, with commas or as Excel in Europe does."""
+        rows = [
+            (one.id, one.name, one.city, str(one.joined), f"{one.fee:.2f}", f"{number}")
+            for number, one in enumerate(self.members, 1)
+        ]
+        table = [self.head, *(row[: len(self.head)] for row in rows)]
+        if not self.quoted:
+            return Work({FILE: write_csv(table)})
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=";", quoting=csv.QUOTE_ALL).writerows(table)
+        return Work({FILE: text.getvalue().encode("utf-8-sig")})
+
+
+def make(dice: Dice, level: Level) -> Draft:
+    """Make a task."""
+    count, repeated, left = SIZES[level]
+    company, days_first = dice.company(), dice.flip(True, False)
+    members = _draw(dice, count + left)
+    # The first and the last member stay, so that wrong work can be made from them.
+    gone = {*dice.sample(range(1, count + left - 1), left)}
+    kept = tuple(one for number, one in enumerate(members) if number not in gone)
+    former = [members[number] for number in sorted(gone)]
+    lines = [(one, "left" if number in gone else "active") for number, one in enumerate(members)]
+    lines += dice.sample(lines, repeated)
+    dice.shuffle(lines)
+    rows = [(*_mess(dice, one, days_first), status) for one, status in lines]
+    labels = dice.choice(MESSY)
+    if not left:
+        labels, rows = labels[:-1], [row[:-1] for row in rows]
+    plan = Plan(kept)
+    return Draft(
+        request=_ask(dice, company, labels, days_first),
+        category="Data Analysis & Quantitative Reasoning",
+        tools=("ReadCSV", "CsvFileGenerator"),
+        inputs={INPUT: write_csv([labels, *rows])},
+        deliverables={FILE: "csv"},
+        nodes=_score(kept, former),
+        gold={"commas": plan.build(), "semicolons": replace(plan, quoted=True).build()},
+        wrong=_break(plan, former),
+        cheat={"input-renamed": Work({FILE: write_csv([labels, *rows])})},
+    )
+
+
+def _draw(dice: Dice, count: int) -> list[Member]:
+    """Return members sorted by id; some share a name, and still are two people."""
+    ids = sorted(dice.sample(range(1000, 10000), count))
+    cities = dice.places(8)
+    found: list[Member] = []
+    for number, one in enumerate(ids):
+        name = dice.person()
+        joined = dice.day(1400, date(2019, 1, 1))
+        if number == 0:
+            # Day and month can be taken for each other and differ.
+            joined = date(joined.year, dice.randint(1, 6), dice.randint(7, 12))
+        found.append(Member(f"M{one}", name, dice.choice(cities), joined, dice.amount(20, 2400)))
+    found[1] = found[1]._replace(city=next(one for one in cities if one != found[0].city))
+    found[-1] = found[-1]._replace(name=found[-2].name)
+    return found
+
+
+def _mess(dice: Dice, one: Member, days_first: bool) -> tuple[str, ...]:
+    """Return a member as somebody typed it."""
+    assert isinstance(one.joined, date)
+    day, month, year = one.joined.day, one.joined.month, one.joined.year
+    slashes = (day, month) if days_first else (month, day)
+    joined = dice.choice(
+        (
+            f"{slashes[0]:02}/{slashes[1]:02}/{year}",
+            f"{slashes[0]}/{slashes[1]}/{year}",
+            f"{day} {MONTHS[month - 1]} {year}",
+            one.joined.isoformat(),
+        )
+    )
+    name = dice.choice((one.name, one.name.upper(), one.name.lower(), one.name.replace(" ", "  ")))
+    city = dice.choice((one.city, f" {one.city}", one.city.upper()))
+    fee = dice.choice((f"{one.fee:.2f}", f"${one.fee:,.2f}", f"{one.fee:,.2f} USD"))
+    return one.id, name, city, joined, fee
+
+
+def _ask(dice: Dice, company: str, labels: Sequence[str], days_first: bool) -> str:
+    opening = dice.choice(
+        (
+            f"Several people typed the list of members of {company} into inputs/{INPUT}, each in "
+            "their own way.",
+            f"inputs/{INPUT} is the list of members of {company}. It was put together from "
+            "several lists and needs cleaning.",
+        )
+    )
+    order = "day/month/year" if days_first else "month/day/year"
+    former = ""
+    if len(labels) > 5:
+        former = f" Members whose {labels[5]} is left are not members any more: leave them out."
+    return (
+        f"{opening} Deliver {FILE} with the columns {', '.join(HEAD)}, in this order and no "
+        f"others: what the list calls {', '.join(labels[:5])}. Each member, that is, each "
+        f"{labels[0]}, has exactly one row; rows are sorted by ID.{former} Names and cities begin "
+        "with a capital letter and go on in small ones, with single spaces. Dates are written as "
+        f"YYYY-MM-DD; in the list, those with slashes mean {order}. Fees are numbers with two "
+        "decimals, without currency. Change no value otherwise."
+    )
+
+
+def _score(kept: Sequence[Member], former: Sequence[Member]) -> tuple[GroupEntry, ...]:
+    count, ids = len(kept), [one.id for one in kept]
+    head: Check = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
+
+    def cells(column: str, *values: str | float) -> list[Check]:
+        # Only a number has a tolerance.
+        within = None if isinstance(values[0], str) else 0.005
+        return [
+            {"is": "table.value", "file": FILE, "row": row, "column": column, "equals": value,
+             "within": within}
+            for row, value in zip(ids, values, strict=True)
+        ]  # fmt: skip
+
+    def written(texts: Iterable[str]) -> Check:
+        right = sorted({*texts})
+        wrong = [other for text in right for other in (text.upper(), text.lower())]
+        return {"is": "text.contains", "file": FILE, "case": True, "all": [*right],
+                "none": [*wrong]}  # fmt: skip
+
+    only = leaf(
+        "former", f"None of the {len(former)} members who left has a row, and others have one.",
+        head, {"is": "text.contains", "file": FILE, "all": [kept[0].id],
+               "none": [one.id for one in former]},
+    ) if former else None  # fmt: skip
+    return (
+        group(
+            "rows",
+            leaf("complete", f"Each of the {count} members has a row.",
+                 head, {"is": "text.contains", "file": FILE, "all": [*ids]}, weight=2),
+            leaf("unique", "No ID has two rows.", {**head, "rows": {"min": count // 2}},
+                 {"is": "text.regex", "file": FILE, "pattern": r"^(M\d{4}),(?:.*\n)+\1,",
+                  "min": 0, "max": 0}),
+            *([only] if only else ()),
+            leaf("order", "The rows are sorted by ID.",
+                 {"is": "table.order", "file": FILE, "by": "ID"}),
+            weight=2,
+        ),
+        group(
+            "values",
+            leaf("columns", f"The columns are {', '.join(HEAD)} and no others.",
+                 {**head, "columns": {"min": 5, "max": 5}}),
+            leaf("names", "Each ID has its member's name, written with capital first letters.",
+                 *cells("Name", *(one.name for one in kept)),
+                 written(one.name for one in kept), needs=("complete",)),
+            leaf("cities", "Each ID has its member's city, in capitals only at the beginning.",
+                 *cells("City", *(one.city for one in kept)),
+                 written(one.city for one in kept), needs=("complete",)),
+            leaf("dates", "Each ID has the day on which the member joined, as YYYY-MM-DD.",
+                 *cells("Joined", *(str(one.joined) for one in kept)), needs=("complete",),
+                 weight=2),
+            leaf("fees", "Each ID has its member's fee, without currency.",
+                 *cells("Fee", *(float(one.fee) for one in kept)),
+                 {"is": "text.contains", "file": FILE, "all": [ids[0]], "none": ["$", "USD"]},
+                 needs=("complete",)),
+            weight=3,
+        ),
+    )  # fmt: skip
+
+
+def _break(plan: Plan, former: Sequence[Member]) -> dict[str, Wrong]:
+    first, second, *others, last = plan.members
+    assert isinstance(first.joined, date)
+    swapped = date(first.joined.year, first.joined.day, first.joined.month)
+    # A name that no other member has, so that its writing is missing.
+    names = [one.name for one in plan.members]
+    at = next(number for number, name in enumerate(names) if names.count(name) == 1)
+    small = plan.members[at]._replace(name=names[at].lower())
+
+    def put(*members: Member) -> Plan:
+        return replace(plan, members=members)
+
+    made = {
+        "duplicate-left": (put(first, first, second, *others, last), "unique"),
+        "row-lost": (put(first, second, *others), "complete"),
+        "not-sorted": (put(last, first, second, *others), "order"),
+        "number-added": (replace(plan, head=(*HEAD, "Row")), "columns"),
+        "name-in-small-letters": (
+            put(*plan.members[:at], small, *plan.members[at + 1 :]), "names"),
+        "cities-swapped": (
+            put(first._replace(city=second.city), second._replace(city=first.city), *others, last),
+            "cities"),
+        "day-and-month-swapped": (
+            put(first._replace(joined=swapped), second, *others, last), "dates"),
+        "date-as-typed": (
+            put(first._replace(joined=first.joined.strftime("%d.%m.%Y")), second, *others, last),
+            "dates"),
+        "fee-without-decimals": (
+            put(first, second, *others, last._replace(fee=last.fee * 100)), "fees"),
+    }  # fmt: skip
+    if former:
+        everybody = sorted((*plan.members, former[0]))
+        made["former-member-kept"] = (put(*everybody), "former")
+    return {name: Wrong(one.build(), (broken,), "commas") for name, (one, broken) in made.items()}
+
+
+FAMILY: Final = Family(
+    "clean",
+    "a messy CSV of members becomes a clean one: each once, sorted, one way to write each value",
+    (
+        "12 members, 3 lines repeated",
+        "40 members, 8 lines repeated, 6 people who left",
+        "120 members, 24 lines repeated, 18 people who left",
+    ),
+    make,
+)
