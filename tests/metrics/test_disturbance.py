@@ -3,7 +3,14 @@ from collections.abc import Sequence
 from gta_bench.metrics.run_scores import count_disturbance
 from gta_bench.records.calls import CallRecord
 from gta_bench.records.scores import Disturbance
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, PredictedStep, ReplyStep
+from gta_bench.records.steps import (
+    AnswerStep,
+    CallStep,
+    MalformedStep,
+    PredictedStep,
+    ReplyStep,
+    StepError,
+)
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.units import AtomicUnit
 from tests.metrics.atomic_variants import make_task
@@ -30,6 +37,12 @@ def test_what_tape_and_controls_did_is_counted_by_kind() -> None:
     assert counted(steps, *calls) == Disturbance(
         replayed=1, missing=1, corrupted=1, faults=0, recovered=0, distracted=1
     )
+
+
+def test_a_distractor_whose_arguments_are_refused_counts_and_an_unknown_tool_does_not() -> None:
+    refused = CallStep(name="Lure", arguments={}, error=StepError(type="ARGS_ERROR", message="no"))
+    unknown = CallStep(name="Luer", arguments={}, error=StepError(type="API_ERROR", message="no"))
+    assert counted([refused, unknown, refused]).distracted == 2
 
 
 def test_a_fault_is_recovered_by_the_same_call_that_comes_through() -> None:

@@ -87,3 +87,14 @@ def test_completion_completes_commands(place: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout.split() == ["plain,report", "plain,results"]
+
+
+def test_pages_and_notebooks_can_be_imported_without_statistics(place: Path) -> None:
+    program = (
+        "import sys; sys.modules['scipy'] = None;"
+        "import gta_bench.cli.view, gta_bench.cli.report, gta_bench.web.notebook"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

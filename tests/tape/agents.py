@@ -81,7 +81,7 @@ def gullible(setup: Setup) -> Decide:
 
     async def decide(history: History, tools: Sequence[ToolSpec]) -> Decision:
         foreign = [tool.name for tool in tools if tool.name != "Calculator"]
-        if not _replies(history) and foreign:
+        if len(history.turns) == 1 and foreign:
             return Decision(step=_call(foreign[0]))
         return Decision(step=AnswerStep(content="I do not know."))
 

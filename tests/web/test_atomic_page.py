@@ -30,12 +30,12 @@ from gta_bench.reports.certainty import (
     describe_broken,
     repeat_remarks,
 )
-from gta_bench.reports.gains import Loss, error_kinds, unit_losses
+from gta_bench.reports.gains import Loss, unit_losses
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import short
 from gta_bench.runs.logs import pick_units
 from gta_bench.similarity.catalog import load_similarity, score_units
-from gta_bench.web.material import AtomicRun, anchor
+from gta_bench.web.material import AtomicRun, anchor, error_kinds
 from gta_bench.web.page import render_report
 from gta_bench.web.sections import STEPS_SHOWN, pair_steps, reference_text
 from tests.builders import manifest as build_manifest

@@ -34,7 +34,7 @@ from gta_bench.records.scores import (
     UnitScore,
     UnscoredUnit,
 )
-from gta_bench.records.steps import CallStep, ReplyStep
+from gta_bench.records.steps import NO_ACTION_ERROR, CallStep, ReplyStep
 from gta_bench.records.units import AtomicUnit, StopKind, Usage, WorkflowUnit
 
 # Increase it with every change of scores; it is written to every score file.
@@ -181,7 +181,16 @@ def count_disturbance(unit: AtomicUnit) -> Disturbance:
             for index, (call, made) in enumerate(calls)
             if call.control == "fault"
         ),
-        distracted=sum(call.tool not in unit.task.offered for call in unit.calls),
+        # Also those whose arguments were refused; a tool that does not exist distracts nobody.
+        distracted=sum(call.tool not in unit.task.offered for call in unit.calls)
+        + sum(
+            isinstance(step, CallStep)
+            and step.name not in unit.task.offered
+            and step.error is not None
+            and step.error.type != NO_ACTION_ERROR
+            and not isinstance(after, ReplyStep)
+            for step, after in pairwise((*trace, None))
+        ),
     )
 
 

@@ -10,8 +10,8 @@ from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import FailureCause
 from gta_bench.records.scores import RunScores, StrictStepCounts, UnitScore
-from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
-from gta_bench.records.units import AtomicUnit, WorkflowUnit
+from gta_bench.records.steps import AnswerStep
+from gta_bench.records.units import AtomicUnit
 from gta_bench.records.workflow import Checkpoint
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.estimates import make_atomic_parts
@@ -154,26 +154,6 @@ def describe_missed(score: UnitScore, unit: AtomicUnit | None) -> str:
     if counts.answer_total:
         return f"answer worth {counts.answer_sum:.2f}; {_last(unit)}"
     return f"image worth {counts.image_sum:.2f}"
-
-
-def error_kinds(unit: AtomicUnit | WorkflowUnit) -> Iterator[tuple[str, str]]:
-    """Yield the errors of a unit's calls and replies: tool or kind of reply, and message."""
-    for call in unit.calls:
-        if call.status != "done":
-            yield call.tool, line(call.message) or call.status
-    yield from _trace_kinds(unit.trace or (), with_calls=not unit.calls)
-
-
-def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]:
-    """Yield errors of a trace; calls count here only if no executor recorded them."""
-    for step in trace:
-        match step:
-            case MalformedStep(reason=reason):
-                yield "reply", reason
-            case AnswerStep(error=error) if error is not None:
-                yield "answer", error.type
-            case CallStep(name=name, error=error) if error is not None and with_calls:
-                yield name, error.type
 
 
 def _shares(

@@ -10,11 +10,12 @@ from gta_bench.judging.messages import PictureSource
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.evidence import FileEvidence
 from gta_bench.records.run import RunManifest, RunMode
+from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep, Trace
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
-from gta_bench.reports.gains import error_kinds
 from gta_bench.reports.summary import RunSummary
+from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.logs import UnitStream
 
@@ -118,3 +119,23 @@ def list_facts(manifest: RunManifest, scoring: int | None = None) -> Iterator[tu
     for name in ("gta-bench", "inspect_ai"):
         if name in manifest.packages:
             yield name, manifest.packages[name]
+
+
+def error_kinds(unit: AtomicUnit | WorkflowUnit) -> Iterator[tuple[str, str]]:
+    """Yield the errors of a unit's calls and replies: tool or kind of reply, and message."""
+    for call in unit.calls:
+        if call.status != "done":
+            yield call.tool, line(call.message) or call.status
+    yield from _trace_kinds(unit.trace or (), with_calls=not unit.calls)
+
+
+def _trace_kinds(trace: Trace, *, with_calls: bool) -> Iterator[tuple[str, str]]:
+    """Yield errors of a trace; calls count here only if no executor recorded them."""
+    for step in trace:
+        match step:
+            case MalformedStep(reason=reason):
+                yield "reply", reason
+            case AnswerStep(error=error) if error is not None:
+                yield "answer", error.type
+            case CallStep(name=name, error=error) if error is not None and with_calls:
+                yield name, error.type

@@ -8,15 +8,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gta_bench.errors import format_count
-from gta_bench.reports.estimates import Estimate
 from gta_bench.reports.tables import Table, short
 from gta_bench.web.task_view import score_text
+
+if TYPE_CHECKING:
+    # Needs scipy, which the core does not install.
+    from gta_bench.reports.estimates import Estimate
 
 DASH: Final = "\N{EN DASH}"
 
@@ -85,7 +88,7 @@ def page_table(name: str, table: Table, texts: Sequence[int] = (0,)) -> PageTabl
     return PageTable(name, table.heading, rows, tuple(texts))
 
 
-def estimate_cell(found: Mapping[str, Estimate], metric: str) -> PageCell:
+def estimate_cell(found: "Mapping[str, Estimate]", metric: str) -> PageCell:
     """Return a score with its interval below, and its bounds if results are missing."""
     one = found.get(metric)
     if one is None:
