@@ -5,11 +5,12 @@ from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
 from gta_bench.forge.draft import Family
-from gta_bench.forge.families import clean, sales, schedule, terms
+from gta_bench.forge.families import bundle, clean, sales, schedule, terms
 
 FAMILIES: Final[Mapping[str, Family]] = {
     one.name: one
     for one in (
+        bundle.FAMILY,
         clean.FAMILY,
         sales.FAMILY,
         schedule.FAMILY,
