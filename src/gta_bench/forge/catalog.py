@@ -5,13 +5,17 @@ from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
 from gta_bench.forge.draft import Family
-from gta_bench.forge.families import clean, sales
+from gta_bench.forge.families import bundle, clean, invoices, sales, schedule, terms
 
 FAMILIES: Final[Mapping[str, Family]] = {
     one.name: one
     for one in (
+        bundle.FAMILY,
         clean.FAMILY,
+        invoices.FAMILY,
         sales.FAMILY,
+        schedule.FAMILY,
+        terms.FAMILY,
     )
 }
 

@@ -1,0 +1,284 @@
+"""bundle: a messy zip archive becomes a tidy one with an index of its files."""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from PIL import Image, ImageDraw
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.files import pack, write_csv
+from gta_bench.forge.words import PRODUCTS
+
+ARCHIVE: Final = "bundle.zip"
+INDEX: Final = "index.json"
+INPUT: Final = "delivery.zip"
+CHECK: Final = "bundle.py"
+# Files, files whose name has the ending of another kind, and files that are there twice.
+SIZES: Final = {1: (6, 1, 1), 2: (12, 2, 2), 3: (24, 6, 4)}
+# The ending and the folder of each kind.
+KINDS: Final = {
+    "csv": ("csv", "tables"),
+    "json": ("json", "data"),
+    "png": ("png", "pictures"),
+    "text": ("txt", "notes"),
+}
+JUNK: Final = {
+    ".DS_Store": b"\0\0\0\1Bud1\0\0",
+    "Thumbs.db": b"\xd0\xcf\x11\xe0thumbs",
+    "~$draft.docx": b"\5owner",
+}
+COLORS: Final = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
+# The function for the members' bytes; DIGESTS stands before it.
+CONTENTS: Final = '''
+import hashlib
+import io
+import zipfile
+
+
+def has_contents(work):
+    """Whether every member that belongs into the archive has its bytes."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(work.read("bundle.zip"))) as archive:
+            there = {one: archive.read(one) for one in archive.namelist() if one in DIGESTS}
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as problem:
+        return {"score": 0, "found": f"no archive that can be read: {problem}"}
+    changed = [
+        one for one, data in there.items() if hashlib.sha256(data).hexdigest() != DIGESTS[one]
+    ]
+    if changed:
+        return {"score": 0, "found": f"other bytes in {changed[0]}", "wanted": "the given bytes"}
+    enough = 2 * len(there) >= len(DIGESTS)
+    return {"score": enough, "found": f"{len(there)} files unchanged", "wanted": "the given bytes"}
+'''
+
+
+class Entry(NamedTuple):
+    """A file of the bundle, its kind, and its path in the given archive."""
+
+    path: str
+    kind: str
+    data: bytes
+    given: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an archive and its index have; `listed` are entries of the index that differ."""
+
+    entries: tuple[Entry, ...]
+    members: Mapping[str, bytes]
+    listed: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    missing: int = 0
+    compact: bool = False
+
+    def build(self) -> Work:
+        """Write the archive and the index, in one of two layouts."""
+        files = {
+            one.path: {
+                "sha256": hashlib.sha256(one.data).hexdigest(),
+                "bytes": len(one.data),
+                "kind": one.kind,
+                **self.listed.get(one.path, {}),
+            }
+            for one in self.entries
+        }
+        total = sum(len(one.data) for one in self.entries) - self.missing
+        index: dict[str, object] = {"files": files, "total_bytes": total}
+        members = self.members
+        if self.compact:
+            index = {"total_bytes": total, "files": dict(reversed(files.items()))}
+            members = dict(reversed([*members.items()]))
+        text = json.dumps(index, indent=None if self.compact else 2)
+        return Work({ARCHIVE: pack(members), INDEX: f"{text}\n".encode()})
+
+
+def make(dice: Dice, level: Level) -> Draft:
+    """Make a task."""
+    company = dice.company()
+    entries = _draw(dice, level)
+    twice = dice.sample(entries, SIZES[level][2])
+    given = {one.given: one.data for one in entries}
+    # A copy comes after its original in the alphabet.
+    given |= {f"zz old/{_rename(one)}": one.data for one in twice}
+    names = dice.sample([*JUNK], level)
+    given |= {f"{dice.choice(('', 'work/'))}{name}": JUNK[name] for name in names}
+    order = dice.sample([*given], len(given))
+    archive = pack({path: given[path] for path in order})
+    plan = Plan(entries, {one.path: one.data for one in entries})
+    index = json.dumps({"files": [*given]}).encode()
+    return Draft(
+        request=_ask(dice, company),
+        category="Information Retrieval & Knowledge QA",
+        tools=(),
+        inputs={INPUT: archive},
+        deliverables={ARCHIVE: "zip", INDEX: "json"},
+        nodes=_score(entries, twice, names),
+        gold={"indented": plan.build(), "compact": replace(plan, compact=True).build()},
+        wrong=_break(plan, names[0], twice[0]),
+        cheat={"as-given": Work({ARCHIVE: archive, INDEX: index})},
+        checks={CHECK: _write_check(entries)},
+    )
+
+
+def _rename(one: Entry) -> str:
+    """Return the name of a copy, without its folder."""
+    stem, _, ending = one.path.rpartition("/")[2].rpartition(".")
+    return f"{stem} final.{ending}"
+
+
+def _draw(dice: Dice, level: Level) -> tuple[Entry, ...]:
+    count, misnamed, _ = SIZES[level]
+    kinds = [[*KINDS][number % len(KINDS)] for number in range(count)]
+    things = [f"{one}-{number}" for number, one in enumerate((*PRODUCTS, *PRODUCTS), 1)]
+    wrong = {*dice.sample(range(count), misnamed)}
+    found = []
+    for number, (kind, name) in enumerate(zip(kinds, dice.sample(things, count), strict=True)):
+        ending, folder = KINDS[kind]
+        if number in wrong:
+            ending = dice.choice([one for one, _ in KINDS.values() if one != ending])
+        data = _write(dice, kind, name)
+        place = dice.choice(("", "from Ada/", "work/", "work/new/"))
+        found.append(Entry(f"{folder}/{name}.{ending}", kind, data, f"{place}{name}.{ending}"))
+    return tuple(sorted(found))
+
+
+def _write(dice: Dice, kind: str, name: str) -> bytes:
+    """Return a small file of a kind; tables and notes have the line ends of Windows."""
+    if kind == "csv":
+        rows = [(dice.person(), dice.randint(1, 99), dice.amount(1, 90)) for _ in range(8)]
+        table = write_csv([("Customer", "Units", "Price"), *rows])
+        return table.replace(b"\n", b"\r\n")
+    if kind == "json":
+        stock = {"product": name, "stock": dice.randint(1, 500), "place": dice.places(1)[0]}
+        return json.dumps(stock, indent=2).encode()
+    if kind == "png":
+        picture = Image.new("RGB", (96, 64), "white")
+        pen = ImageDraw.Draw(picture)
+        for number in range(5):
+            box = (8 + 17 * number, dice.randint(8, 50), 20 + 17 * number, 56)
+            pen.rectangle(box, dice.choice(COLORS))
+        packed = io.BytesIO()
+        picture.save(packed, "PNG")
+        return packed.getvalue()
+    note = f"Note about {name}\r\n\r\n{dice.person()} asked for {dice.randint(2, 40)} more.\r\n"
+    return f"{note}Call back before {dice.day().isoformat()}.\r\n".encode()
+
+
+def _ask(dice: Dice, company: str) -> str:
+    opening = dice.choice(
+        (
+            f"inputs/{INPUT} is what several people of {company} sent in.",
+            f"Tidy up inputs/{INPUT}, an archive with files of {company}.",
+        )
+    )
+    kinds = [f"{kind} into the folder {folder}" for kind, (_, folder) in KINDS.items()]
+    return (
+        f"{opening} Deliver {ARCHIVE} with the same files in folders by kind: "
+        f"{', '.join(kinds)}. What a file is, its bytes decide; the endings of some names "
+        "are wrong. Names without their folders stay as they are, wrong endings included, and so "
+        f"does every byte. Leave out {', '.join(JUNK)} wherever they are. If several files "
+        "have the same bytes, keep the one whose full path in the given archive is first in the "
+        f"alphabet. Also deliver {INDEX}, an object with two members: files has one member for "
+        "each file, named by its path in your archive, with sha256 (64 small hexadecimal digits), "
+        "bytes (the size) and kind (csv, json, png or text); total_bytes is the sum of all sizes."
+    )
+
+
+def _score(
+    entries: Sequence[Entry], twice: Sequence[Entry], junk: Sequence[str]
+) -> tuple[GroupEntry, ...]:
+    count = len(entries)
+    paths = [one.path for one in entries]
+
+    def listed(key: str, *values: str | float) -> list[Check]:
+        return [
+            {"is": "json.path", "file": INDEX, "path": f"$.files['{path}'].{key}", "equals": value}
+            for path, value in zip(paths, values, strict=True)
+        ]
+
+    digests = [hashlib.sha256(one.data).hexdigest() for one in entries]
+    copies = [f"*{_rename(one)}" for one in twice]
+    return (
+        group(
+            "archive",
+            leaf("members", f"The archive has the {count} files, each in the folder of its kind.",
+                 {"is": "zip.members", "file": ARCHIVE, "all": [*paths]}, weight=2),
+            leaf("contents", "The files in the archive have the bytes that were given.",
+                 {"is": "python", "run": f"checks/{CHECK}:has_contents"}),
+            leaf("junk", f"The archive has a folder tables and none of {', '.join(JUNK)}.",
+                 {"is": "zip.members", "file": ARCHIVE,
+                  "all": ["tables/*"],
+                  "none": [f"*{name}" for name in junk]}),
+            leaf("copies", "The archive has a folder tables and no file twice.",
+                 {"is": "zip.members", "file": ARCHIVE,
+                  "all": ["tables/*"], "none": [*copies]}),
+        ),
+        group(
+            "index",
+            leaf("hashes", f"The index has the SHA-256 digest of each of the {count} files.",
+                 *listed("sha256", *digests), weight=2),
+            leaf("sizes", f"The index has the size of each of the {count} files.",
+                 *listed("bytes", *(float(len(one.data)) for one in entries))),
+            leaf("kinds", "The index has the kind of each file, as its bytes show it.",
+                 *listed("kind", *(one.kind for one in entries)), weight=2),
+            leaf("total", "The index has the sum of all sizes.",
+                 {"is": "json.path", "file": INDEX, "path": "$.total_bytes",
+                  "equals": float(sum(len(one.data) for one in entries))}),
+        ),
+    )  # fmt: skip
+
+
+def _write_check(entries: Sequence[Entry]) -> bytes:
+    digests = {one.path: hashlib.sha256(one.data).hexdigest() for one in entries}
+    return f"DIGESTS = {json.dumps(digests, indent=4)}\n{CONTENTS}".encode()
+
+
+def _break(plan: Plan, junk: str, copied: Entry) -> dict[str, Wrong]:
+    first, last = plan.entries[0], plan.entries[-1]
+    table = next(one for one in plan.entries if one.kind == "csv")
+    # Its name has the ending of another kind.
+    hidden = next(one for one in plan.entries if not one.path.endswith(KINDS[one.kind][0]))
+    believed = next(kind for kind, (end, _) in KINDS.items() if hidden.path.endswith(f".{end}"))
+    name = hidden.path.rpartition("/")[2]
+    moved = {(f"{KINDS[believed][1]}/{name}" if path == hidden.path else path): data
+             for path, data in plan.members.items()}  # fmt: skip
+    unix = {**plan.members, table.path: table.data.replace(b"\r\n", b"\n")}
+    fewer = {path: data for path, data in plan.members.items() if path != last.path}
+    again = f"{copied.path.partition('/')[0]}/{_rename(copied)}"
+
+    def put(members: Mapping[str, bytes]) -> Plan:
+        return replace(plan, members=members)
+
+    def list_as(one: Entry, key: str, value: object) -> Plan:
+        return replace(plan, listed={one.path: {key: value}})
+
+    sha1 = hashlib.sha1(first.data, usedforsecurity=False).hexdigest()
+    made = {
+        "file-lost": (put(fewer), "members"),
+        "sorted-by-ending": (put(moved), "members"),
+        "line-ends-changed": (put(unix), "contents"),
+        "junk-kept": (put({**plan.members, junk: JUNK[junk]}), "junk"),
+        "copy-kept": (put({**plan.members, again: copied.data}), "copies"),
+        "other-digest": (list_as(first, "sha256", sha1), "hashes"),
+        "size-off": (list_as(last, "bytes", len(last.data) + 2), "sizes"),
+        "kind-by-ending": (list_as(hidden, "kind", believed), "kinds"),
+        "total-without-one": (replace(plan, missing=len(last.data)), "total"),
+    }
+    return {name: Wrong(one.build(), (broken,), "indented") for name, (one, broken) in made.items()}
+
+
+FAMILY: Final = Family(
+    "bundle",
+    "a messy zip archive becomes a tidy one, with an index of digests, sizes and kinds",
+    (
+        "6 files, 1 with a wrong ending, 1 copy",
+        "12 files, 2 with a wrong ending, 2 copies",
+        "24 files, 6 with a wrong ending, 4 copies",
+    ),
+    make,
+)

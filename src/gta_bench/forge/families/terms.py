@@ -1,0 +1,212 @@
+"""terms: texts of an interface are translated with the terms of a glossary."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.files import write_csv
+from gta_bench.forge.phrases import (
+    ALWAYS,
+    LANGUAGES,
+    OTHER_TERMS,
+    OTHER_WORDS,
+    PHRASES,
+    TERMS,
+    Phrase,
+)
+
+FILE: Final = "translated.csv"
+TEXTS: Final = "texts.csv"
+GLOSSARY: Final = "glossary.csv"
+KEYS: Final = "keys.csv"
+# Texts, and terms of the glossary that no text has.
+SIZES: Final = {1: (8, 0), 2: (16, 4), 3: (26, 10)}
+# Keys and names are no text in the language.
+SHARE: Final = 0.7
+FIELD: Final = re.compile(r"\{\w+\}")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a translation must keep and use."""
+
+    language: str
+    company: str
+    texts: tuple[Phrase, ...]
+    terms: Mapping[str, str]
+    others: Mapping[str, str]
+
+    @property
+    def code(self) -> str:
+        """The language's code."""
+        return LANGUAGES[self.language]
+
+    def english(self, one: Phrase) -> str:
+        """A text as it is given."""
+        return one.en.replace("COMPANY", self.company)
+
+    def translated(self, one: Phrase) -> str:
+        """A text in the language."""
+        return self.fill(one, one.translate(self.code))
+
+    def reworded(self, one: Phrase) -> str:
+        """A text in the language, in other words where there are some."""
+        return self.fill(one, OTHER_WORDS.get(one.key, {}).get(self.code, one.translate(self.code)))
+
+    def fill(self, one: Phrase, text: str) -> str:
+        """Put the term and the company's name into a text."""
+        return text.replace("<>", self.terms.get(one.term, "")).replace("COMPANY", self.company)
+
+    def half(self, one: Phrase) -> str:
+        """A text in English with the term in the language; those without a term in the language."""
+        return self.english(one).replace(one.term, self.terms[one.term]) if one.term else (
+            self.translated(one)
+        )  # fmt: skip
+
+    def build(self, write: Callable[[Phrase], str], *changed: tuple[str, str]) -> Work:
+        """Write all texts; those in `changed`, by their keys, as it says."""
+        new = dict(changed)
+        rows = [(one.key, new.get(one.key, write(one))) for one in self.texts]
+        return Work({FILE: write_csv([("Key", self.language), *rows])})
+
+
+def make(dice: Dice, level: Level) -> Draft:
+    """Make a task."""
+    count, unused = SIZES[level]
+    language = dice.choice([*LANGUAGES])
+    code = LANGUAGES[language]
+    # A short list has no further text without a term, so that the terms' texts are most of it.
+    more_texts = [one for one in PHRASES if one.term or level > 1]
+    texts = [*ALWAYS, *dice.sample(more_texts, count - len(ALWAYS))]
+    dice.shuffle(texts)
+    terms, others = {}, {}
+    for name, variants in TERMS.items():
+        pair = variants[code]
+        at = dice.randrange(2)
+        if any(one.term == name for one in texts):
+            terms[name], others[name] = pair[at], pair[1 - at]
+    truth = Truth(language, dice.company(), tuple(texts), terms, others)
+    more = [(name, OTHER_TERMS[name][code]) for name in dice.sample([*OTHER_TERMS], unused)]
+    glossary = sorted([*terms.items(), *more])
+    source = write_csv([("Key", "English"), *((one.key, truth.english(one)) for one in texts)])
+    return Draft(
+        request=_ask(dice, truth),
+        category="Creative Design & Expressive Generation",
+        tools=("ReadCSV", "CsvFileGenerator"),
+        inputs={TEXTS: source, GLOSSARY: write_csv([("English", language), *glossary])},
+        deliverables={FILE: "csv"},
+        nodes=_score(truth),
+        gold={
+            "plain": truth.build(truth.translated),
+            "other-words": truth.build(truth.reworded),
+        },
+        wrong=_break(truth),
+        cheat={"source-copied": Work({FILE: source})},
+        checks={KEYS: write_csv([("Key",), *((one.key,) for one in texts)])},
+    )
+
+
+def _ask(dice: Dice, truth: Truth) -> str:
+    opening = dice.choice(
+        (
+            f"The shop of {truth.company} opens in another country. Translate the "
+            f"{len(truth.texts)} texts of its pages in inputs/{TEXTS} from English to "
+            f"{truth.language}.",
+            f"inputs/{TEXTS} has {len(truth.texts)} texts that the shop of {truth.company} shows "
+            f"to its customers. Write them in {truth.language}.",
+        )
+    )
+    return (
+        f"{opening} Deliver {FILE} with the columns Key and {truth.language}, in this order, and "
+        "with the keys of the given texts in their order, each once. Words in braces such as "
+        "{name} are filled in later: keep them as they are. Where a text has a term of "
+        f"inputs/{GLOSSARY}, use the glossary's translation, in exactly that form. "
+        f"{truth.company} is a name and stays as it is."
+    )
+
+
+def _score(truth: Truth) -> tuple[GroupEntry, ...]:
+    texts, count = truth.texts, len(truth.texts)
+    head: Check = {"is": "table.shape", "file": FILE, "head": ["Key", truth.language]}
+
+    def lines(kept: Mapping[str, list[str]]) -> Check:
+        """Every key is followed by what its text keeps."""
+        parts = [
+            re.escape(key) + "," + "".join(f"(?=.*{re.escape(one)})" for one in wanted)
+            for key, wanted in kept.items()
+            if wanted
+        ]
+        return {"is": "text.regex", "file": FILE, "pattern": rf"^(?:{'|'.join(parts)})",
+                "min": len(parts)}  # fmt: skip
+
+    fields = {one.key: FIELD.findall(one.en) for one in texts}
+    terms = {one.key: [truth.terms[one.term]] for one in texts if one.term}
+    named = {one.key: [truth.company] for one in texts if "COMPANY" in one.en}
+    order = r"(?:.*\n)*?".join(f"{re.escape(one.key)},.*\\n" for one in texts)
+    return (
+        group(
+            "table",
+            leaf("keys", f"The file has the {count} keys, each once, and no others.", head,
+                 {"is": "table.same", "file": FILE, "reference": f"checks/{KEYS}",
+                  "key": ["Key"]}),
+            leaf("order", "The keys are in the order of the given texts.", head,
+                 {"is": "text.regex", "file": FILE, "pattern": f"^{order}"}, needs=("keys",)),
+        ),
+        group(
+            "texts",
+            leaf("fields", "Every text has the words in braces that the given text with its key "
+                 "has, unchanged.", head, lines(fields), weight=2),
+            leaf("terms", "Every text with a term of the glossary has the term's translation in "
+                 "exactly the form that the glossary gives.", head, lines(terms), weight=2),
+            leaf("brand", "Texts about the company have its name as it is given.", head,
+                 lines(named)),
+            leaf("translated", "No text is left as it was given.",
+                 {**head, "rows": {"min": count // 2}},
+                 {"is": "text.contains", "file": FILE, "all": [truth.language],
+                  "none": [truth.english(one) for one in texts]}),
+            leaf("language", f"The texts are in {truth.language}.", head,
+                 {"is": "text.language", "file": FILE, "language": truth.code, "share": SHARE},
+                 weight=2),
+            weight=4,
+        ),
+    )  # fmt: skip
+
+
+def _break(truth: Truth) -> dict[str, Wrong]:
+    by_key = {one.key: one for one in truth.texts}
+    greeting, failure, about, cart = (by_key[one.key] for one in ALWAYS)
+    written = truth.translated
+    ordered = (*truth.texts[1:], truth.texts[0])
+    without = tuple(one for one in truth.texts if one is not failure)
+    other = replace(truth, terms=truth.others).translated(cart)
+    short = written(about).replace(truth.company, truth.company.split()[0])
+    made = {
+        "text-lost": (replace(truth, texts=without).build(written), "keys"),
+        "first-text-last": (replace(truth, texts=ordered).build(written), "order"),
+        "field-lost": (
+            truth.build(written, (cart.key, written(cart).replace("{count} ", ""))), "fields"),
+        "field-changed": (
+            truth.build(written, (greeting.key, written(greeting).replace("{name}", "{Name}"))),
+            "fields"),
+        "other-term": (truth.build(written, (cart.key, other)), "terms"),
+        "name-shortened": (truth.build(written, (about.key, short)), "brand"),
+        "left-in-English": (
+            truth.build(written, (greeting.key, truth.english(greeting))), "translated"),
+        "only-terms-translated": (truth.build(truth.half), "language"),
+    }  # fmt: skip
+    return {name: Wrong(work, (broken,), "plain") for name, (work, broken) in made.items()}
+
+
+FAMILY: Final = Family(
+    "terms",
+    "texts of an interface are translated with the terms of a glossary; fields and names stay",
+    (
+        "8 texts, a glossary of their terms",
+        "16 texts, 4 more terms in the glossary",
+        "26 texts, 10 more terms in the glossary",
+    ),
+    make,
+)
