@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -92,9 +93,11 @@ def group_digits(value: Cell) -> str:
     return f"{value:,.2f}" if isinstance(value, Decimal | float) else value
 
 
+# The wrong works of a task have the chart of its gold.
+@lru_cache(maxsize=8)
 def draw_bars(
     title: str,
-    bars: Sequence[tuple[str, float]],
+    bars: tuple[tuple[str, float], ...],
     *,
     color: str = BLUE,
     lying: bool = False,
