@@ -1,0 +1,248 @@
+"""report: a workbook with quarterly figures becomes a Word report with a table and a chart."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.books import Sheet, write_book
+from gta_bench.forge.documents import (
+    BLUE,
+    GREEN,
+    Block,
+    Grid,
+    Head,
+    Picture,
+    draw_bars,
+    write_document,
+)
+from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.files import Cell
+
+FILE: Final = "report.docx"
+QUARTERS: Final = ("Q1", "Q2", "Q3", "Q4")
+COUNTS: Final = {1: 4, 2: 6, 3: 9}
+HEADINGS: Final = (
+    ("Summary", "At a glance", "Key results"),
+    ("Results by region", "Regional results", "The regions compared"),
+    ("Chart", "The year in one picture", "Comparison of regions"),
+    ("Outlook", "Next steps", "What follows"),
+)
+CAPTION: Final = "Figure 1. {} by region, whole year."
+CLOSING: Final = "The figures for the next year are due in the first week of January."
+ADVICE: Final = "The regional leads meet once the next quarter has closed."
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the report shows. `rows` have a region and its figures, the last of which counts."""
+
+    company: str
+    columns: tuple[str, ...]
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str | int, ...], ...]
+    total: int
+    best: str
+    bars: tuple[tuple[str, int], ...]
+    chart: bool = True
+    rich: bool = False
+
+    @property
+    def label(self) -> str:
+        """The column that counts."""
+        return self.columns[-1]
+
+    def build(self) -> Work:
+        """Write the report."""
+        first, second, third, *others = self.headings
+        blocks: list[Block] = [
+            Head(first),
+            f"Total {self.label.lower()}: {self.total:,}",
+            f"Strongest region: {self.best}",
+        ]
+        if self.rich:
+            blocks.append(f"The report covers {len(self.bars)} regions and all four quarters.")
+        blocks += [Head(second), f"{self.label} of the whole year, largest first.", self._table()]
+        blocks.append(Head(third))
+        if self.rich:
+            blocks.append(Head("How to read the chart", 2))
+            blocks.append("The longer the bar, the larger the figure of the whole year.")
+        if self.chart:
+            blocks.append(self._draw())
+        else:
+            blocks.append("The chart is available on request.")
+        for number, text in enumerate(others):
+            blocks += [Head(text), (CLOSING, ADVICE)[number]]
+        title = f"{self.company}: {self.label.lower()} of the year"
+        return Work({FILE: write_document(title, *blocks, color=GREEN if self.rich else BLUE)})
+
+    def _table(self) -> Grid:
+        if not self.rich:
+            return Grid([("Region", *self.columns), *self.rows])
+        shares = [f"{int(row[-1]) / self.total:.1%}" for row in self.rows]
+        rows = [(*row, share) for row, share in zip(self.rows, shares, strict=True)]
+        return Grid([("Region", *self.columns, "Share"), *rows])
+
+    def _draw(self) -> Picture:
+        title = f"{self.label} by region"
+        color = GREEN if self.rich else BLUE
+        drawn = draw_bars(title, self.bars, color=color, lying=self.rich)
+        return Picture(drawn, f"Bar chart: {title.lower()}", CAPTION.format(self.label))
+
+
+def make(dice: Dice, level: Level) -> Draft:
+    """Make a task."""
+    places, company = dice.places(COUNTS[level]), dice.company()
+    revenue = _draw_year(dice, places, 40_000, 90_000)
+    costs = _draw_year(dice, places, 12_000, 39_000)
+    sums = {place: sum(revenue[place]) for place in places}
+    spent = {place: sum(costs[place]) for place in places}
+    figures = {place: sums[place] - (spent[place] if level > 1 else 0) for place in places}
+    order = sorted(places, key=lambda one: (-figures[one], one))
+    headings = tuple(dice.choice(one) for one in HEADINGS[: 3 if level == 1 else 4])
+    plan = Plan(
+        company,
+        columns=("Revenue",) if level == 1 else ("Revenue", "Costs", "Profit"),
+        headings=headings,
+        rows=tuple(
+            (one, sums[one], *((spent[one], figures[one]) if level > 1 else ())) for one in order
+        ),
+        total=sum(figures.values()),
+        best=order[0],
+        bars=tuple((one, figures[one]) for one in order),
+    )
+    sheets = [_list("Revenue", revenue)]
+    if level > 1:
+        sheets.append(_list("Costs", costs))
+    if level > 2:
+        sheets.insert(0, _list("Prior year", _draw_year(dice, places, 38_000, 88_000)))
+    request = _ask(dice, plan, level)
+    return Draft(
+        request=request,
+        category="Data Analysis & Quantitative Reasoning",
+        tools=("ReadXLSX", "Calculator", "Plot", "DocxFileGenerator"),
+        inputs={"figures.xlsx": write_book(*sheets, title=f"Figures of {company}")},
+        deliverables={FILE: "docx"},
+        nodes=_score(plan),
+        gold={"plain": plan.build(), "with-shares": replace(plan, rich=True).build()},
+        wrong=_break(plan),
+        cheat={"request-pasted": Work({FILE: write_document("Report", *request.split(". "))})},
+    )
+
+
+def _draw_year(dice: Dice, places: Sequence[str], low: int, high: int) -> dict[str, list[int]]:
+    return {place: [dice.randint(low, high) for _ in QUARTERS] for place in places}
+
+
+def _list(name: str, year: dict[str, list[int]]) -> Sheet:
+    rows: list[tuple[Cell, ...]] = [(place, *figures) for place, figures in year.items()]
+    return Sheet(name, [("Region", *QUARTERS), *rows])
+
+
+def _ask(dice: Dice, plan: Plan, level: Level) -> str:
+    opening = dice.choice(
+        (
+            f"inputs/figures.xlsx has the quarterly figures of {plan.company}. Write a report "
+            f"about the whole year as {FILE}.",
+            f"The board of {plan.company} wants a short report on the year as {FILE}. The "
+            "figures of the four quarters are in inputs/figures.xlsx.",
+        )
+    )
+    source = {
+        1: "Add up the four quarters of each region.",
+        2: "Profit is revenue minus costs, over all four quarters.",
+        3: "Profit is revenue minus costs, over all four quarters. The prior year does not count.",
+    }[level]
+    first, second, third, *others = plan.headings
+    listed = ", ".join(f'"{one}"' for one in plan.headings)
+    columns = ", ".join(plan.columns)
+    what = plan.label.lower()
+    closing = f' Put one closing sentence below "{others[0]}".' if others else ""
+    return (
+        f"{opening} {source} Use these headings of level 1, in this order: {listed}. Below "
+        f'"{first}", write one line "Total {what}: …" with the {what} of all regions, in digits, '
+        f'and one line "Strongest region: …" with the region that has the most {what}. Below '
+        f'"{second}", put a table with the columns Region, {columns} and one row for each of the '
+        f"{len(plan.rows)} regions, sorted by {what} from large to small, without a row for the "
+        f'total. Below "{third}", insert a bar chart of {what} by region as a picture.{closing}'
+    )
+
+
+def _score(plan: Plan) -> tuple[GroupEntry, ...]:
+    count, what = len(plan.rows), plan.label.lower()
+    file = {"file": FILE}
+    values: Iterator[Check] = (
+        {"is": "table.value", **file, "row": str(row[0]), "column": column,
+         "equals": float(value)}
+        for row in plan.rows
+        for column, value in zip(plan.columns, row[1:], strict=True)
+    )  # fmt: skip
+    total = f"{plan.total:,}".replace(",", "[, ]?")
+    lead = r"^[\s>*_-]{0,9}"
+    return (
+        group(
+            "text",
+            leaf("headings", f"The report has the {len(plan.headings)} headings of level 1 that "
+                 "the request lists, in its order.",
+                 {"is": "doc.heading", **file, "texts": [*plan.headings], "level": 1}),
+            leaf("figure", f"A line states the total {what} of all regions, and it is right.",
+                 {"is": "text.regex", **file,
+                  "pattern": rf"{lead}Total {what}:[\s*_]{{0,9}}[$€]?{total}(?![\d,])"}),
+            leaf("leader", f"A line names the region with the most {what} as the strongest one.",
+                 {"is": "text.regex", **file,
+                  "pattern": rf"{lead}Strongest region:[\s*_]{{0,9}}{re.escape(plan.best)}\b"}),
+        ),
+        group(
+            "table",
+            leaf("values", f"The table has the right {', '.join(plan.columns).lower()} of each "
+                 f"of the {count} regions.", *values, weight=2),
+            leaf("rows", f"The table has a row for each of the {count} regions and no other row.",
+                 {"is": "table.shape", **file, "rows": {"min": count, "max": count},
+                  "head": ["Region", *plan.columns]}),
+            leaf("order", f"The table is sorted by {what}, from large to small.",
+                 {"is": "table.order", **file, "by": plan.label, "desc": True}),
+        ),
+        group("picture", leaf("chart", f"A picture in the report is a bar chart of {what} by "
+              "region.", {"is": "doc.parts", **file, "pictures": 1}), weight=0.5),
+    )  # fmt: skip
+
+
+def _break(plan: Plan) -> dict[str, Wrong]:
+    first, *others, last = plan.rows
+    start, *rest, end = plan.headings
+    # Lower by a little, the last row stays the last one.
+    off = (*last[:-1], int(last[-1]) - 900)
+    invented: tuple[str | int, ...] = ("Elsewhere", *(0 for _ in plan.columns))
+    made = {
+        "heading-renamed": (replace(plan, headings=(start, *rest, "Miscellaneous")), "headings"),
+        "headings-swapped": (replace(plan, headings=(end, *rest, start)), "headings"),
+        "digits-swapped": (replace(plan, total=_swap_digits(plan.total)), "figure"),
+        "weakest-named": (replace(plan, best=str(last[0])), "leader"),
+        "value-off": (replace(plan, rows=(first, *others, off)), "values"),
+        "row-invented": (replace(plan, rows=(*plan.rows, invented)), "rows"),
+        "not-sorted": (replace(plan, rows=(last, *others, first)), "order"),
+        "chart-left-out": (replace(plan, chart=False), "chart"),
+    }
+    return {name: Wrong(one.build(), (broken,), "plain") for name, (one, broken) in made.items()}
+
+
+def _swap_digits(value: int) -> int:
+    """Swap the first two neighbors that differ, from the left."""
+    text = str(value)
+    at = next((n for n in range(len(text) - 1) if text[n] != text[n + 1] != "0"), None)
+    if at is None:
+        return value + 9
+    return int(f"{text[:at]}{text[at + 1]}{text[at]}{text[at + 2 :]}")
+
+
+FAMILY: Final = Family(
+    "report",
+    "a workbook with quarterly figures becomes a Word report with headings, table and chart",
+    (
+        "4 regions, one sheet, revenue",
+        "6 regions, profit from two sheets",
+        "9 regions, profit from two of three sheets, the prior year does not count",
+    ),
+    make,
+)

@@ -1,0 +1,88 @@
+"""Families that end in documents and decks: structure, truth, same bytes."""
+
+import io
+import re
+from typing import Any
+
+import docx
+import openpyxl
+import pptx
+import pytest
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.catalog import FAMILIES
+from gta_bench.forge.draft import LEVELS, Draft, Level
+from gta_bench.forge.writing import Order, list_files, make_task
+
+NAMES = ("deck", "report")
+
+
+def forge(name: str, level: Level, number: int = 1) -> Draft:
+    return make_task(FAMILIES[name], Order("public", "t", level), number)
+
+
+def list_leaves(draft: Draft) -> list[str]:
+    groups = [one for one in draft.nodes if isinstance(one, GroupEntry)]
+    assert len(groups) == len(draft.nodes)
+    return [leaf.id for group in groups for leaf in group.leaf]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_has_two_golds_and_a_wrong_work_for_every_leaf(name: str, level: Level) -> None:
+    draft = forge(name, level)
+    assert len(draft.gold) == 2
+    assert len(draft.wrong) >= 5
+    broken = [one for wrong in draft.wrong.values() for one in wrong.breaks]
+    assert set(broken) == set(list_leaves(draft))
+    works = [*draft.gold.values(), *(one.work for one in draft.wrong.values())]
+    for work in works:
+        assert set(draft.deliverables) <= set(work.files)
+    assert len({(*work.files.values(), work.answer) for work in works}) == len(works)
+    assert all(file in draft.request for file in draft.deliverables)
+    assert all(f"inputs/{file}" in draft.request for file in draft.inputs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_bytes_and_the_next_task_another_one(name: str) -> None:
+    first = dict(list_files(forge(name, 2), "one"))
+    assert first == dict(list_files(forge(name, 2), "one"))
+    assert first["request.md"] != dict(list_files(forge(name, 2, 2), "one"))["request.md"]
+
+
+def read_rows(data: bytes, sheet: str) -> list[tuple[Any, ...]]:
+    book = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
+    return list(book[sheet].iter_rows(values_only=True))
+
+
+def test_a_report_has_the_profit_that_follows_from_the_workbook() -> None:
+    draft = forge("report", 3)
+    figures = draft.inputs["figures.xlsx"]
+    costs = {row[0]: sum(row[1:]) for row in read_rows(figures, "Costs")[1:]}
+    profit = {row[0]: sum(row[1:]) - costs[row[0]] for row in read_rows(figures, "Revenue")[1:]}
+    for work in draft.gold.values():
+        document = docx.Document(io.BytesIO(work.files["report.docx"]))
+        head, *rows = [[cell.text for cell in row.cells] for row in document.tables[0].rows]
+        at = head.index("Profit")
+        assert {row[0]: int(row[at].replace(",", "")) for row in rows} == profit
+        lines = [one.text for one in document.paragraphs]
+        assert f"Total profit: {sum(profit.values()):,}" in lines
+        assert f"Strongest region: {max(profit, key=profit.__getitem__)}" in lines
+        assert len(document.inline_shapes) == 1
+
+
+def test_a_deck_follows_the_running_order_of_its_brief_and_keeps_internal_points_out() -> None:
+    draft = forge("deck", 3)
+    brief = draft.inputs["brief.md"].decode()
+    order = re.findall(r"^\d+\. (.+)$", brief, re.MULTILINE)
+    secrets = re.findall(r"^- \(internal\) (.+)$", brief, re.MULTILINE)
+    assert len(secrets) == 4
+    for work in draft.gold.values():
+        slides = list(pptx.Presentation(io.BytesIO(work.files["deck.pptx"])).slides)
+        assert [slide.shapes.title.text for slide in slides[1:]] == order
+        texts = [shape.text for slide in slides for shape in slide.shapes if shape.has_text_frame]
+        assert not any(secret in text for secret in secrets for text in texts)
+        for slide in slides[1:]:
+            part = brief.partition(f"## {slide.shapes.title.text}\n")[2]
+            note = slide.notes_slide.notes_text_frame.text
+            assert part.partition("Note: ")[2].startswith(note)
