@@ -74,7 +74,10 @@ def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[Se
             canvas.rectangle((x + 1, y, x + width - 2, bottom - 1), one.color)
             if one.shown:
                 spot = (x + width / 2, y - 4)
-                canvas.text(spot, f"{one.values[at]:,}", INK, find_font(16), anchor="ms")
+                canvas.text(
+                    spot, f"{one.values[at]:,}", INK, find_font(16), anchor="ms",
+                    stroke_width=3, stroke_fill=WHITE,
+                )  # fmt: skip
     if len(series) > 1:
         _draw_legend(canvas, series, right)
     return encode_png(image)
