@@ -5,9 +5,11 @@ from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
 from gta_bench.forge.draft import Family
-from gta_bench.forge.families import chart, sales
+from gta_bench.forge.families import annotate, chart, sales
 
-FAMILIES: Final[Mapping[str, Family]] = {one.name: one for one in (chart.FAMILY, sales.FAMILY)}
+FAMILIES: Final[Mapping[str, Family]] = {
+    one.name: one for one in (annotate.FAMILY, chart.FAMILY, sales.FAMILY)
+}
 
 
 def find_families(names: Sequence[str]) -> list[Family]:

@@ -1,7 +1,7 @@
 """Pictures that the forge draws, with Pillow's own font: the same bytes on every machine."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -52,6 +52,12 @@ def encode_png(image: Image.Image) -> bytes:
     return data.getvalue()
 
 
+def resize_png(png: bytes, size: tuple[int, int]) -> bytes:
+    """Return a picture in another size."""
+    with Image.open(io.BytesIO(png)) as image:
+        return encode_png(image.resize(size))
+
+
 def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[Series]) -> bytes:
     """Return a bar chart as PNG: lines with numbers, and a legend if there are several series."""
     image = Image.new("RGB", (960, 600), WHITE)
@@ -88,3 +94,66 @@ def _draw_legend(canvas: ImageDraw.ImageDraw, series: Sequence[Series], right: i
         x = right - 110 * (len(series) - number)
         canvas.rectangle((x, 64, x + 16, 80), one.color)
         canvas.text((x + 24, 72), one.name, INK, find_font(16), anchor="lm")
+
+
+class Box(NamedTuple):
+    """A box in pixels."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def grow(self, by: int) -> "Box":
+        """Return a box that is larger on all sides."""
+        return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
+
+
+# Corners of each shape in a box from 0 to 1; a circle has none.
+SHAPES: Final[Mapping[str, Sequence[tuple[float, float]]]] = {
+    "circle": (),
+    "square": ((0, 0), (1, 0), (1, 1), (0, 1)),
+    "triangle": ((0.5, 0), (1, 1), (0, 1)),
+    "diamond": ((0.5, 0), (1, 0.5), (0.5, 1), (0, 0.5)),
+    "hexagon": ((0.25, 0), (0.75, 0), (1, 0.5), (0.75, 1), (0.25, 1), (0, 0.5)),
+    "cross": (
+        (0.34, 0), (0.66, 0), (0.66, 0.34), (1, 0.34), (1, 0.66), (0.66, 0.66),
+        (0.66, 1), (0.34, 1), (0.34, 0.66), (0, 0.66), (0, 0.34), (0.34, 0.34),
+    ),
+    "star": (
+        (0.5, 0), (0.62, 0.36), (1, 0.38), (0.69, 0.61), (0.81, 1),
+        (0.5, 0.77), (0.19, 1), (0.31, 0.61), (0, 0.38), (0.38, 0.36),
+    ),
+}  # fmt: skip
+FINE: Final = 4  # pixels are drawn so many times finer, for smooth edges
+RED: Final = (225, 20, 30)
+
+
+def draw_shapes(
+    size: tuple[int, int], paper: Image.Image, shapes: Sequence[tuple[str, Color, Box]]
+) -> Image.Image:
+    """Return a picture of shapes that fill their boxes, on a background."""
+    large = paper.resize((size[0] * FINE, size[1] * FINE), Image.Resampling.BICUBIC)
+    canvas = ImageDraw.Draw(large)
+    for name, color, box in shapes:
+        left, top, right, bottom = (FINE * one for one in box)
+        if not SHAPES[name]:
+            canvas.ellipse((left, top, right - 1, bottom - 1), color)
+            continue
+        corners = [
+            (left + x * (right - 1 - left), top + y * (bottom - 1 - top)) for x, y in SHAPES[name]
+        ]
+        canvas.polygon(corners, color)
+    return large.resize(size, Image.Resampling.BOX)
+
+
+def draw_frame(image: Image.Image, box: Box, label: str = "") -> None:
+    """Draw a red frame around a box, with a label above it."""
+    canvas = ImageDraw.Draw(image)
+    frame = box.grow(3)
+    canvas.rectangle((frame.left, frame.top, frame.right - 1, frame.bottom - 1), None, RED, 3)
+    if label:
+        font = find_font(15)
+        width = round(font.getlength(label)) + 10
+        canvas.rectangle((frame.left, frame.top - 19, frame.left + width, frame.top), RED)
+        canvas.text((frame.left + 5, frame.top - 9), label, WHITE, font, anchor="lm")
