@@ -1,0 +1,214 @@
+"""annotate: objects of a picture are boxed in JSON and framed in a copy of the picture."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+from PIL import Image, ImageDraw
+
+from gta_bench.datasets.folders import GroupEntry
+from gta_bench.forge.draft import Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.inside import write_check
+from gta_bench.forge.pictures import (
+    SHAPES,
+    Box,
+    Color,
+    draw_frame,
+    draw_shapes,
+    encode_png,
+)
+
+INPUT: Final = "scene.png"
+BOXES: Final = "boxes.json"
+PICTURE: Final = "marked.png"
+CHECK: Final = "checks/boxes.py"
+COLORS: Final[dict[str, Color]] = {
+    "blue": (38, 92, 188), "green": (46, 140, 72), "purple": (124, 62, 160),
+    "orange": (236, 138, 28), "black": (38, 40, 46),
+}  # fmt: skip
+PAPERS: Final = ((232, 238, 244), (240, 236, 226), (230, 240, 232), (238, 232, 240))
+# Columns, rows, objects, and how many of them count.
+SIZES: Final = {1: (3, 2, 4, 4), 2: (4, 3, 9, 5), 3: (5, 4, 16, 6)}
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object of the scene."""
+
+    shape: str
+    color: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the file lists, and which objects the picture frames."""
+
+    scene: Image.Image
+    listed: tuple[Thing, ...]
+    framed: tuple[Thing, ...]
+    margin: int = 0
+    labels: bool = False
+    wider: int = 0
+
+    def build(self) -> Work:
+        """Write the boxes and the picture."""
+        entries = [{"label": one.shape, "box": [*one.box.grow(self.margin)]} for one in self.listed]
+        lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
+        width, height = self.scene.size
+        image = Image.new("RGB", (width + self.wider, height), PAPERS[0])
+        image.paste(self.scene)
+        for one in self.framed:
+            draw_frame(image, one.box.grow(self.margin), one.shape if self.labels else "")
+        return Work({BOXES: f"[\n{lines}\n]\n".encode(), PICTURE: encode_png(image)})
+
+
+def make(dice: Dice, level: Level) -> Draft:
+    """Make a task."""
+    size = dice.choice(((640, 480), (680, 480), (720, 500)))
+    color, *others = dice.sample([*COLORS], len(COLORS))
+    skipped, *shapes = dice.sample([*SHAPES], len(SHAPES))
+    columns, rows, count, wanted = SIZES[level]
+    boxes = _place(dice, size, columns, rows, count)
+    things: list[Thing] = []
+    for number, box in enumerate(boxes):
+        if number < wanted:
+            things.append(Thing(shapes[number % len(shapes)], color, box))
+        elif level == 3 and number < wanted + 3:
+            things.append(Thing(skipped, color, box))
+        else:
+            things.append(Thing(dice.choice([*SHAPES]), dice.choice(others), box))
+    if level == 1:
+        things = [replace(one, color=dice.choice([*COLORS])) for one in things]
+    scene = _draw_scene(dice, size, things)
+    found = tuple(sorted(things[:wanted], key=lambda one: (one.box.top, one.box.left)))
+    plan = Plan(scene, found, found)
+    truth = [(one.shape, tuple(one.box)) for one in found]
+    return Draft(
+        request=_ask(dice, level, color, skipped, len(found)),
+        category="Creative Design & Expressive Generation",
+        tools=("ImageDescription", "TextToBbox", "CountGivenObject", "DrawBox"),
+        inputs={INPUT: encode_png(scene)},
+        deliverables={BOXES: "json", PICTURE: "png"},
+        nodes=_score(size, len(found)),
+        gold={
+            "exact": plan.build(),
+            "with-names": replace(plan, listed=found[::-1], margin=2, labels=True).build(),
+        },
+        wrong=_break(plan, others[0]),
+        cheat={"one-big-box": _box_everything(scene)},
+        checks={"boxes.py": write_check("boxes", OBJECTS=truth)},
+    )
+
+
+def _place(dice: Dice, size: tuple[int, int], columns: int, rows: int, count: int) -> list[Box]:
+    """Return boxes that do not touch, each in a cell of its own, in any order."""
+    cells = dice.sample([(x, y) for y in range(rows) for x in range(columns)], count)
+    wide, high = size[0] // columns, size[1] // rows
+    boxes = []
+    for x, y in cells:
+        side = dice.randint(46, min(wide, high) - 52)
+        left = x * wide + dice.randint(14, wide - side - 14)
+        top = y * high + dice.randint(30, high - side - 14)
+        boxes.append(Box(left, top, left + side, top + side))
+    return boxes
+
+
+def _draw_scene(dice: Dice, size: tuple[int, int], things: list[Thing]) -> Image.Image:
+    base = dice.choice(PAPERS)
+    paper = Image.new("RGB", size, base)
+    canvas = ImageDraw.Draw(paper)
+    for _ in range(24):
+        x, y, r = dice.randrange(size[0]), dice.randrange(size[1]), dice.randint(20, 120)
+        shade = dice.choice((-8, -5, 6, 9))
+        color = (base[0] + shade, base[1] + shade, base[2] + shade)
+        canvas.ellipse((x - r, y - r, x + r, y + r), color)
+    return draw_shapes(size, paper, [(one.shape, COLORS[one.color], one.box) for one in things])
+
+
+def _box_everything(scene: Image.Image) -> Work:
+    entry = {"label": "objects", "box": [0, 0, *scene.size]}
+    return Work({BOXES: json.dumps([entry]).encode(), PICTURE: encode_png(scene)})
+
+
+def _ask(dice: Dice, level: Level, color: str, skipped: str, count: int) -> str:
+    what = {
+        1: "all objects",
+        2: f"the {color} objects, and no others",
+        3: f"the {color} objects that are not a {skipped}, and no others",
+    }[level]
+    opening = dice.choice(
+        (
+            f"Mark {what}, in the picture inputs/{INPUT}.",
+            f"inputs/{INPUT} shows shapes on a pale background. We need the places of {what}.",
+            f"Find {what}, in inputs/{INPUT} for our training data.",
+        )
+    )
+    names = ", ".join(SHAPES)
+    return (
+        f"{opening} There are {count} of them. Deliver {BOXES}, a JSON list with one entry for "
+        'each: {"label": shape, "box": [left, top, right, bottom]}, where the box encloses the '
+        "object closely (intersection over union of at least 0.7), in pixels from the upper left "
+        f"corner, and the shape is one of {names}. Also deliver {PICTURE}, an ordinary PNG file "
+        "(8 bits, color, not interlaced): the picture in its size, with a red frame along the "
+        "four sides of each of these objects; names beside the frames are welcome."
+    )
+
+
+def _score(size: tuple[int, int], count: int) -> tuple[GroupEntry, ...]:
+    width, height = size
+    return (
+        group(
+            "boxes",
+            leaf("found", f"{BOXES} has a close box for each of the {count} objects.",
+                 {"is": "python", "run": f"{CHECK}:find_all"}, weight=2),
+            leaf("count", f"{BOXES} has {count} boxes and not more.",
+                 {"is": "python", "run": f"{CHECK}:invent_none"}),
+            leaf("labels", f"Boxes that lie on an object have the name of its shape in {BOXES}.",
+                 {"is": "python", "run": f"{CHECK}:name_all"}),
+            weight=2,
+        ),
+        group(
+            "picture",
+            leaf("frames", f"{PICTURE} has a red frame around each of the {count} objects.",
+                 {"is": "python", "run": f"{CHECK}:frame_all"}),
+            leaf("size", f"{PICTURE} is a marked copy with {width} x {height} pixels.",
+                 {"is": "image.facts", "file": PICTURE, "width": {"min": width, "max": width},
+                  "height": {"min": height, "max": height}},
+                 {"is": "file.not_input", "file": PICTURE}),
+        ),
+    )  # fmt: skip
+
+
+def _break(plan: Plan, color: str) -> dict[str, Wrong]:
+    first, *others = plan.listed
+    left, top, right, bottom = first.box
+    quarter = (right - left) // 4 + 2
+    moved = replace(first, box=Box(left + quarter, top, right + quarter, bottom))
+    shape = next(name for name in SHAPES if name != first.shape)
+    # In the corner, where no object is.
+    invented = Thing(first.shape, color, Box(0, 0, 12, 12))
+    made = {
+        "box-moved": (replace(plan, listed=(moved, *others)), ("found",)),
+        "object-missed": (replace(plan, listed=tuple(others)), ("found", "count")),
+        "box-invented": (replace(plan, listed=(*plan.listed, invented)), ("count",)),
+        "name-wrong": (
+            replace(plan, listed=(replace(first, shape=shape), *others)),
+            ("labels",),
+        ),
+        "frame-missing": (replace(plan, framed=tuple(others)), ("frames",)),
+        "picture-wider": (replace(plan, wider=40), ("size",)),
+    }
+    return {name: Wrong(one.build(), breaks, "exact") for name, (one, breaks) in made.items()}
+
+
+FAMILY: Final = Family(
+    "annotate",
+    "objects of a picture are boxed in JSON and framed in a copy of the picture",
+    (
+        "4 objects, all of which count",
+        "9 objects, of which the 5 of one color count",
+        "16 objects, of which 6 of one color count, but not those of one shape",
+    ),
+    make,
+)

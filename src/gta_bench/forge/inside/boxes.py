@@ -1,0 +1,160 @@
+"""Checks of boxes.json and marked.png: objects found, none invented, named, and framed."""
+
+import json
+import struct
+import zlib
+from typing import Any
+
+# Of each object: its name, and left, top, right and bottom in pixels.
+OBJECTS: list[tuple[str, tuple[int, int, int, int]]] = []
+ENOUGH = 0.7
+
+
+def find_all(work: Any) -> dict[str, Any]:
+    """Check that each object has a box that overlaps it enough."""
+    boxes = [box for _, box in _read_boxes(work)]
+    best = [max((_overlap(box, one) for box in boxes), default=0.0) for _, one in OBJECTS]
+    good = sum(value >= ENOUGH for value in best)
+    found = f"{good} of {len(OBJECTS)} objects, the worst with an overlap of {min(best):.2f}"
+    return {"score": good == len(OBJECTS), "found": found, "wanted": f"each at least {ENOUGH}"}
+
+
+def invent_none(work: Any) -> dict[str, Any]:
+    """Check that there are as many boxes as objects."""
+    count = len(_read_boxes(work))
+    return {"score": count == len(OBJECTS), "found": f"{count} boxes", "wanted": len(OBJECTS)}
+
+
+def name_all(work: Any) -> dict[str, Any]:
+    """Check that each box on an object has its name, and at least one box is on one."""
+    right, wrong = 0, []
+    for label, box in _read_boxes(work):
+        value, name = max((_overlap(box, one), name) for name, one in OBJECTS)
+        if value > 0.3 and label != name:
+            wrong.append(f"{label} instead of {name}")
+        right += value > 0.3 and label == name
+    found = ", ".join(wrong) or f"{right} right names"
+    return {"score": right > 0 and not wrong, "found": found, "wanted": "the name of each shape"}
+
+
+def frame_all(work: Any) -> dict[str, Any]:
+    """Check that red lines run along the four sides of each object."""
+    try:
+        red = _find_red(work.read("marked.png"))
+    except (ValueError, IndexError, struct.error, zlib.error) as problem:
+        return {"score": 0, "found": f"no such PNG: {problem}", "wanted": "a PNG of 8 bits"}
+    good = sum(_is_framed(box, red) for _, box in OBJECTS)
+    found = f"{good} of {len(OBJECTS)} objects in a red frame"
+    return {"score": good == len(OBJECTS), "found": found, "wanted": "all of them"}
+
+
+def _read_boxes(work: Any) -> list[tuple[str, list[float]]]:
+    """Return the labels and boxes of the file that have the wanted form."""
+    try:
+        entries = json.loads(work.read("boxes.json"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        return []
+    found = []
+    for entry in entries if isinstance(entries, list) else []:
+        box = entry.get("box") if isinstance(entry, dict) else None
+        numbers = [
+            float(one)
+            for one in (box if isinstance(box, list) else [])
+            if isinstance(one, (int, float)) and abs(one) < 1e6
+        ]
+        if len(numbers) == 4:
+            found.append((str(entry.get("label")).strip().lower(), numbers))
+    return found
+
+
+def _overlap(one: Any, other: Any) -> float:
+    """Return the intersection of two boxes, divided by their union."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    both = max(0.0, width) * max(0.0, height)
+    areas = sum(max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1]) for box in (one, other))
+    return both / (areas - both) if areas > both else 0.0
+
+
+def _is_framed(box: tuple[int, int, int, int], red: list[bytes]) -> bool:
+    """Whether most of each side has a red pixel near it."""
+    left, top, right, bottom = box
+    near = 4 + min(right - left, bottom - top) // 8
+    down, across = range(top, bottom), range(left, right)
+    sides = [
+        [any(_at(red, side + step, y) for step in range(-near, near + 1)) for y in down]
+        for side in (left, right)
+    ] + [
+        [any(_at(red, x, side + step) for step in range(-near, near + 1)) for x in across]
+        for side in (top, bottom)
+    ]
+    return all(sum(side) >= 0.8 * len(side) for side in sides)
+
+
+def _at(red: list[bytes], x: int, y: int) -> bool:
+    return 0 <= y < len(red) and 0 <= x < len(red[y]) and bool(red[y][x])
+
+
+def _find_red(png: bytes) -> list[bytes]:
+    """Return a row of flags for each row of a PNG picture: 1 where it is red."""
+    if png[:8] != b"\x89PNG\r\n\x1a\n":
+        raise ValueError("another format")
+    at, packed, colors, head = 8, b"", b"", b""
+    while at < len(png):
+        size, kind = struct.unpack(">I4s", png[at : at + 8])
+        part = png[at + 8 : at + 8 + size]
+        head = part if kind == b"IHDR" else head
+        colors = part if kind == b"PLTE" else colors
+        packed += part if kind == b"IDAT" else b""
+        at += size + 12
+    width, height, depth, form, _, _, woven = struct.unpack(">IIBBBBB", head)
+    step = {2: 3, 3: 1, 6: 4}.get(form, 0)
+    if depth != 8 or woven or not step or width * height > 4_000_000:
+        raise ValueError("not 8 bits in color, interlaced, or too large")
+    # Bounded, because a few bytes can unpack to gigabytes.
+    data = zlib.decompressobj().decompress(packed, (width * step + 1) * height)
+    rows, row = [], bytearray(width * step)
+    for y in range(height):
+        start = y * (width * step + 1)
+        row = _unfilter(data[start], data[start + 1 : start + 1 + width * step], row, step)
+        red, green, blue = (
+            (bytes(colors[3 * one + part] for one in row) if step == 1 else row[part::step])
+            for part in range(3)
+        )
+        shown = zip(red, green, blue, strict=True)
+        rows.append(bytes(one > 180 and two < 80 and three < 80 for one, two, three in shown))
+    return rows
+
+
+def _unfilter(kind: int, line: bytes, above: bytearray, step: int) -> bytearray:
+    """Return a row of a PNG picture before its filter."""
+    if len(line) != len(above) or kind > 4:
+        raise ValueError("rows are missing")
+    if kind == 0:
+        return bytearray(line)
+    if kind == 2:
+        return bytearray((one + up) & 255 for one, up in zip(line, above, strict=True))
+    row = bytearray(step) + line
+    before = bytearray(step) + above
+    for at in range(step, len(row)):
+        left = row[at - step]
+        if kind == 1:
+            guess = left
+        elif kind == 3:
+            guess = (left + before[at]) >> 1
+        else:
+            guess = _predict(left, before[at], before[at - step])
+        row[at] = (row[at] + guess) & 255
+    return row[step:]
+
+
+def _predict(left: int, up: int, corner: int) -> int:
+    """Return Paeth's guess, as PNG defines it."""
+    if left == corner:
+        return up
+    if up == corner:
+        return left
+    near, far, both = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
+    if near <= far and near <= both:
+        return left
+    return up if far <= both else corner
