@@ -4,10 +4,33 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
+from gta_bench.forge.atomic import AtomicFamily
 from gta_bench.forge.draft import Family
-from gta_bench.forge.families import sales
+from gta_bench.forge.families import (
+    atomic_bars,
+    atomic_equation,
+    atomic_graph,
+    atomic_label,
+    atomic_prices,
+    atomic_receipt,
+    atomic_sign,
+    sales,
+)
 
 FAMILIES: Final[Mapping[str, Family]] = {one.name: one for one in (sales.FAMILY,)}
+
+ATOMIC_FAMILIES: Final[Mapping[str, AtomicFamily]] = {
+    one.name: one
+    for one in (
+        atomic_bars.FAMILY,
+        atomic_equation.FAMILY,
+        atomic_graph.FAMILY,
+        atomic_label.FAMILY,
+        atomic_prices.FAMILY,
+        atomic_receipt.FAMILY,
+        atomic_sign.FAMILY,
+    )
+}
 
 
 def find_families(names: Sequence[str]) -> list[Family]:
@@ -16,8 +39,26 @@ def find_families(names: Sequence[str]) -> list[Family]:
         return [*FAMILIES.values()]
     for name in names:
         if name not in FAMILIES:
+            known = [*FAMILIES, *ATOMIC_FAMILIES]
             raise UsageError(
-                f"There is no family {name!r}{suggest_name(name, [*FAMILIES])} "
+                f"There is no family {name!r}{suggest_name(name, known)} "
                 "`gta forge --list` shows all."
             )
     return [FAMILIES[name] for name in dict.fromkeys(names)]
+
+
+def find_atomic_families(names: Sequence[str]) -> list[AtomicFamily]:
+    """Return the atomic families with these names; `all-atomic` means every one.
+
+    An empty list means that none of the names is atomic; both kinds together are refused.
+    """
+    if [*names] == ["all-atomic"]:
+        return [*ATOMIC_FAMILIES.values()]
+    atomic = [name for name in dict.fromkeys(names) if name in ATOMIC_FAMILIES]
+    others = [name for name in names if name not in atomic]
+    if atomic and others:
+        raise UsageError(
+            f"{atomic[0]} is an atomic family and {others[0]} is not: forge them separately, each "
+            "into its own folder."
+        )
+    return [ATOMIC_FAMILIES[name] for name in atomic]

@@ -1,0 +1,110 @@
+"""Pictures with text on them, drawn with fonts that every installation has.
+
+The fonts are those of matplotlib's package, because the fonts of a machine are its own.
+"""
+
+import io
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from PIL import Image, ImageDraw, ImageFont
+
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.packages import install_command
+from gta_bench.tools.backends.boxes import Box
+
+Face = Literal["sans", "bold", "mono", "serif"]
+FILES: Final = {
+    "sans": "DejaVuSans.ttf",
+    "bold": "DejaVuSans-Bold.ttf",
+    "mono": "DejaVuSansMono.ttf",
+    "serif": "DejaVuSerif.ttf",
+}
+INK: Final = "#222222"
+
+
+class Line(NamedTuple):
+    """A text on a picture and the box around it."""
+
+    box: Box
+    text: str
+
+
+class Picture(NamedTuple):
+    """A PNG, and every text that was written on it."""
+
+    data: bytes
+    lines: tuple[Line, ...]
+
+
+class Canvas:
+    """A picture while it is drawn."""
+
+    def __init__(self, width: int, height: int, paper: str = "white") -> None:
+        self._image = Image.new("RGB", (width, height), paper)
+        self._pen = ImageDraw.Draw(self._image)
+        self._lines: list[Line] = []
+        self.width, self.height = width, height
+
+    def write(
+        self,
+        at: tuple[float, float],
+        text: str,
+        size: int,
+        *,
+        face: Face = "sans",
+        ink: str = INK,
+        anchor: str = "lm",
+    ) -> Box:
+        """Write one line, and return the box around it."""
+        font = _load_font(face, size)
+        self._pen.text(at, text, fill=ink, font=font, anchor=anchor)
+        left, top, right, bottom = self._pen.textbbox(at, text, font=font, anchor=anchor)
+        box = Box(int(left), int(top), int(right) + 1, int(bottom) + 1)
+        self._lines.append(Line(box, text))
+        return box
+
+    def fill(self, box: tuple[float, float, float, float], color: str, *, edge: str = "") -> None:
+        """Fill a rectangle, with an edge if that has a color."""
+        self._pen.rectangle(box, fill=color, outline=edge or None, width=3 if edge else 0)
+
+    def rule(self, y: float, left: float, right: float, color: str, width: int = 2) -> None:
+        """Draw a horizontal line."""
+        self._pen.line((left, y, right, y), fill=color, width=width)
+
+    def dash(self, y: float, left: int, right: int, color: str) -> None:
+        """Draw a horizontal dashed line."""
+        for start in range(left, right, 16):
+            self.rule(y, start, min(start + 8, right), color)
+
+    def grid(self, step: int, color: str) -> None:
+        """Draw squared paper."""
+        for x in range(0, self.width, step):
+            self._pen.line((x, 0, x, self.height), fill=color)
+        for y in range(0, self.height, step):
+            self._pen.line((0, y, self.width, y), fill=color)
+
+    def finish(self) -> Picture:
+        """Return the picture."""
+        data = io.BytesIO()
+        self._image.save(data, "PNG")
+        return Picture(data.getvalue(), tuple(self._lines))
+
+
+@cache
+def _load_font(face: Face, size: int) -> ImageFont.FreeTypeFont:
+    file = _find_fonts() / FILES[face]
+    # The other layout engine depends on libraries of the machine.
+    return ImageFont.truetype(file, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+@cache
+def _find_fonts() -> Path:
+    spec = find_spec("matplotlib")
+    if spec is None or spec.origin is None:
+        raise EnvironmentProblem(
+            f"Drawing pictures needs the fonts of matplotlib: {install_command('forge')}"
+        )
+    return Path(spec.origin).parent / "mpl-data/fonts/ttf"
