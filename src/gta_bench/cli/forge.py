@@ -64,8 +64,8 @@ def forge(
     from gta_bench.forge.writing import Order, forge_tasks
 
     if only_list:
-        known = (*FAMILIES.values(), *ATOMIC_FAMILIES.values())
-        rows = ((one.name, one.about, *one.levels) for one in known)
+        rows = [(one.name, one.about, *one.levels) for one in FAMILIES.values()]
+        rows += [(one.name, one.about, *one.levels) for one in ATOMIC_FAMILIES.values()]
         write_table(Table(HEADING, tuple(rows)), words=(0, 1, 2, 3, 4))
         return
     if not families or seed is None or out is None:

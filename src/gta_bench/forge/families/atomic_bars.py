@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved
 from gta_bench.forge.draft import Dice, Level
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.pictures import Canvas, Face, Picture
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.words import PLACES
 
@@ -32,13 +32,13 @@ def make(dice: Dice, level: Level) -> Question:
     columns = ("Spring", "Autumn") if level == 3 else ("Number",)
     names = dice.sample(NAMES, SIZES[level])
     values = iter(dice.sample(range(101, 1000), len(names) * len(columns)))
-    rows = [(name, *(next(values) for _ in columns)) for name in names]
+    rows = [[name, *(str(next(values)) for _ in columns)] for name in names]
     asked = Asked(f"{dice.choice(TITLES)} in {dice.day().year}", columns, level == 2)
     return Question(
         request=_word(dice, asked),
         pictures=(_draw(dice, columns, rows),),
         solve=partial(_solve, asked),
-        shown=(asked.title, *(str(cell) for row in rows for cell in row)),
+        shown=(asked.title, *(cell for row in rows for cell in row)),
     )
 
 
@@ -58,7 +58,7 @@ def _word(dice: Dice, asked: Asked) -> str:
     )
 
 
-def _draw(dice: Dice, columns: Sequence[str], rows: Sequence[tuple[str | int, ...]]) -> Picture:
+def _draw(dice: Dice, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Picture:
     head = ("Place", *columns)
     width, height = 80 + WIDTH * len(head), 80 + 56 * (len(rows) + 1)
     canvas = Canvas(width, height)
@@ -67,12 +67,12 @@ def _draw(dice: Dice, columns: Sequence[str], rows: Sequence[tuple[str | int, ..
         y = 68 + 56 * number
         canvas.rule(y + 28, 40, width - 40, "#888888")
         for at, cell in enumerate(row):
-            face = "bold" if number == 0 else "sans"
+            face: Face = "bold" if number == 0 else "sans"
             if at == 0:
-                canvas.write((60, y), str(cell), 26, face=face)
+                canvas.write((60, y), cell, 26, face=face)
             else:
                 x = 20 + WIDTH * (at + 1)
-                canvas.write((x, y), str(cell), 26, face=face, anchor="rm")
+                canvas.write((x, y), cell, 26, face=face, anchor="rm")
     canvas.rule(40, 40, width - 40, "#888888")
     return canvas.finish()
 

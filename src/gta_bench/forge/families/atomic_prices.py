@@ -25,11 +25,11 @@ _WANTED: Final = re.compile(r"(\d+) x (\D+)")
 class Wanted(NamedTuple):
     """A line of a shopping list."""
 
-    count: int
+    pieces: int
     name: str
 
     def __str__(self) -> str:
-        return f"{self.count} x {self.name}"
+        return f"{self.pieces} x {self.name}"
 
 
 def make(dice: Dice, level: Level) -> Question:
@@ -37,7 +37,7 @@ def make(dice: Dice, level: Level) -> Question:
     size, many = SIZES[level]
     prices = {name: dice.amount(1, 15) for name in dice.sample(GOODS, size)}
     wanted = [Wanted(dice.randint(1, 6), name) for name in dice.sample([*prices], many)]
-    total = sum((one.count * prices[one.name] for one in wanted), Decimal(0))
+    total = sum((one.pieces * prices[one.name] for one in wanted), Decimal(0))
     pictures = [_draw_prices(dice, prices)]
     if level < 3:
         items = ", ".join(map(str, wanted))
@@ -115,7 +115,7 @@ async def _solve(wanted: tuple[Wanted, ...], budget: int, desk: Desk) -> str:
     unknown = [one.name for one in wanted if one.name not in prices]
     if unknown or not wanted:
         raise Unsolved(f"no prices of {unknown}")
-    cost = " + ".join(f"{one.count} * {prices[one.name]}" for one in wanted)
+    cost = " + ".join(f"{one.pieces} * {prices[one.name]}" for one in wanted)
     reply = await desk.call(
         f"I know the prices of all {len(wanted)} items and calculate.",
         "Calculator",

@@ -20,7 +20,7 @@ _ROW: Final = re.compile(r"(\d+) x (\D+?) (\d+\.\d\d)")
 class Bought(NamedTuple):
     """A line of a receipt."""
 
-    count: int
+    pieces: int
     name: str
     price: Decimal
 
@@ -32,7 +32,7 @@ def make(dice: Dice, level: Level) -> Question:
         Bought(1 if level == 1 else dice.randint(1, 6), name, dice.amount(1, 15)) for name in names
     ]
     service = dice.choice((5, 8, 10, 12, 15)) if level == 3 else 0
-    total = sum((one.count * one.price for one in bought), Decimal(0))
+    total = sum((one.pieces * one.price for one in bought), Decimal(0))
     picture = _draw(dice, bought, service)
     if level == 1:
         return _ask(picture, _word_total(dice), total)
@@ -101,7 +101,7 @@ def _draw(dice: Dice, bought: list[Bought], service: int) -> Picture:
     canvas.dash(200, 70, 570, "#999999")
     y = 235
     for one in bought:
-        canvas.write((70, y), f"{one.count} x {one.name}", 26, face="mono")
+        canvas.write((70, y), f"{one.pieces} x {one.name}", 26, face="mono")
         canvas.write((570, y), f"{one.price:.2f}", 26, face="mono", anchor="rm")
         y += 50
     canvas.dash(y - 10, 70, 570, "#999999")
