@@ -1,6 +1,7 @@
 """Atomic families: what they write, whether it is true, and whether it is the same every time."""
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -248,3 +249,36 @@ def test_a_chart_shows_every_cell_of_the_table(case: Case) -> None:
     question = make(*case)
     cells = texts(question)[3 if case[1] == 3 else 2 :]
     assert [*question.shown[1:]] == cells and question.shown[0] in question.request
+
+
+@pytest.mark.slow
+def test_real_tools_solve_two_tasks_of_each_family_and_the_reference_scores_100(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    wanted = [
+        "forge",
+        "all-atomic",
+        "--seed",
+        "7",
+        "--count",
+        str(2 * len(ALL)),
+        "--out",
+        str(data),
+    ]
+    forged = CliRunner().invoke(app, wanted)
+    assert forged.exit_code == 0, forged.output
+    assert len(load_atomic(data).tasks) == 2 * len(ALL)
+    strict = {}
+    for mode in ("step", "end-to-end"):
+        options = ["--agent", "gold", "--similarity", "exact-or-half", "--mode", mode]
+        out = tmp_path / mode
+        command = ["run", "atomic", *options, "--data", str(data), "--out", str(out)]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        strict[mode] = json.loads((out / "scores.json").read_bytes())["strict"]
+    for name in ("inst_acc", "tool_acc", "arg_acc", "summ_acc"):
+        assert strict["step"][name] == 100.0, name
+    assert strict["end-to-end"]["ans_acc"] == 100.0
+    assert strict["end-to-end"]["ans_acc_i"] == 100.0
+    assert strict["end-to-end"]["tool_call_error"] == 0
