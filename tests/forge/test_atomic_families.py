@@ -139,7 +139,10 @@ def test_both_kinds_do_not_share_a_command_or_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="receipt is an atomic family and sales is not"):
         find_atomic_families(["sales", "receipt"])
     assert find_atomic_families(["sales"]) == []
-    assert find_atomic_families(["all-atomic"]) == ALL
+    assert (
+        find_atomic_families(["all-atomic"]) == find_atomic_families(["sign", "all-atomic"]) == ALL
+    )
+    assert find_atomic_families(["sign", "sign"]) == [ATOMIC_FAMILIES["sign"]]
     order, sales = Order("public", "7", 1), [FAMILIES["sales"]]
     forge_tasks(sales, order, 1, tmp_path / "w")
     with pytest.raises(UsageError, match="has tasks of workflow families"):

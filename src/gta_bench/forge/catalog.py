@@ -52,13 +52,12 @@ def find_atomic_families(names: Sequence[str]) -> list[AtomicFamily]:
 
     An empty list means that none of the names is atomic; both kinds together are refused.
     """
-    if [*names] == ["all-atomic"]:
-        return [*ATOMIC_FAMILIES.values()]
-    atomic = [name for name in dict.fromkeys(names) if name in ATOMIC_FAMILIES]
-    others = [name for name in names if name not in atomic]
+    others = [name for name in names if name not in (*ATOMIC_FAMILIES, "all-atomic")]
+    every = "all-atomic" in names
+    atomic = [name for name in (ATOMIC_FAMILIES if every else names) if name in ATOMIC_FAMILIES]
     if atomic and others:
         raise UsageError(
             f"{atomic[0]} is an atomic family and {others[0]} is not: forge them separately, each "
             "into its own folder."
         )
-    return [ATOMIC_FAMILIES[name] for name in atomic]
+    return [ATOMIC_FAMILIES[name] for name in dict.fromkeys(atomic)]
