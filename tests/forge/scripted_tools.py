@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolError
 from gta_bench.forge.atomic import AtomicFamily, Question
 from gta_bench.forge.draft import Dice, Level
 from gta_bench.records.calls import ToolResult
@@ -14,12 +15,16 @@ from gta_bench.records.tools import ToolSpec
 
 
 class ScriptedTools:
-    """A source for families that it has watched; `misread` pictures are read as nothing first."""
+    """A source for families that it has watched.
 
-    def __init__(self, misread: int = 0) -> None:
+    It misreads the first pictures, and can fail instead of calculating.
+    """
+
+    def __init__(self, misread: int = 0, *, fails: bool = False) -> None:
         self._drawn: dict[bytes, str] = {}
         self._given: list[str] = []
         self.misread = misread
+        self._fails = fails
 
     def watch(self, family: AtomicFamily) -> AtomicFamily:
         """Return the family; what it draws becomes known."""
@@ -52,6 +57,8 @@ class ScriptedTools:
             return _reply(name, ReplyPart(type="image", content=path))
         if name == "OCR":
             return _reply(name, ReplyPart(type="text", content=self._read(workspace, given)))
+        if self._fails:
+            raise ToolError(f"{name}: took too long.")
         if name == "Calculator":
             value = eval(given["expression"], {"__builtins__": {}}, {"round": round})
             return _reply(name, ReplyPart(type="text", content=str(value)))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.errors import GtaError, UsageError
+from gta_bench.errors import GtaError, ToolError, UsageError
 from gta_bench.forge.atomic import SAVED, AtomicFamily, Forged, Question, forge_with, solve_task
 from gta_bench.forge.catalog import ATOMIC_FAMILIES, FAMILIES, find_atomic_families
 from gta_bench.forge.draft import LEVELS, Dice, Level
@@ -119,6 +119,17 @@ def test_a_picture_that_the_tools_misread_is_drawn_again_and_counted(tmp_path: P
     assert plain[first] != again[first] and plain[second] == again[second]
     with pytest.raises(GtaError, match="no picture of 20 led to the answer; the last: no items"):
         forge(receipt, 1, 1, tmp_path / "never", misread=100)
+
+
+def test_a_tool_that_fails_stops_the_forge_and_the_same_command_continues(tmp_path: Path) -> None:
+    """A busy machine must not decide which picture a number gets."""
+    receipt = ATOMIC_FAMILIES["receipt"]
+    tools, order = ScriptedTools(fails=True), Order("public", "7", 1)
+    with pytest.raises(ToolError, match="took too long"):
+        asyncio.run(forge_with(tools, [tools.watch(receipt)], order, 2, tmp_path / "a"))
+    assert forge([receipt], 1, 2, tmp_path / "a") == Forged(2, 0)
+    forge([receipt], 1, 2, tmp_path / "b")
+    assert read_all(tmp_path / "a") == read_all(tmp_path / "b")
 
 
 def test_an_answer_that_can_be_copied_from_the_picture_is_refused() -> None:
