@@ -111,6 +111,7 @@ def _write_code(asked: Asked, rows: Sequence[tuple[str, ...]]) -> str:
     places = [round(number + middle, 2) for number in range(len(rows))]
     lines += [
         f"    axes.set_xticks({places}, names, fontsize=16)",
+        "    axes.margins(y=0.12)",
         f"    axes.set_title('{asked.title}', fontsize=20)",
         *(["    axes.legend(fontsize=14)"] if len(asked.columns) > 1 else []),
         "    return figure",
