@@ -47,21 +47,40 @@ def forge(
 ) -> None:
     """Write tasks of FAMILIES (or all) as task folders: request, inputs, checks, gold, wrong work.
 
-    Next: `gta task pilot OUT --no-judge`, or `gta run workflow --data OUT`.
+    Atomic families (or all-atomic) are written in the layout of GTA-Atomic: questions about
+    pictures, each solved on the real tools before it is written.
+
+    Next: `gta task pilot OUT --no-judge`, or `gta run workflow --data OUT`; for atomic families
+    `gta run atomic --data OUT`.
     """
     require_packages("gta forge", "xlsxwriter", "docx", "pptx", "typst", extra="forge")
-    from gta_bench.forge.catalog import FAMILIES, find_families
+    from gta_bench.forge.atomic import forge_questions
+    from gta_bench.forge.catalog import (
+        ATOMIC_FAMILIES,
+        FAMILIES,
+        find_atomic_families,
+        find_families,
+    )
     from gta_bench.forge.writing import Order, forge_tasks
 
     if only_list:
-        rows = ((one.name, one.about, *one.levels) for one in FAMILIES.values())
+        rows = [(one.name, one.about, *one.levels) for one in FAMILIES.values()]
+        rows += [(one.name, one.about, *one.levels) for one in ATOMIC_FAMILIES.values()]
         write_table(Table(HEADING, tuple(rows)), words=(0, 1, 2, 3, 4))
         return
     if not families or seed is None or out is None:
         raise UsageError("Name families (or all), --seed and --out; --list shows the families.")
     secret = b"" if key_file is None else key_file.read_bytes().strip()
     order = Order(namespace, seed, level, secret)
-    with say_if_slow(f"Forging {format_count(count, 'task')}; run the same command to continue."):
-        new = forge_tasks(find_families(families), order, count, out)
     tasks = format_count(count, "task")
-    say(f"{new} new of {tasks} in {out}. Next: gta task pilot {out} --no-judge")
+    atomic = find_atomic_families(families)
+    with say_if_slow(f"Forging {tasks}; run the same command to continue."):
+        if atomic:
+            made = forge_questions(atomic, order, count, out)
+        else:
+            new = forge_tasks(find_families(families), order, count, out)
+    if atomic:
+        again = f", {format_count(made.redrawn, 'picture')} drawn again" if made.redrawn else ""
+        say(f"{made.new} new of {tasks} in {out}{again}. Next: gta run atomic --data {out}")
+    else:
+        say(f"{new} new of {tasks} in {out}. Next: gta task pilot {out} --no-judge")

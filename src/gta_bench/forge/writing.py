@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from gta_bench.authoring.declared import WRONG_FILE
 from gta_bench.datasets.convert import format_task_file
@@ -18,6 +18,16 @@ ABOUT: Final = "forge.json"
 LICENSE: Final = "CC0-1.0"
 _SEED: Final = re.compile(r"[A-Za-z0-9_]{1,20}")
 _CHECK: Final = "the key of a private namespace"
+Kind = Literal["workflow", "atomic"]
+
+
+class Named(Protocol):
+    """A family of either kind."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
 
 
 class Forge(Record):
@@ -27,6 +37,7 @@ class Forge(Record):
     """
 
     format: Literal[1] = 1
+    kind: Kind = "workflow"
     version: int
     namespace: Namespace
     seed: str
@@ -42,11 +53,15 @@ class Order(NamedTuple):
     level: Level
     secret: bytes = b""
 
-    def describe(self) -> Forge:
+    def describe(self, kind: Kind = "workflow") -> Forge:
         """Return what `forge.json` says."""
-        key = f"{Dice(_CHECK, self.secret).getrandbits(64):016x}" if self.secret else None
         return Forge(
-            version=FORMAT, namespace=self.namespace, seed=self.seed, level=self.level, key=key
+            kind=kind,
+            version=FORMAT,
+            namespace=self.namespace,
+            seed=self.seed,
+            level=self.level,
+            key=f"{Dice(_CHECK, self.secret).getrandbits(64):016x}" if self.secret else None,
         )
 
     def check(self) -> None:
@@ -57,7 +72,7 @@ class Order(NamedTuple):
             raise UsageError("The namespace private needs --key-file, and no other one has a key.")
 
 
-def name_task(family: Family, order: Order, number: int) -> str:
+def name_task(family: Named, order: Order, number: int) -> str:
     """Return the id of a task."""
     return f"{family.name}-{order.namespace}-{order.seed}-{order.level}-{number:05}"
 
@@ -79,7 +94,7 @@ def forge_tasks(
     A task that the folder has already is not written again.
     """
     order.check()
-    _check_folder(out, order.describe())
+    check_folder(out, order.describe())
     new = 0
     for number in range(count):
         family = families[number % len(families)]
@@ -91,10 +106,17 @@ def forge_tasks(
     return new
 
 
-def _check_folder(out: Path, about: Forge) -> None:
+def check_folder(out: Path, about: Forge) -> None:
+    """Start a folder, or raise UsageError if it was started for something else."""
     file = out / ABOUT
     if file.is_file():
-        if Forge.model_validate_json(file.read_bytes()) != about:
+        made = Forge.model_validate_json(file.read_bytes())
+        if made.kind != about.kind:
+            raise UsageError(
+                f"{out} has tasks of {made.kind} families, which {about.kind} ones cannot join. "
+                "Name another folder with --out."
+            )
+        if made != about:
             raise UsageError(
                 f"{out} was forged with other options. Name another folder with --out."
             )

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.draft import Dice, Draft, Family, Level, Work, Wrong, group, leaf
 from gta_bench.forge.inside import write_check
-from gta_bench.forge.pictures import (
+from gta_bench.forge.drawing import (
     SHAPES,
     Box,
     Color,
