@@ -6,6 +6,7 @@ work of a system, and a pilot that was interrupted continues with the same comma
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -99,15 +100,23 @@ def store_works(authored: AuthoredTask, run: Path) -> list[WorkflowUnit]:
         digest=content_digest(authored.task.id),
         note="Works whose value is known: a pilot of the task.",
     )
+    return store_units(run, manifest, partial(build_works, authored))
+
+
+def store_units(
+    run: Path, manifest: RunManifest, build: Callable[[ArtefactStore], Iterator[WorkflowUnit]]
+) -> list[WorkflowUnit]:
+    """Write works that no system made as a run, and drop verdicts on what has changed since."""
     _check_folder(run, manifest)
     run.mkdir(parents=True, exist_ok=True)
     with lock_folder(run):
         before = _read_works(run)
-        units = list(build_works(authored, ArtefactStore(run / ARTEFACTS)))
+        units = list(build(ArtefactStore(run / ARTEFACTS)))
         if [_content(unit) for unit in units] == [_content(unit) for unit in before.values()]:
             return units
         if has_verdicts(run):
-            kept = [row for row in read_verdicts(run).values() if _still_holds(row, before, units)]
+            now = {unit.task.id: unit for unit in units}
+            kept = [row for row in read_verdicts(run).values() if _still_holds(row, before, now)]
             write_bytes_atomically(run / VERDICTS, dump_rows(kept))
         manifest = manifest.with_spec(tasks=tuple(unit.task.id for unit in units))
         old = sorted(log_folder(run).glob("*.eval"))
@@ -150,14 +159,15 @@ def build_work(
 
 
 def _check_folder(run: StorePath, manifest: RunManifest) -> None:
-    """Raise for a folder with anything else than a pilot of this task."""
+    """Raise for a folder with anything else than works like these."""
+    agent = manifest.spec.system.agent
     if (run / MANIFEST).is_file():
         found = read_manifest(run)
-        if (found.spec.system.agent, found.dataset_digest) == (AGENT, manifest.dataset_digest):
+        if (found.spec.system.agent, found.dataset_digest) == (agent, manifest.dataset_digest):
             return
         raise RunError(f"{run} has another run. Choose another --out.")
     if run.exists() and any(run.iterdir()):
-        raise RunError(f"{run} is not empty and is not a pilot. Choose another --out.")
+        raise RunError(f"{run} is not empty and is not a {agent}. Choose another --out.")
 
 
 def _read_works(run: Path) -> dict[str, WorkflowUnit]:
@@ -174,11 +184,10 @@ def _content(unit: WorkflowUnit) -> tuple[object, ...]:
 
 
 def _still_holds(
-    row: VerdictRow, before: Mapping[str, WorkflowUnit], now: Sequence[WorkflowUnit]
+    row: VerdictRow, before: Mapping[str, WorkflowUnit], now: Mapping[str, WorkflowUnit]
 ) -> bool:
     """Whether a verdict is about the same work and the same leaf as now."""
-    old = before.get(row.key.task)
-    new = next((unit for unit in now if unit.task.id == row.key.task), None)
+    old, new = before.get(row.key.task), now.get(row.key.task)
     if old is None or new is None or _content(old)[1:] != _content(new)[1:]:
         return False
     leaves = [
@@ -197,7 +206,7 @@ def _try_leaf(
     """Return what a leaf got: from its checks if they decide it, else from the judge."""
     checked = known.get(check_key(unit, leaf))
     if not is_open_to_judge(leaf, checked):
-        return LeafTrial(by="check", scores=(read_score(checked),), reason=_reason([checked]))
+        return LeafTrial(by="check", scores=(read_score(checked),), reason=find_reason([checked]))
     own = read_score(checked)
     if judge is None:
         return LeafTrial(by="judge", check=own)
@@ -206,11 +215,11 @@ def _try_leaf(
         for repeat in range(1, repeats + 1)
     ]
     return LeafTrial(
-        by="judge", scores=tuple(map(read_score, rows)), check=own, reason=_reason(rows)
+        by="judge", scores=tuple(map(read_score, rows)), check=own, reason=find_reason(rows)
     )
 
 
-def _reason(rows: Sequence[VerdictRow | None]) -> str:
+def find_reason(rows: Sequence[VerdictRow | None]) -> str:
     """Return the reason of the lowest score, or why there is none."""
     lowest = min(rows, key=lambda row: -1.0 if (score := read_score(row)) is None else score)
     if lowest is None:

@@ -122,7 +122,7 @@ class _Outcome:
         self.pilot = pilot
         self.thresholds = thresholds
         self.shares = leaf_shares(self.task)
-        self._needed_by = _find_dependents(self.task)
+        self._needed_by = find_dependents(self.task)
 
     def works(self, kind: str) -> list[str]:
         """The names of all works of a kind."""
@@ -325,7 +325,7 @@ def leaf_shares(task: WorkflowTask) -> dict[str, float]:
     return found
 
 
-def _find_dependents(task: WorkflowTask) -> Mapping[str, set[str]]:
+def find_dependents(task: WorkflowTask) -> Mapping[str, set[str]]:
     """Return for each leaf those that need it, directly or through others."""
     needs = {leaf.id: {*leaf.needs} for leaf in task.leaves()}
 

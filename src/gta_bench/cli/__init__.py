@@ -25,7 +25,7 @@ COMMANDS = {
     "status": (".status:status", "Show the progress of a run."),
     "tape": (".tape:tape", "Create and compare recordings of tool calls."),
     "score": (".score:score", "Score or judge a run, or score a prediction file."),
-    "judge": (".:judge", "Evaluate a judge: labels, drift, attacks, floor."),
+    "judge": (".:judge", "Evaluate a judge: labels, drift, attacks, floor, ceiling."),
     "measure": (".score:measure", "Apply your own metrics to a run."),
     "report": (".report:report", "Show the scores of one or more runs."),
     "compare": (".compare:compare", "Compare runs task by task."),
@@ -58,6 +58,7 @@ JUDGE_COMMANDS = {
     "calibrate": (".judge_agreement:calibrate", "Compare a run's judges with human labels."),
     "attack": (".judge_attack:attack", "Test whether deliverables can talk a judge into a score."),
     "floor": (".judge_attack:floor", "Measure what a judge gives to systems that do nothing."),
+    "ceiling": (".judge_ceiling:ceiling", "Measure a judge on work known to be right or wrong."),
 }
 
 run = LazyGroup(

@@ -1,12 +1,13 @@
 """`gta report`: runs side by side, in the terminal, as Markdown, JSON or one HTML page."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.options import RUN, STORE_PATH
+from gta_bench.cli.options import FILE, RUN, STORE_PATH
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.decisions.controls import (
     Compared,
@@ -17,6 +18,7 @@ from gta_bench.decisions.controls import (
     measure_noise,
     task_table,
 )
+from gta_bench.errors import UsageError
 from gta_bench.judge_quality.panel import (
     TEXT_COLUMNS,
     UNSTABLE_TEXT_COLUMNS,
@@ -30,6 +32,7 @@ from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import install_command, missing_packages, require_packages
+from gta_bench.records.ceiling import Ceiling, CeilingScore
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import Mode, RunSpec
 from gta_bench.records.units import WorkflowUnit
@@ -52,12 +55,13 @@ from gta_bench.runs.directory import (
     log_folder,
     read_floors,
     read_manifest,
+    read_record,
     read_scores,
     read_workflow_scores,
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import read_judges, read_verdicts
 
 if TYPE_CHECKING:
     # Intervals need scipy, which is an extra.
@@ -106,11 +110,20 @@ class Titled(NamedTuple):
     type=STORE_PATH,
     help="Write one HTML page instead: intervals, groups, costs, failures, traces, evidence.",
 )
+@click.option(
+    "--ceiling",
+    "ceilings",
+    multiple=True,
+    type=FILE,
+    help="A ceiling.json of `gta judge ceiling`: show it beside the scores of its judge, with Leaf "
+    "SR corrected for the judge's errors; repeatable.",
+)
 def report(
     runs: tuple[StorePath, ...],
     shape: Literal["table", "markdown", "json"],
     tasks: tuple[str, ...],
     html: StorePath | None,
+    ceilings: tuple[Path, ...],
 ) -> None:
     """Show the scores of RUNS: both scorings, how many units have a score, usage and cost.
 
@@ -122,23 +135,30 @@ def report(
         from gta_bench.web.reading import write_report_page
 
         if html is not None:
-            write_report_page(runs, html)
+            write_report_page(runs, html, ceilings=read_ceilings(ceilings))
             say(f"Open {html}")
         if tasks:
             write_trees(runs, tasks)
     elif shape == "json":
-        summaries = _read_summaries(runs)
+        summaries = _read_summaries(runs, ceilings)
         effects = {one.run.name: one for one in compare_controls(_select_atomic(summaries))}
         write_json([_as_json(one, effects.get(one.name)) for one in summaries])
     elif shape == "markdown":
-        click.echo(report_markdown(runs))
+        click.echo(report_markdown(runs, ceilings))
     else:
-        write_reports(runs)
+        write_reports(runs, ceilings)
 
 
-def write_reports(folders: Sequence[StorePath]) -> None:
+def read_ceilings(files: Sequence[Path]) -> list[Ceiling]:
+    """Read the ceilings of judges."""
+    if files:
+        require_packages("A report with ceilings", "scipy", extra="report")
+    return [read_record(file, Ceiling, "Run `gta judge ceiling` again.") for file in files]
+
+
+def write_reports(folders: Sequence[StorePath], ceilings: Sequence[Path] = ()) -> None:
     """Print the runs as tables, and the remarks on them."""
-    summaries = _read_summaries(folders)
+    summaries = _read_summaries(folders, ceilings)
     runs = _collect_metrics(summaries)
     for number, titled in enumerate(_tables(summaries, runs)):
         click.echo(f"\n{titled.title}" if number else titled.title)
@@ -147,9 +167,9 @@ def write_reports(folders: Sequence[StorePath]) -> None:
         say(f"{name}: {remark}" if name else remark)
 
 
-def report_markdown(folders: Sequence[StorePath]) -> str:
+def report_markdown(folders: Sequence[StorePath], ceilings: Sequence[Path] = ()) -> str:
     """Return the runs as a Markdown page."""
-    summaries = _read_summaries(folders)
+    summaries = _read_summaries(folders, ceilings)
     runs = _collect_metrics(summaries)
     parts = ["# Report", ""]
     for titled in _tables(summaries, runs):
@@ -175,11 +195,19 @@ def _all_remarks(
         yield from ((one.run.name, remark) for remark in effect_remarks(one))
 
 
-def _read_summaries(folders: Sequence[StorePath]) -> list[Summary]:
-    return [summary for folder in folders for summary in _read_folder(folder)]
+def _read_summaries(folders: Sequence[StorePath], files: Sequence[Path] = ()) -> list[Summary]:
+    ceilings = read_ceilings(files)
+    found = [summary for folder in folders for summary in _read_folder(folder, ceilings)]
+    for file, one in zip(files, ceilings, strict=True):
+        judges = {judge.judge for own in found if isinstance(own, WorkflowSummary)
+                  for judge in own.scores.judges}  # fmt: skip
+        if one.judge not in judges:
+            known = ", ".join(sorted(judges)) or "none"
+            raise UsageError(f"{file} is of {one.judge}, which judged no run. Judges: {known}.")
+    return found
 
 
-def _read_folder(folder: StorePath) -> list[Summary]:
+def _read_folder(folder: StorePath, ceilings: Sequence[Ceiling]) -> list[Summary]:
     """Read one run, or all runs of an export."""
     if any((folder / RUNS).glob("*.parquet")) and not (folder / MANIFEST).is_file():
         require_packages("A report of exported runs", "duckdb", extra="report")
@@ -202,7 +230,19 @@ def _read_folder(folder: StorePath) -> list[Summary]:
         panel = panel_report(compared, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
     floors = read_floors(folder)
-    return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people)]
+    beside = _read_beside(folder, scores, ceilings)
+    return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people, beside)]
+
+
+def _read_beside(
+    folder: StorePath, scores: WorkflowScores, ceilings: Sequence[Ceiling]
+) -> tuple[CeilingScore, ...]:
+    """Return the scores of a run beside the ceilings of its judges."""
+    if not ceilings:
+        return ()
+    from gta_bench.reports.ceilings import compare_with_ceilings
+
+    return compare_with_ceilings(scores, ceilings, read_judges(folder))
 
 
 def _read_units(folder: StorePath, spec: RunSpec) -> Iterator[WorkflowUnit]:
@@ -272,6 +312,10 @@ def _workflow_tables(summaries: Sequence[WorkflowSummary]) -> Iterator[Titled]:
     if summaries:
         table = workflow_summary.score_table(summaries)
         yield Titled("GTA-Workflow", table, (0, 1, 2, len(table.heading) - 1))
+    if any(summary.ceilings for summary in summaries):
+        table = workflow_summary.ceiling_table(summaries)
+        title, words = workflow_summary.CEILING_TITLE, workflow_summary.CEILING_TEXT_COLUMNS
+        yield Titled(title, table, words)
     for summary in summaries:
         for judge in summary.scores.judges:
             of = f"{summary.name}, judged by {judge.judge}"
@@ -329,7 +373,8 @@ def _as_json(summary: Summary, compared: Compared | None) -> dict[str, JsonValue
         floors = [floor.model_dump(mode="json") for floor in summary.floors.rows]
         panel = summary.panel.model_dump(mode="json") if summary.panel else None
         scored = summary.scores.model_dump(mode="json")
-        return {**common, **scored, "floors": floors, "panel": panel}
+        ceilings = [one.model_dump(mode="json") for one in summary.ceilings]
+        return {**common, **scored, "floors": floors, "ceilings": ceilings, "panel": panel}
     scores = summary.scores
     return {
         **common,

@@ -100,7 +100,7 @@ def pilot(
         run = out / authored.task.id
         if judging is not None:
             check_judges(judging, run, say)
-        made = pilot_task(authored, run, settings, judging, unit_bar, _say_stopped)
+        made = pilot_task(authored, run, settings, judging, unit_bar, say_stopped)
         if made.judge is None and has_judged_pilot(authored):
             say(f"{folder / PILOT_FILE} keeps the pilot with a judge, which is up to date.")
         else:
@@ -122,7 +122,8 @@ def _choose_judge(judge: str | None, settings: Settings, *, no_judge: bool) -> s
     return name
 
 
-def _say_stopped(found: "JudgedBy") -> None:
+def say_stopped(found: "JudgedBy") -> None:
+    """Say how to continue if the budget stopped the judge."""
     if found.stopped is not None:
         say(f"{found.judge}: stopped at {found.stopped}. Continue with: {same_command()}")
 

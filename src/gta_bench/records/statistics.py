@@ -13,6 +13,7 @@ IntervalMethod = Literal[
     "jackknife",
     "prediction-powered",
     "labels-only",
+    "rogan-gladen",
 ]
 TestMethod = Literal["two-proportions"]
 
@@ -21,7 +22,8 @@ class Interval(Record):
     """An estimate with its confidence interval at `level`.
 
     `n` is the number of independent observations: tasks, never their leaves. `labels-only` uses
-    only people's labels, if they cannot correct the judge.
+    only people's labels, if they cannot correct the judge. `rogan-gladen` corrects a rate for the
+    judge's errors on work whose truth is known.
     """
 
     estimate: float

@@ -1,12 +1,13 @@
 """Summaries of Workflow runs: a row for each run and judge, and the groups of one run."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.labels import People
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
+from gta_bench.records.ceiling import CeilingScore, CorrectionProblem
 from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
@@ -22,7 +23,7 @@ from gta_bench.reports.summary import (
     system_name,
     usage_text,
 )
-from gta_bench.reports.tables import Table, dollars, format_number
+from gta_bench.reports.tables import Table, dollars, format_number, with_interval
 
 # The columns with one judge's scores of a set of units.
 GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")
@@ -36,6 +37,17 @@ HEADING = (
     "cost",
     "note",
 )
+CEILING_TITLE: Final = "Ceiling of the judges, and Leaf SR corrected for their errors (95 %)"
+CEILING_HEADING: Final = (
+    *("run", "judge", LEAF_SR.heading, "right work gets", "broken found %", "intact passed %"),
+    *("corrected", "note"),
+)
+CEILING_TEXT_COLUMNS: Final = (0, 1, 7)
+PROBLEMS: Final[Mapping[CorrectionProblem, str]] = {
+    "blind": "not corrected: the judge is not better than chance, or the ceiling has too few tasks",
+    "apart": "not corrected: no true score explains these verdicts, so the judge errs otherwise on "
+    "these tasks than on those of the ceiling",
+}
 
 
 class WorkflowSummary(NamedTuple):
@@ -48,6 +60,7 @@ class WorkflowSummary(NamedTuple):
     panel: PanelReport | None = None
     verdicts: Sequence[VerdictRow] = ()
     people: People = People()
+    ceilings: tuple[CeilingScore, ...] = ()
 
     def badges(self, judge: str | None) -> tuple[str, ...]:
         """Return the notes next to a judge's score, or next to no score."""
@@ -81,6 +94,55 @@ def curve_table(judge: JudgeScores) -> Table:
     )
 
 
+def ceiling_table(runs: Sequence[WorkflowSummary]) -> Table:
+    """Return a row for every judge with a ceiling."""
+    return Table(
+        CEILING_HEADING,
+        tuple(
+            (
+                run.name,
+                one.judge,
+                format_number(one.leaf_sr),
+                with_interval(one.gold.leaf_sr),
+                with_interval(one.sensitivity, factor=100),
+                with_interval(one.specificity, factor=100),
+                with_interval(one.corrected),
+                "; ".join(_ceiling_notes(one)),
+            )
+            for run in runs
+            for one in run.ceilings
+        ),
+    )
+
+
+def _ceiling_notes(one: CeilingScore) -> Iterator[str]:
+    if one.other:
+        yield f"not corrected: run and ceiling differ in {', '.join(one.other)}"
+    elif one.problem is not None:
+        yield PROBLEMS[one.problem]
+    elif one.corrected is None:
+        yield "not corrected: the judge decided no leaf, or the ceiling lacks right or wrong work"
+    if one.judged < one.leaves:
+        yield f"the judge decided {one.judged} of {format_count(one.leaves, 'leaf', 'leaves')}"
+    if one.untested:
+        yield f"not in the ceiling: {', '.join(one.untested)}"
+
+
+def ceiling_remark(one: CeilingScore) -> str:
+    """Describe what the judge gives to right work, and the corrected score."""
+    said = (
+        f"ceiling of {one.judge}, Leaf SR of right work: {with_interval(one.gold.leaf_sr)}; it "
+        f"finds {with_interval(one.sensitivity, factor=100)} % of broken leaves and passes "
+        f"{with_interval(one.specificity, factor=100)} % of intact ones"
+    )
+    if one.corrected is not None:
+        said += (
+            f"; Leaf SR corrected for both errors: {with_interval(one.corrected)}, if it errs as "
+            "often on this run"
+        )
+    return "; ".join((said, *_ceiling_notes(one))) + "."
+
+
 def remarks(run: WorkflowSummary) -> list[str]:
     """Return the system, what it took, and what to know before comparing its scores."""
     scores = run.scores
@@ -98,6 +160,7 @@ def remarks(run: WorkflowSummary) -> list[str]:
     )
     own = [run.floors.of(judge.judge) for judge in scores.judges]
     lines += [floor_remark(floors) for floors in own if floors]
+    lines += map(ceiling_remark, run.ceilings)
     lines += imported_remarks(run.manifest)
     lines += run.manifest.notes
     return lines

@@ -143,8 +143,8 @@ def compute_difference(
         low, high, p_value = -1.0, 1.0, 1.0
     else:
         score = _tango(scaled, differing, trials)
-        low = _find_root(lambda at: score(at) - reach, -1.0, scaled)
-        high = _find_root(lambda at: score(at) + reach, scaled, 1.0)
+        low = find_root(lambda at: score(at) - reach, -1.0, scaled)
+        high = find_root(lambda at: score(at) + reach, scaled, 1.0)
         p_value = _p_value(score(0.0), tasks)
     return Difference(
         interval=_interval(gap, low * top, high * top, level=level, n=n, method="tango"),
@@ -260,7 +260,7 @@ def _tango(gap: float, differing: float, trials: float) -> Callable[[float], flo
     return statistic
 
 
-def _find_root(excess: Callable[[float], float], low: float, high: float) -> float:
+def find_root(excess: Callable[[float], float], low: float, high: float) -> float:
     """Return the root of a decreasing function, or the end of the range that is closest to it."""
     inside = low + 1e-12, high - 1e-12
     if inside[0] >= inside[1] or excess(inside[0]) <= 0:

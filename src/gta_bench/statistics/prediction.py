@@ -140,8 +140,8 @@ def estimate_difference(
     a, b = one.interval, two.interval
     gap = a.estimate - b.estimate
     more = 0.0 if one.unseen or two.unseen else _unseen_apart(ours, theirs, top, level)
-    below = _combine(a.estimate - a.low, b.high - b.estimate, shared)
-    above = _combine(a.high - a.estimate, b.estimate - b.low, shared)
+    below = combine_margins(a.estimate - a.low, b.high - b.estimate, shared)
+    above = combine_margins(a.high - a.estimate, b.estimate - b.low, shared)
     return Interval(
         estimate=gap,
         low=max(-top, gap - math.hypot(below, more)),
@@ -171,7 +171,11 @@ def bias_variance(parts: Sequence[JudgedPart], *, top: float = 1.0) -> float | N
     return open_ * (seen + _unseen(parts, top))
 
 
-def _combine(one: float, two: float, shared: float) -> float:
+def combine_margins(one: float, two: float, shared: float) -> float:
+    """Return how far a difference of two estimates may be off, from both margins (Newcombe 1998).
+
+    `shared` is the correlation of the two estimates.
+    """
     return math.sqrt(max(0.0, one**2 + two**2 - 2 * shared * one * two))
 
 

@@ -30,6 +30,11 @@ from gta_bench.reports.gains import (
 )
 from gta_bench.reports.summary import example, first_examples, remarks, tool_table
 from gta_bench.reports.tables import line
+from gta_bench.reports.workflow_summary import (
+    CEILING_TEXT_COLUMNS,
+    CEILING_TITLE,
+    ceiling_table,
+)
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 from gta_bench.runs.logs import pick_units
 from gta_bench.web.boards import atomic_groups, view_boards, workflow_groups
@@ -105,6 +110,7 @@ def _view_run(
     ]
     heading = ("where", "what", "times")
     panel = None if isinstance(run, AtomicRun) else run.summary.panel
+    ceilings = [] if isinstance(run, AtomicRun) else [run.summary]
     return {
         "number": number,
         "name": name,
@@ -118,6 +124,9 @@ def _view_run(
         "tasks_left": len(keys[TASKS_LISTED:]),
         "sections": list(view_sections(number, run, ordered)),
         "left_out": len(keys) - len(shown),
+        "ceiling": page_table(CEILING_TITLE, ceiling_table(ceilings), CEILING_TEXT_COLUMNS)
+        if any(one.ceilings for one in ceilings)
+        else None,
         "panel": page_table(f"Agreement of the judges of {name}", panel_table(panel), TEXT_COLUMNS)
         if panel is not None and has_repeated_scores(panel)
         else None,

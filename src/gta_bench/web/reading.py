@@ -7,6 +7,7 @@ from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
 from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.labels import combine_labels
 from gta_bench.packages import missing_packages, require_packages
+from gta_bench.records.ceiling import Ceiling, CeilingScore
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.summary import RunSummary
@@ -21,28 +22,34 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.verdicts import read_verdicts
+from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
 
 def write_report_page(
-    runs: Sequence[StorePath], file: StorePath, *, wanted: Collection[str] = ()
+    runs: Sequence[StorePath],
+    file: StorePath,
+    *,
+    wanted: Collection[str] = (),
+    ceilings: Sequence[Ceiling] = (),
 ) -> None:
-    """Write the report of the runs as one HTML file."""
+    """Write the report of the runs as one HTML file; `ceilings` are those of their judges."""
     require_packages("An HTML page", "scipy", extra="report")
     from gta_bench.web.page import render_report
 
     names = [run.resolve().name for run in runs]
     unique = len(set(names)) == len(names)
     materials = [
-        read_material(run, name if unique else str(run))
+        read_material(run, name if unique else str(run), ceilings)
         for run, name in zip(runs, names, strict=True)
     ]
     page = render_report(materials, wanted=wanted)
     file.write_text(current_redactor().text(page), encoding="utf-8")
 
 
-def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
+def read_material(
+    run: StorePath, name: str | None = None, ceilings: Sequence[Ceiling] = ()
+) -> RunMaterial:
     """Read the data of a run's page; it is named by its path by default."""
     name = name or str(run)
     manifest = read_manifest(run)
@@ -57,10 +64,14 @@ def read_material(run: StorePath, name: str | None = None) -> RunMaterial:
         compared = drop_gates(units, verdicts.values())
         panel = panel_report(compared, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
+    beside: tuple[CeilingScore, ...] = ()
+    if ceilings:
+        from gta_bench.reports.ceilings import compare_with_ceilings
+
+        beside = compare_with_ceilings(scores, ceilings, read_judges(run))
+    rows, floors = list(verdicts.values()), read_floors(run)
     return JudgedRun(
-        WorkflowSummary(
-            name, manifest, scores, read_floors(run), panel, list(verdicts.values()), people
-        ),
+        WorkflowSummary(name, manifest, scores, floors, panel, rows, people, beside),
         units,
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},
