@@ -13,7 +13,6 @@ import duckdb
 import pytest
 
 from gta_bench.leaderboard.entries import read_published_entries
-from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
@@ -126,11 +125,11 @@ def export(folder: Path, size: int) -> float:
     tasks = [unit(str(n)).task.model_copy(update={"checkpoints": TREE}) for n in range(TASKS)]
     units = [WorkflowUnit(task=tasks[n % TASKS], epoch=n // TASKS + 1) for n in range(wanted)]
     write_rows(run / VERDICTS, units, size)
-    scores = score_workflow(units, (), thresholds=SEVEN)
     held = manifest(tasks=tuple(str(n) for n in range(TASKS)))
     start = time.process_time()
     rows = dict.fromkeys(TABLES, 0)
-    RunExport("run", held, folder / "out", 1, "parquet", rows).workflow(units, scores, run)
+    exporter = RunExport("run", held, folder / "out", 1, "parquet", rows)
+    exporter.workflow(units, run, thresholds=SEVEN)
     return time.process_time() - start
 
 
