@@ -107,14 +107,19 @@ def write_rows(file: Path, units: list[WorkflowUnit], size: int) -> None:
                             return
                         left -= 1
                         value = (int(one.task.id) * 7 + judge + repeat + place + one.epoch) % 11
-                        key = {"task": one.task.id, "epoch": one.epoch, "leaf": leaf,
-                               "judge": f"judge-{judge}", "repeat": repeat}  # fmt: skip
-                        row = {"key": key, "verdict": {"type": "scored", "value": value,
-                               "reason": "It has what was asked for. " * 8, "used": []},
-                               "compat": None, "evidence": "e" * 64, "prompts": "p" * 64,
-                               "model": "m", "input_tokens": 2000, "cached_tokens": 0,
-                               "output_tokens": 90, "cost_usd": 0.001}  # fmt: skip
-                        opened.write(json.dumps(row) + "\n")
+                        key = (one.task.id, one.epoch, leaf, f"judge-{judge}", repeat)
+                        opened.write(format_verdict(*key, value))
+
+
+def format_verdict(task: str, epoch: int, leaf: str, judge: str, repeat: int, value: float) -> str:
+    """A line of a usual length."""
+    key = {"task": task, "epoch": epoch, "leaf": leaf, "judge": judge, "repeat": repeat}
+    row = {"key": key, "verdict": {"type": "scored", "value": value,
+           "reason": "It has what was asked for. " * 8, "used": []},
+           "compat": None, "evidence": "e" * 64, "prompts": "p" * 64,
+           "model": "m", "input_tokens": 2000, "cached_tokens": 0,
+           "output_tokens": 90, "cost_usd": 0.001}  # fmt: skip
+    return json.dumps(row) + "\n"
 
 
 def export(folder: Path, size: int) -> float:
