@@ -17,9 +17,9 @@ from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
 from gta_bench.datasets.folders import GroupEntry, build_task, read_task_file
 from gta_bench.forge.draft import LEVELS, Draft, Level, Work
+from gta_bench.forge.drawing import BLUES, SHAPES
 from gta_bench.forge.families import annotate, chart
 from gta_bench.forge.inside import boxes
-from gta_bench.forge.drawing import BLUES, SHAPES
 from gta_bench.forge.writing import Order, list_files, make_task, write_draft
 from gta_bench.records.verdicts import Scored
 

@@ -8,6 +8,7 @@ import pytest
 
 from gta_bench.judge_quality.budget import Budget, budget_table, budgets
 from gta_bench.metrics.labels import People
+from gta_bench.metrics.panel import pack_leaves
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.run import System
 from gta_bench.records.steps import AnswerStep
@@ -51,7 +52,9 @@ def summary(
         (str(t), e, f"cp1-{leaf}"): 9.0 if passes(t, e, leaf, 1) else 1.0
         for t, e, leaf in product(range(labeled), range(1, epochs + 1), range(1, LEAVES + 1))
     }
-    return WorkflowSummary("a", manifest, scores, verdicts=rows, people=People(settled))
+    return WorkflowSummary(
+        "a", manifest, scores, leaves=pack_leaves([rows], units), people=People(settled)
+    )
 
 
 def only(found: WorkflowSummary) -> Budget:

@@ -10,8 +10,8 @@ from gta_bench.judge_quality.panel import (
     unstable_table,
     unstable_title,
 )
-from gta_bench.metrics.panel import combine_judges
-from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.metrics.panel import LeafTable, combine_judges, pack_leaves
+from gta_bench.metrics.workflow_scores import place_rows, score_workflow
 from gta_bench.records.verdicts import Scored, VerdictRow
 from tests.metrics.workflow_units import SEVEN, rows, unit
 
@@ -25,8 +25,12 @@ SECOND = [
 ]
 
 
+def packed(*given: VerdictRow) -> LeafTable:
+    return pack_leaves(place_rows(given).values(), ())
+
+
 def test_repeats_pairs_and_cost_are_in_one_table() -> None:
-    table = panel_table(panel_report([*FIRST, *SECOND], threshold=7))
+    table = panel_table(panel_report(packed(*FIRST, *SECOND), threshold=7))
     first, second, both = table.rows
     assert first[:5] == ("x", "6", "3", "0.82", "33.33 (0.00 to 100.00)")
     assert first[-1] == "$1.5000"
@@ -40,13 +44,13 @@ def test_repeats_pairs_and_cost_are_in_one_table() -> None:
 
 def test_three_judges_have_a_row_for_all() -> None:
     third = rows({"a1": 9, "a2": 9, "b": 9}, judge="z")
-    names = [row.name for row in panel_report([*FIRST, *SECOND, *third], threshold=7).rows]
+    names = [row.name for row in panel_report(packed(*FIRST, *SECOND, *third), threshold=7).rows]
     assert names == ["x", "y", "z", "x and y", "x and z", "y and z", "all 3 judges"]
 
 
 def test_leaves_on_both_sides_of_the_threshold_are_listed_worst_first() -> None:
     panel = panel_report(
-        [*FIRST, *SECOND, *rows({"a1": 0}, task="2"), *rows({"a1": 10}, task="2", repeat=2)],
+        packed(*FIRST, *SECOND, *rows({"a1": 0}, "2"), *rows({"a1": 10}, "2", repeat=2)),
         threshold=7,
     )
     assert unstable_table(panel).rows == (
@@ -61,15 +65,15 @@ def test_only_the_worst_leaves_are_shown_and_all_are_counted() -> None:
     for number in range(UNSTABLE_SHOWN + 5):
         said += rows({"a1": 0}, task=str(number))
         said += rows({"a1": 10}, task=str(number), repeat=2)
-    panel = panel_report(said, threshold=7)
+    panel = panel_report(packed(*said), threshold=7)
     assert len(unstable_table(panel).rows) == UNSTABLE_SHOWN
     assert unstable_title(panel).startswith("25 of 25 leaves")
     assert unstable_title(panel).endswith("the worst 20")
 
 
 def test_one_verdict_a_leaf_says_nothing_of_agreement() -> None:
-    assert not has_repeated_scores(panel_report(rows({"a1": 3}), threshold=7))
-    assert has_repeated_scores(panel_report(FIRST, threshold=7))
+    assert not has_repeated_scores(panel_report(packed(*rows({"a1": 3})), threshold=7))
+    assert has_repeated_scores(panel_report(packed(*FIRST), threshold=7))
 
 
 @pytest.mark.parametrize(("pooling", "expected"), [("mean", 5.5), ("majority", 4.0)])

@@ -14,9 +14,14 @@ from gta_bench.records.attempts import UnitKey
 from gta_bench.running.leases import UNITS_PER_LEASE
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
+from gta_bench.runs.imported import write_imported
 from gta_bench.runs.logs import list_logs
 from gta_bench.runs.merge import shards_folder
+from gta_bench.runs.verdicts import VERDICTS
 from tests.builders import atomic_task, write_atomic
+from tests.measure.test_results_scale import LEAVES, TREE, format_verdict
+from tests.metrics.test_comparability import manifest
+from tests.metrics.workflow_units import unit
 from tests.planning import planned
 
 TASK_MARK, EPOCH_MARK = "<task>", "<epoch>"
@@ -38,22 +43,58 @@ def write_sharded_run(
     out = root / "run"
     data = write_atomic(root / "data", {str(n): atomic_task() for n in range(real_tasks)})
     execute(*planned(data, "step", agent=agent, epochs=real_epochs), out, lambda _: None)
+    copy_to_shards(out, tasks, epochs, real_tasks, real_epochs)
+    return out
+
+
+def write_judged_run(root: Path, *, tasks: int, epochs: int, worse: int = 0) -> Path:
+    """A Workflow run in shards, of one real unit for each task, with a verdict on each leaf.
+
+    Every score is so many points worse.
+    """
+    out = root / "run"
+    out.mkdir(parents=True)
+    held = manifest(tasks=tuple(str(number) for number in range(tasks)))
+    calls = [{"tool": "OCR", "status": "done", "seconds": 1.5}] * 3
+    files = [{"path": "report.pdf", "digest": "0" * 64, "size": 1000}]
+    trace = [{"step": "answer", "content": "It is in report.pdf. " * 20}]
+    made = unit(calls=calls, deliverables=files, trace=trace)
+    work = [
+        made.model_copy(
+            update={"task": made.task.model_copy(update={"id": name, "checkpoints": TREE})}
+        )
+        for name in held.spec.tasks
+    ]
+    write_manifest(out, held)
+    write_imported(out, held, work)
+    copy_to_shards(out, tasks, epochs, tasks, 1)
+    with (out / VERDICTS).open("w", encoding="utf-8") as opened:
+        for epoch in range(1, epochs + 1):
+            for number, name in enumerate(held.spec.tasks):
+                for place, leaf in enumerate(LEAVES):
+                    value = max(0, (number * 7 + place * 3 + epoch) % 11 - worse)
+                    opened.write(format_verdict(name, epoch, leaf, "judge", 1, value))
+    return out
+
+
+def copy_to_shards(out: Path, tasks: int, epochs: int, real_tasks: int, real_epochs: int) -> None:
+    """Replace the log of a run by shards with so many tasks and epochs, copies of what it has."""
     (log,) = list_logs(log_folder(out))
     names = tuple(str(number) for number in range(tasks))
-    manifest = read_manifest(out).with_spec(tasks=names, epochs=epochs)
-    write_manifest(out, manifest)
-    stamp = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-00-00"
+    kept = read_manifest(out).with_spec(tasks=names, epochs=epochs)
+    write_manifest(out, kept)
+    stamp, mode = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-00-00", kept.spec.mode
     count = max(16, -(-tasks * epochs // UNITS_PER_LEASE))
     with ZipFile(log) as zipped:
         summaries = json.loads(zipped.read("summaries.json"))
     real = {(str(one["id"]), one["epoch"]): one for one in summaries}
     for number in range(min(tasks, count)):
-        folder = shards_folder(out, f"{stamp}_step_x") / str(number)
+        folder = shards_folder(out, f"{stamp}_{mode}_x") / str(number)
         assert isinstance(folder, Path)
         folder.mkdir(parents=True)
         _write(
             Path(log),
-            folder / f"{stamp}_step_{number}.eval",
+            folder / f"{stamp}_{mode}_{number}.eval",
             {
                 (task, epoch): real[str(int(task) % real_tasks), (epoch - 1) % real_epochs + 1]
                 for task in names[number::count]
@@ -61,7 +102,6 @@ def write_sharded_run(
             },
         )
     Path(log).unlink()
-    return out
 
 
 def _write(source: Path, target: Path, units: Mapping[UnitKey, dict[str, Any]]) -> None:

@@ -13,7 +13,6 @@ import duckdb
 import pytest
 
 from gta_bench.leaderboard.entries import read_published_entries
-from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.leaderboard import Score
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
@@ -108,14 +107,19 @@ def write_rows(file: Path, units: list[WorkflowUnit], size: int) -> None:
                             return
                         left -= 1
                         value = (int(one.task.id) * 7 + judge + repeat + place + one.epoch) % 11
-                        key = {"task": one.task.id, "epoch": one.epoch, "leaf": leaf,
-                               "judge": f"judge-{judge}", "repeat": repeat}  # fmt: skip
-                        row = {"key": key, "verdict": {"type": "scored", "value": value,
-                               "reason": "It has what was asked for. " * 8, "used": []},
-                               "compat": None, "evidence": "e" * 64, "prompts": "p" * 64,
-                               "model": "m", "input_tokens": 2000, "cached_tokens": 0,
-                               "output_tokens": 90, "cost_usd": 0.001}  # fmt: skip
-                        opened.write(json.dumps(row) + "\n")
+                        key = (one.task.id, one.epoch, leaf, f"judge-{judge}", repeat)
+                        opened.write(format_verdict(*key, value))
+
+
+def format_verdict(task: str, epoch: int, leaf: str, judge: str, repeat: int, value: float) -> str:
+    """A line of a usual length."""
+    key = {"task": task, "epoch": epoch, "leaf": leaf, "judge": judge, "repeat": repeat}
+    row = {"key": key, "verdict": {"type": "scored", "value": value,
+           "reason": "It has what was asked for. " * 8, "used": []},
+           "compat": None, "evidence": "e" * 64, "prompts": "p" * 64,
+           "model": "m", "input_tokens": 2000, "cached_tokens": 0,
+           "output_tokens": 90, "cost_usd": 0.001}  # fmt: skip
+    return json.dumps(row) + "\n"
 
 
 def export(folder: Path, size: int) -> float:
@@ -126,11 +130,11 @@ def export(folder: Path, size: int) -> float:
     tasks = [unit(str(n)).task.model_copy(update={"checkpoints": TREE}) for n in range(TASKS)]
     units = [WorkflowUnit(task=tasks[n % TASKS], epoch=n // TASKS + 1) for n in range(wanted)]
     write_rows(run / VERDICTS, units, size)
-    scores = score_workflow(units, (), thresholds=SEVEN)
     held = manifest(tasks=tuple(str(n) for n in range(TASKS)))
     start = time.process_time()
     rows = dict.fromkeys(TABLES, 0)
-    RunExport("run", held, folder / "out", 1, "parquet", rows).workflow(units, scores, run)
+    exporter = RunExport("run", held, folder / "out", 1, "parquet", rows)
+    exporter.workflow(units, run, thresholds=SEVEN)
     return time.process_time() - start
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.runs.scoring import LISTED
-from tests.measure.shard_logs import write_sharded_run
+from tests.measure.shard_logs import write_judged_run, write_sharded_run
 from tests.measure.test_results_scale import COMMAND, measured
 
 pytestmark = pytest.mark.measure
@@ -66,32 +66,63 @@ def write_run(root: Path, units: int, agent: str) -> str:
 def test_every_command_is_linear_and_takes_less_than_two_gib(tmp_path: Path) -> None:
     """Each command in a process of its own, so that its peak is its own."""
     sizes = [int(size) for size in os.environ.get("GTA_SIZES", "10000,100000").split(",")]
-    steps = os.environ.get("GTA_STEPS", "merge,score,report,page,compare,export,bare").split(",")
-    found: dict[str, dict[int, float]] = {step: {} for step in steps}
+    scale = Scale("merge,score,report,page,compare,export,bare", tmp_path)
     for units in sizes:
-        out, similarity = tmp_path / str(units), ("--similarity", "exact-or-half")
         run, other = (write_run(tmp_path / f"{name}-{units}", units, name) for name in AGENTS)
-        if "compare" in steps:
+        scale.measure(units, run, other, "--similarity", "exact-or-half")
+    scale.check()
+
+
+def test_the_same_of_a_judged_run(tmp_path: Path) -> None:
+    """Nine verdicts a unit: 1,111,111 units have 10^7."""
+    sizes = [int(size) for size in os.environ.get("GTA_JUDGED", "1000,10000").split(",")]
+    scale = Scale("merge,score,report,page,compare,export", tmp_path)
+    for units in sizes:
+        run, other = (
+            str(
+                write_judged_run(
+                    tmp_path / f"{worse}-{units}", tasks=TASKS, epochs=units // TASKS, worse=worse
+                )
+            )
+            for worse in (0, 1)
+        )
+        scale.measure(units, run, other)
+    scale.check()
+
+
+class Scale:
+    """What each command takes, in CPU a unit and memory, by the number of units."""
+
+    def __init__(self, steps: str, folder: Path) -> None:
+        self.steps = os.environ.get("GTA_STEPS", steps).split(",")
+        self.folder = folder
+        self.found: dict[str, dict[int, float]] = {step: {} for step in self.steps}
+
+    def measure(self, units: int, run: str, other: str, *options: str) -> None:
+        out = self.folder / str(units)
+        if "compare" in self.steps:
             measured(MERGE, other)
-            measured(COMMAND, "score", *similarity, other)
+            measured(COMMAND, "score", *options, other)
         programs = {
             "merge": (MERGE, run),
-            "score": (COMMAND, "score", *similarity, run),
+            "score": (COMMAND, "score", *options, run),
             "report": (COMMAND, "report", run),
             "page": (COMMAND, "report", "--html", f"{out}.html", run),
             "compare": (COMMAND, "compare", run, other),
             "export": (COMMAND, "results", "export", run, "--out", str(out)),
             "bare": (BARE, run),
         }
-        for step in steps:
+        for step in self.steps:
             if step == "bare" and units <= LISTED:
                 continue  # the rows of a short run are in `scores.json`
             seconds, peak = measured(*programs[step])
-            found[step][units] = seconds / units
+            self.found[step][units] = seconds / units
             each = f"{1e6 * seconds / units:.0f} us a unit"
             print(f"{units} units: {step} {seconds:.1f} s, {each}, {peak:.0f} MiB", flush=True)
             assert peak < MOST_MIB
-    for step, costs in found.items():
-        # A fixed cost of imports makes few units dearer; many must not be.
-        first, *_, last = [*costs.values()] * 2
-        assert last <= 1.3 * first, step
+
+    def check(self) -> None:
+        for step, costs in self.found.items():
+            # A fixed cost of imports makes few units dearer; many must not be.
+            first, *_, last = [*costs.values()] * 2
+            assert last <= 1.3 * first, step

@@ -1,6 +1,7 @@
 import pytest
 
-from gta_bench.metrics.checked import apply_checks, drop_gates, is_open_to_judge
+from gta_bench.metrics.checked import apply_checks, is_open_to_judge
+from gta_bench.metrics.panel import pack_leaves
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.checks import CHECK, FileExists
 from gta_bench.records.units import WorkflowUnit
@@ -74,7 +75,7 @@ def test_a_task_without_checks_is_scored_as_before() -> None:
         update={"task": unit().task.model_copy(update={"checkpoints": LEAVES[2:3]})}
     )
     rows = [row("words", "j", 5)]
-    assert apply_checks([plain], rows, ["j"]) == rows
+    assert apply_checks(plain, rows, {"j": 1}) == rows
 
 
 @pytest.mark.parametrize(
@@ -93,5 +94,10 @@ def test_a_gate_is_no_rater_beside_the_judge() -> None:
     """A check that held and a judge that failed the leaf were reported as a disagreement."""
     judged = [row("both", "j", 2), row("beside", "j", 6)]
     kept = [row("code", CHECK, 10), row("beside", CHECK, 0)]
-    assert drop_gates([unit()], [row("both", CHECK, 10), *kept, *judged]) == [*kept, *judged]
-    assert drop_gates(iter([unit()]), judged) == judged
+    found = pack_leaves([[row("both", CHECK, 10), *kept, *judged]], [unit()])
+    assert [leaf for _, _, leaf in found.places()] == ["code", "beside", "both"]
+    assert {judge: [*column] for judge, column in found.columns.items()} == {
+        CHECK: [[10], [0], []],
+        "j": [[], [6], [2]],
+    }
+    assert [*pack_leaves([judged], iter([unit()])).columns["j"]] == [[2], [6]]

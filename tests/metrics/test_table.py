@@ -172,6 +172,12 @@ def test_workflow_scores_are_the_exact_shares_of_all_units(seed: int) -> None:
     assert found.root_sr == pytest.approx(100 * sum(root >= 7 for root in roots) / len(roots))
     assert found.leaf_sr == pytest.approx(100 * sum(leaf >= 7 for leaf in leaves) / len(leaves))
     assert (found.n, found.leaves) == (len(roots), len(leaves))
+    group = workflow.GroupSum(leaf_threshold=7, root_threshold=7)
+    for task in tasks:
+        group.add(task)
+    ends = workflow.THRESHOLDS
+    counts = [workflow.count_judged(tasks, leaf_threshold=end, root_threshold=end) for end in ends]
+    assert group.curve() == tuple(map(workflow.curve_point, ends, counts))
 
 
 def test_nothing_to_measure_has_no_value() -> None:

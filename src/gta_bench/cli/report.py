@@ -28,9 +28,9 @@ from gta_bench.judge_quality.panel import (
     unstable_table,
     unstable_title,
 )
-from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.labels import combine_labels
+from gta_bench.metrics.panel import pack_leaves
 from gta_bench.packages import install_command, missing_packages, require_packages
 from gta_bench.records.ceiling import Ceiling, CeilingScore
 from gta_bench.records.failures import Failure
@@ -61,7 +61,7 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.verdicts import read_judges, read_verdicts
+from gta_bench.runs.verdicts import read_judges, read_unit_rows
 
 if TYPE_CHECKING:
     # Intervals need scipy, which is an extra.
@@ -223,15 +223,15 @@ def _read_folder(folder: StorePath, ceilings: Sequence[Ceiling]) -> list[Summary
     if manifest.spec.dataset != "workflow":
         return [RunSummary(str(folder), manifest, read_scores(folder))]
     scores = read_workflow_scores(folder)
-    verdicts = list(read_verdicts(folder).values())
-    panel = None
+    rows = read_unit_rows(folder)
+    panel = leaves = None
     if not missing_packages("scipy"):
-        compared = drop_gates(_read_units(folder, manifest.spec), verdicts)
-        panel = panel_report(compared, threshold=scores.leaf_threshold)
+        leaves = pack_leaves(rows.values(), _read_units(folder, manifest.spec))
+        panel = panel_report(leaves, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(folder), read_adjudication(folder), scores.leaf_threshold)
     floors = read_floors(folder)
     beside = _read_beside(folder, scores, ceilings)
-    return [WorkflowSummary(str(folder), manifest, scores, floors, panel, verdicts, people, beside)]
+    return [WorkflowSummary(str(folder), manifest, scores, floors, panel, leaves, people, beside)]
 
 
 def _read_beside(

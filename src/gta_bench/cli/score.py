@@ -305,13 +305,14 @@ def _say_unscored(run: StorePath, judge: str) -> None:
     times: Counter[Cause] = Counter()
     first: dict[Cause, str] = {}
     # Sorted by task and leaf, so that the same run always gives the same examples.
-    rows = sorted(read_verdicts(run).items(), key=lambda one: (one[0].task, one[0].leaf))
-    for key, row in rows:
-        if key.judge == judge and isinstance(row.verdict, Unscored):
-            times[row.verdict.cause] += 1
-            first.setdefault(
-                row.verdict.cause, f"task {key.task}, {key.leaf}: {row.verdict.detail}"
-            )
+    found = (
+        (key, row.verdict)
+        for key, row in read_verdicts(run).items()
+        if key.judge == judge and isinstance(row.verdict, Unscored)
+    )
+    for key, verdict in sorted(found, key=lambda one: (one[0].task, one[0].leaf)):
+        times[verdict.cause] += 1
+        first.setdefault(verdict.cause, f"task {key.task}, {key.leaf}: {verdict.detail}")
     for cause, count in times.most_common():
         leaves = format_count(count, "leaf", "leaves")
         say(f"{judge}: {cause}, {leaves} without a score. The first: {line(first[cause], 300)}")

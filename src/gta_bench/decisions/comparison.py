@@ -1,5 +1,6 @@
 """Compares two runs task by task: differences with intervals, usage, flips, self-test."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any, Final, NamedTuple
@@ -35,14 +36,13 @@ from gta_bench.records.cost import Cost, make_cost, read_cost, sum_costs
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores
 from gta_bench.records.units import Usage
-from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.reports.estimates import (
     Paired,
     Part,
     Parts,
     PartTable,
     RunSums,
-    count_judged_units,
     make_atomic_parts,
     make_judged_parts,
     pair_tasks,
@@ -175,9 +175,9 @@ def list_measured(first: ComparedRun, second: ComparedRun) -> Iterator[MeasuredP
         for name in find_common_judges(first, second):
             # Both sides by the thresholds of the first.
             tables = [scores.table(name) for scores in (one, two)]
-            counts = [count_judged_units(own.tasks, one) for own in tables if own is not None]
+            sides = [make_judged_parts(own.tasks, one) for own in tables if own is not None]
             for row in table.JUDGED.values():
-                left, right = (make_judged_parts(row, side) for side in counts)
+                left, right = (side[row.name] for side in sides)
                 pairs.append(_row(row, "workflow", left, right, name))
         yield from sorted(pairs, key=lambda pair: pair.role != "primary")
         yield _row(table.TOOL_SR, "workflow", _tool_parts(first), _tool_parts(second))
@@ -294,21 +294,23 @@ def _evidence(first: ComparedRun, second: ComparedRun) -> Iterator[EvidenceDiffe
     for judge in find_common_judges(first, second):
         if judge == CHECK:
             continue  # checks read the deliverables, not the evidence
-        # Stored verdicts whose evidence was not kept have an empty digest.
-        shown = [
-            {key: digest for key, unit in run.units.items() if (digest := unit.evidence.get(judge))}
-            for run in (first, second)
-        ]
-        common = shown[0].keys() & shown[1].keys()
-        same = {key for key in common if shown[0][key] == shown[1][key]}
+        common, same = 0, set()
+        for key, unit in first.units.items():
+            shown = unit.evidence.get(judge)
+            other = second.units[key].evidence.get(judge) if key in second.units else None
+            # Stored verdicts whose evidence was not kept have an empty digest.
+            if shown and other:
+                common += 1
+                if shown == other:
+                    same.add(key)
         roots = [
-            {(task.task, task.epoch): task.root for task in table.tasks}
+            {key: task.root for task in table.tasks if (key := (task.task, task.epoch)) in same}
             for scores in (one, two)
             if (table := scores.table(judge)) is not None
         ]
         yield EvidenceDifference(
             judge=judge,
-            units=len(common),
+            units=common,
             same=len(same),
             same_but_scored_otherwise=sum(roots[0].get(key) != roots[1].get(key) for key in same),
         )
@@ -369,33 +371,37 @@ def _judged_flips(
 ) -> Iterator[Flip]:
     for judge in judges:
         tables = [own for scores in (one, two) if (own := scores.table(judge)) is not None]
-        roots = [_means(((task.task, None), task.root) for task in own.tasks) for own in tables]
-        leaves = [
-            _means(
-                ((task.task, leaf.leaf), leaf.value) for task in own.tasks for leaf in task.leaves
-            )
-            for own in tables
-        ]
-        for sides, threshold, metric in (
-            (roots, one.root_threshold, table.ROOT_SCORE.label),
-            (leaves, one.leaf_threshold, "leaf score"),
-        ):
+        sides = [_means(_list_scores(own.tasks)) for own in tables]
+        for root in (True, False):
+            threshold = one.root_threshold if root else one.leaf_threshold
+            metric = table.ROOT_SCORE.label if root else "leaf score"
             for (task, leaf), left in sides[0].items():
                 right = sides[1].get((task, leaf))
-                if right is None or succeeds(left, threshold) == succeeds(right, threshold):
+                if (leaf is None) is not root or right is None:
                     continue
-                yield Flip(
-                    task=task, leaf=leaf, judge=judge, metric=metric, first=left, second=right
-                )
+                if succeeds(left, threshold) != succeeds(right, threshold):
+                    yield Flip(
+                        task=task, leaf=leaf, judge=judge, metric=metric, first=left, second=right
+                    )
+
+
+def _list_scores(
+    tasks: Iterable[TaskScore],
+) -> Iterator[tuple[tuple[str, str | None], float | None]]:
+    """Yield the scores of all roots, which have no leaf, and of all leaves."""
+    for task in tasks:
+        yield (task.task, None), task.root
+        for leaf in task.leaves:
+            yield (task.task, leaf.leaf), leaf.value
 
 
 def _means(
     found: Iterable[tuple[tuple[str, str | None], float | None]],
 ) -> Mapping[tuple[str, str | None], float]:
-    values: dict[tuple[str, str | None], list[float]] = {}
+    values: dict[tuple[str, str | None], array[float]] = {}
     for key, value in found:
         if value is not None:
-            values.setdefault(key, []).append(value)
+            values.setdefault(key, array("d")).append(value)
     return {key: sum(own) / len(own) for key, own in values.items()}
 
 

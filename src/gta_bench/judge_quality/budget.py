@@ -1,14 +1,15 @@
 """Sources of a score's uncertainty: tasks, repeats, the judge's noise, and its bias."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from statistics import fmean, variance
 from typing import NamedTuple
 
 from gta_bench.judge_quality.calibration import leaf_parts
 from gta_bench.metrics import table
-from gta_bench.metrics.panel import group_by_leaf, list_scores
+from gta_bench.metrics.panel import LeafTable
 from gta_bench.metrics.strict.workflow import succeeds
-from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Parts
 from gta_bench.reports.summary import RunSummary
@@ -84,26 +85,34 @@ def _judge_variances(summary: WorkflowSummary, name: str) -> tuple[float | None,
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
     parts = leaf_parts(judge, summary.people, threshold)
-    return _noise(summary.verdicts, name, len(parts), threshold), bias_variance(parts)
+    noise = None
+    if summary.leaves is not None and name in summary.leaves.columns:
+        noise = _noise(summary.leaves, name, len(parts), threshold)
+    return noise, bias_variance(parts)
 
 
-def _noise(rows: Sequence[VerdictRow], judge: str, leaves: int, threshold: float) -> float | None:
+def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float | None:
     """Return the variance from the judge's repeats, in which the leaves of a unit vary together.
 
     Leaves that lack a score in some repeat do not count in Leaf SR, nor here.
     """
-    _, found = group_by_leaf(row for row in rows if row.key.judge == judge)
-    repeats = max((len(own[judge]) for own in found.values()), default=0)
-    passes: dict[tuple[str, int], list[int]] = {}
-    for (task, epoch, _), own in found.items():
-        scores = list_scores(own[judge])
-        if len(scores) == repeats:
-            seen = passes.setdefault((task, epoch), [0] * repeats)
-            for repeat, score in enumerate(scores):
-                seen[repeat] += succeeds(score, threshold)
-    if repeats < 2 or not passes:
+    column = table.columns[judge]
+    repeats = max(column.given)
+    whole = (
+        ((task, epoch), scores)
+        for (task, epoch, _), scores in zip(table.places(), column, strict=True)
+        if len(scores) == repeats
+    )
+    if repeats < 2:
         return None
-    return sum(variance(one) for one in passes.values()) / repeats / leaves**2
+    spreads = [
+        variance(
+            sum(succeeds(score, threshold) for score in repeat)
+            for repeat in zip(*(scores for _, scores in own), strict=True)
+        )
+        for _, own in groupby(whole, key=itemgetter(0))
+    ]
+    return sum(spreads) / repeats / leaves**2 if spreads else None
 
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:

@@ -5,11 +5,9 @@ from itertools import combinations
 from statistics import fmean, stdev
 
 from gta_bench.errors import format_count
-from gta_bench.metrics.panel import LeafKey, group_by_leaf, list_scores
+from gta_bench.metrics.panel import LeafKey, LeafTable
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.agreement import Agreement, JudgeAgreement, LeafSpread, PanelReport
-from gta_bench.records.cost import read_cost, sum_costs
-from gta_bench.records.verdicts import VerdictRow
 from gta_bench.reports.tables import Table, dollars, format_number, with_interval
 
 HEADING = (
@@ -20,15 +18,13 @@ TEXT_COLUMNS = (0,)
 UNSTABLE_TEXT_COLUMNS = (0, 1, 3)
 UNSTABLE_SHOWN = 20
 
-Leaves = Mapping[LeafKey, Mapping[str, list[VerdictRow]]]
 
-
-def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport:
+def panel_report(leaves: LeafTable, *, threshold: float) -> PanelReport:
     """Compare the repeats of every judge, every pair of judges by their means, and all judges.
 
     Needs scipy.
     """
-    judges, leaves = group_by_leaf(rows)
+    judges = leaves.judges
     found = [_compare_repeats(judge, leaves, threshold) for judge in judges]
     found += [
         _compare_judges(f"{one} and {two}", (one, two), leaves, threshold)
@@ -36,7 +32,12 @@ def panel_report(rows: Iterable[VerdictRow], *, threshold: float) -> PanelReport
     ]
     if len(judges) > 2:
         found.append(_compare_judges(f"all {len(judges)} judges", judges, leaves, threshold))
-    unstable = [_spread(key, own) for key, own in leaves.items() if _flips(own, threshold)]
+    given = zip(*(leaves.columns[judge] for judge in judges), strict=True)
+    unstable = [
+        _spread(place, key, dict(zip(judges, own, strict=True)), leaves)
+        for place, (key, own) in enumerate(zip(leaves.places(), given, strict=True))
+        if _flips(own, threshold)
+    ]
     unstable.sort(key=lambda leaf: (-leaf.spread, leaf.task, leaf.epoch, leaf.leaf))
     return PanelReport(
         threshold=threshold, rows=tuple(found), unstable=tuple(unstable), leaves=len(leaves)
@@ -82,47 +83,50 @@ def unstable_title(panel: PanelReport) -> str:
     )
 
 
-def _compare_repeats(judge: str, leaves: Leaves, threshold: float) -> JudgeAgreement:
-    rows = [own.get(judge, []) for own in leaves.values()]
-    repeats = max(map(len, rows))
-    table = [([*list_scores(own), *[None] * repeats])[:repeats] for own in rows]
+def _compare_repeats(judge: str, leaves: LeafTable, threshold: float) -> JudgeAgreement:
+    column = leaves.columns[judge]
+    repeats = max(column.given)
+    table = [[*own, *[None] * (repeats - len(own))] for own in column]
     return JudgeAgreement(
         name=judge,
         agreement=_agreement(table, leaves, threshold),
-        verdicts=sum(map(len, rows)),
-        cost_usd=sum_costs(read_cost(row) for own in rows for row in own).total,
+        verdicts=sum(column.given),
+        cost_usd=column.cost.sum().total,
     )
 
 
 def _compare_judges(
-    name: str, judges: Sequence[str], leaves: Leaves, threshold: float
+    name: str, judges: Sequence[str], leaves: LeafTable, threshold: float
 ) -> JudgeAgreement:
-    table = [[_mean(own.get(judge, [])) for judge in judges] for own in leaves.values()]
+    columns = [map(_mean, leaves.columns[judge]) for judge in judges]
+    table = [list(row) for row in zip(*columns, strict=True)]
     return JudgeAgreement(name=name, agreement=_agreement(table, leaves, threshold))
 
 
 def _agreement(
-    table: Sequence[Sequence[float | None]], leaves: Leaves, threshold: float
+    table: Sequence[Sequence[float | None]], leaves: LeafTable, threshold: float
 ) -> Agreement:
     # Imports scipy, which the core does not install; the tables of a report do not need it.
     from gta_bench.statistics.agreement import measure_agreement
 
-    return measure_agreement(table, [task for task, _, _ in leaves], threshold=threshold)
+    return measure_agreement(table, leaves.tasks, threshold=threshold)
 
 
-def _mean(rows: Sequence[VerdictRow]) -> float | None:
-    scores = list_scores(rows)
+def _mean(scores: Sequence[float]) -> float | None:
     return fmean(scores) if scores else None
 
 
-def _flips(own: Mapping[str, Sequence[VerdictRow]], threshold: float) -> bool:
-    sides = {succeeds(score, threshold) for rows in own.values() for score in list_scores(rows)}
-    return len(sides) > 1
+def _flips(given: Iterable[Sequence[float]], threshold: float) -> bool:
+    return len({succeeds(score, threshold) for scores in given for score in scores}) > 1
 
 
-def _spread(key: LeafKey, own: Mapping[str, Sequence[VerdictRow]]) -> LeafSpread:
+def _spread(
+    place: int, key: LeafKey, own: Mapping[str, Sequence[float]], leaves: LeafTable
+) -> LeafSpread:
     task, epoch, leaf = key
-    scores = tuple((judge, tuple(list_scores(rows))) for judge, rows in sorted(own.items()))
+    scores = tuple(
+        (judge, tuple(given)) for judge, given in own.items() if leaves.columns[judge].given[place]
+    )
     every = [score for _, given in scores for score in given]
     low, high, spread = min(every), max(every), stdev(every)
     return LeafSpread(

@@ -1,6 +1,7 @@
 """Scores of a Workflow run, one table for each judge."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -9,15 +10,19 @@ from gta_bench.metrics.checked import apply_checks
 from gta_bench.metrics.compat import workflow as compat
 from gta_bench.metrics.counts import JudgedCounts, total
 from gta_bench.metrics.failures import leaf_failures
+from gta_bench.metrics.panel import Panel, Pooling
 from gta_bench.metrics.run_scores import SharedFields
 from gta_bench.metrics.strict import workflow as strict
 from gta_bench.metrics.table import ROOT_SCORE, TOOL_SR
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.checks import CHECK
-from gta_bench.records.cost import read_cost, sum_costs
+from gta_bench.records.cost import CostSum, read_cost
+from gta_bench.records.failures import Failure
 from gta_bench.records.units import Usage, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictRow
 from gta_bench.records.workflow_scores import (
     CompatScore,
+    GroupScores,
     JudgeScores,
     LeafScore,
     TaskScore,
@@ -42,12 +47,18 @@ class Thresholds(NamedTuple):
     root: float
 
 
+# The rows of units by task and epoch; those of a long run are read when they are asked for.
+UnitRows = Mapping[UnitKey, Sequence[VerdictRow]]
+# Gets every unit with its score by a judge, and its failures.
+TaskSink = Callable[[str, WorkflowUnit, TaskScore, Sequence[Failure]], None]
+
+
 def score_workflow(
-    units: Sequence[WorkflowUnit],
+    units: Iterable[WorkflowUnit],
     rows: Iterable[VerdictRow],
     *,
     thresholds: Thresholds,
-    not_run: Sequence[tuple[str, int]] = (),
+    not_run: Sequence[UnitKey] = (),
     asked: Iterable[str] = (),
 ) -> WorkflowScores:
     """Score every unit with every judge that has a verdict.
@@ -56,25 +67,127 @@ def score_workflow(
     without verdicts, because a run that delivered nothing has nothing to judge. Verdicts of checks
     are part of every judge's table.
     """
-    names = list(asked)
-    by_judge: dict[str, list[VerdictRow]] = {name: [] for name in names}
-    for row in apply_checks(units, rows, names):
-        by_judge.setdefault(row.key.judge, []).append(row)
-    fields = SharedFields()
+    placed = place_rows(rows)
+    return score_units(units, placed, thresholds=thresholds, not_run=not_run, asked=asked)
+
+
+def place_rows(rows: Iterable[VerdictRow]) -> UnitRows:
+    """Return rows by unit, each in the given order."""
+    placed: dict[UnitKey, list[VerdictRow]] = {}
+    for row in rows:
+        placed.setdefault((row.key.task, row.key.epoch), []).append(row)
+    return placed
+
+
+def score_units(
+    units: Iterable[WorkflowUnit],
+    rows: UnitRows,
+    *,
+    thresholds: Thresholds,
+    not_run: Sequence[UnitKey] = (),
+    asked: Iterable[str] = (),
+    pooling: Pooling | None = None,
+    sink: TaskSink | None = None,
+) -> WorkflowScores:
+    """Score units one by one; with `pooling`, by all judges together too.
+
+    `not_run` is read after the units. With a `sink`, tasks and failures go there one by one and are
+    not listed.
+    """
+    fields, done = SharedFields(), 0
+    tables = _Tables(rows, thresholds, asked, pooling)
+    left = {*rows}
     for unit in units:
         fields.add(unit)
+        done += unit.failure is None
+        key = (unit.task.id, unit.epoch)
+        left.discard(key)
+        for judge, task, failed in tables.add(unit, rows.get(key, ())):
+            if sink is not None:
+                sink(judge.judge, unit, task, failed)
+            else:
+                judge.tasks.append(task)
+                judge.failures += failed
+    for key in left:
+        tables.add_usage(rows[key])
     shared = fields.values(not_run)
     return WorkflowScores(
         **shared,
         leaf_threshold=thresholds.leaf,
         root_threshold=thresholds.root,
-        n=sum(unit.failure is None for unit in units),
+        n=done,
         tool_sr=TOOL_SR.value(shared["tools"]),
-        judges=tuple(
-            _judge_scores(judge, units, by_judge[judge], thresholds, missing=len(not_run))
-            for judge in sorted(by_judge)
-        ),
+        judges=tables.scores(missing=len(not_run)),
     )
+
+
+class _Tables:
+    """The tables of all judges of a run, unit by unit."""
+
+    def __init__(
+        self,
+        rows: UnitRows,
+        thresholds: Thresholds,
+        asked: Iterable[str],
+        pooling: Pooling | None,
+    ) -> None:
+        self._thresholds = thresholds
+        self._asked = {*asked}
+        self._panel = None if pooling is None else Panel(pooling)
+        repeats = dict.fromkeys(self._asked, 1)
+        for own in rows.values():
+            judged = [row for row in own if row.key.judge != CHECK]
+            for row in judged:
+                repeats[row.key.judge] = max(repeats.get(row.key.judge, 1), row.key.repeat)
+            if self._panel is not None:
+                self._panel.see(judged)
+        self._together = None if self._panel is None else self._panel.name
+        self._combined = 0
+        if self._together is not None:
+            repeats[self._together] = 1
+        # Without any judge, the checks have a table of their own.
+        self._repeats = repeats or {CHECK: 1}
+        self._judges = {
+            name: _JudgeSum(name, repeats, thresholds)
+            for name, repeats in sorted(self._repeats.items())
+        }
+
+    def add(
+        self, unit: WorkflowUnit, rows: Sequence[VerdictRow]
+    ) -> Iterator[tuple["_JudgeSum", TaskScore, Sequence[Failure]]]:
+        """Score a unit by every judge."""
+        own: dict[str, list[VerdictRow]] = {name: [] for name in self._judges}
+        for row in apply_checks(unit, self._pooled(rows), self._repeats):
+            own[row.key.judge].append(row)
+        for name, judge in self._judges.items():
+            judge.add_usage(own[name])
+            task = judge.add(unit, own[name])
+            failed = leaf_failures(unit, task.leaves, threshold=self._thresholds.leaf)
+            yield judge, task, failed
+
+    def add_usage(self, rows: Sequence[VerdictRow]) -> None:
+        """Add what the verdicts on a unit took that is no longer in the run."""
+        for row in self._pooled(rows):
+            if row.key.judge != CHECK:
+                self._judges[row.key.judge].add_usage([row])
+
+    def scores(self, *, missing: int) -> tuple[JudgeScores, ...]:
+        """Return the scores of the judges that were asked or have a verdict.
+
+        The panel has one only if a leaf could be combined.
+        """
+        return tuple(
+            judge.scores(missing=missing)
+            for name, judge in self._judges.items()
+            if name in self._asked or (judge.rows and (name != self._together or self._combined))
+        )
+
+    def _pooled(self, rows: Sequence[VerdictRow]) -> Sequence[VerdictRow]:
+        if self._panel is None:
+            return rows
+        made = [*self._panel.combine(row for row in rows if row.key.judge != CHECK)]
+        self._combined += len(made)
+        return [*rows, *made]
 
 
 def task_score(
@@ -95,61 +208,83 @@ def task_score(
     )
 
 
-def _judge_scores(
-    judge: str,
-    units: Sequence[WorkflowUnit],
-    rows: Sequence[VerdictRow],
-    thresholds: Thresholds,
-    *,
-    missing: int,
-) -> JudgeScores:
-    repeats = max((row.key.repeat for row in rows), default=1)
-    placed: dict[tuple[str, int], dict[int, dict[str, VerdictRow]]] = {}
-    for row in rows:
-        unit_rows = placed.setdefault((row.key.task, row.key.epoch), {})
-        unit_rows.setdefault(row.key.repeat, {})[row.key.leaf] = row
-    tasks = [
-        task_score(unit, placed.get((unit.task.id, unit.epoch), {}), repeats=repeats)
-        for unit in units
-    ]
-    pool = partial(strict.pool, leaf_threshold=thresholds.leaf, root_threshold=thresholds.root)
-    roots = [task.compat for task in tasks if task.compat is not None]
-    upstream = JudgedCounts(roots=len(roots), root_sum=total(roots))
-    return JudgeScores(
-        judge=judge,
-        repeats=repeats,
-        strict=pool("all", tasks, missing=missing),
-        compat=CompatScore(root_score=ROOT_SCORE.compat_value(upstream), n=upstream.roots),
-        categories=tuple(
-            pool(name, [task for task in tasks if (task.category or NO_CATEGORY) == name])
-            for name in sorted({task.category or NO_CATEGORY for task in tasks})
-        ),
-        kinds=tuple(
-            pool(name, [task for task in tasks if name in task.kinds])
-            for name in sorted({kind for task in tasks for kind in task.kinds})
-        ),
-        tool_categories=tuple(
-            pool(name, [task for task in tasks if name in task.tool_categories])
-            for name in _sort_categories(
-                (*CATEGORIES, *(name for task in tasks for name in task.tool_categories))
-            )
-        ),
-        curve=strict.threshold_curve(tasks),
-        usage=Usage(
-            input_tokens=sum(row.input_tokens for row in rows),
-            output_tokens=sum(row.output_tokens for row in rows),
-            cost_usd=sum_costs(map(read_cost, rows)).total,
-        ),
-        tasks=tuple(tasks),
-        causes=tuple(
-            sorted({cause for task in tasks for leaf in task.leaves for cause in leaf.causes})
-        ),
-        failures=tuple(
-            failure
-            for unit, task in zip(units, tasks, strict=True)
-            for failure in leaf_failures(unit, task.leaves, threshold=thresholds.leaf)
-        ),
-    )
+class _JudgeSum:
+    """One judge's scores, unit by unit; of a unit only its roots stay in memory.
+
+    They do, in every group, because their sum is rounded once, at the end.
+    """
+
+    def __init__(self, judge: str, repeats: int, thresholds: Thresholds) -> None:
+        self.judge = judge
+        self.rows = 0
+        self.tasks: list[TaskScore] = []
+        self.failures: list[Failure] = []
+        self._repeats = repeats
+        self._group = partial(strict.GroupSum, thresholds.leaf, thresholds.root)
+        self._all = self._group()
+        self._groups: dict[str, dict[str, strict.GroupSum]] = {
+            "categories": {},
+            "kinds": {},
+            "tool_categories": {name: self._group() for name in CATEGORIES},
+        }
+        self._compat = array("d")
+        self._causes: set[str] = set()
+        self._tokens = [0, 0]
+        self._cost = CostSum()
+
+    def add_usage(self, rows: Sequence[VerdictRow]) -> None:
+        """Add what verdicts took."""
+        self.rows += len(rows)
+        for row in rows:
+            self._tokens[0] += row.input_tokens
+            self._tokens[1] += row.output_tokens
+            self._cost.add(read_cost(row))
+
+    def add(self, unit: WorkflowUnit, rows: Sequence[VerdictRow]) -> TaskScore:
+        """Score a unit."""
+        placed: dict[int, dict[str, VerdictRow]] = {}
+        for row in rows:
+            placed.setdefault(row.key.repeat, {})[row.key.leaf] = row
+        task = task_score(unit, placed, repeats=self._repeats)
+        self._all.add(task)
+        for by, names in (
+            ("categories", (task.category or NO_CATEGORY,)),
+            ("kinds", task.kinds),
+            ("tool_categories", task.tool_categories),
+        ):
+            for name in names:
+                self._groups[by].setdefault(name, self._group()).add(task)
+        if task.compat is not None:
+            self._compat.append(task.compat)
+        self._causes.update(cause for leaf in task.leaves for cause in leaf.causes)
+        return task
+
+    def scores(self, *, missing: int) -> JudgeScores:
+        """Return the scores of all units; `missing` ones were not run."""
+        upstream = JudgedCounts(roots=len(self._compat), root_sum=total(self._compat))
+        called = self._groups["tool_categories"]
+        return JudgeScores(
+            judge=self.judge,
+            repeats=self._repeats,
+            strict=self._all.scores("all", missing=missing),
+            compat=CompatScore(root_score=ROOT_SCORE.compat_value(upstream), n=upstream.roots),
+            categories=_list_groups(self._groups["categories"]),
+            kinds=_list_groups(self._groups["kinds"]),
+            tool_categories=tuple(called[name].scores(name) for name in _sort_categories(called)),
+            curve=self._all.curve(),
+            usage=Usage(
+                input_tokens=self._tokens[0],
+                output_tokens=self._tokens[1],
+                cost_usd=self._cost.sum().total,
+            ),
+            tasks=tuple(self.tasks),
+            causes=tuple(sorted(self._causes)),
+            failures=tuple(self.failures),
+        )
+
+
+def _list_groups(groups: Mapping[str, strict.GroupSum]) -> tuple[GroupScores, ...]:
+    return tuple(group.scores(name) for name, group in sorted(groups.items()))
 
 
 def _leaf_score(

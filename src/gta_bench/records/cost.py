@@ -1,6 +1,7 @@
 """Costs in US dollars, part of which may be unknown, and their sum."""
 
 import math
+from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -28,14 +29,30 @@ class Cost(NamedTuple):
         return None if self.unknown else self.known
 
 
+class CostSum:
+    """Adds up costs one by one; the sum is unknown as soon as one part is."""
+
+    def __init__(self) -> None:
+        self._amounts = array("d")
+        self._unknown = False
+
+    def add(self, cost: Cost) -> None:
+        """Add a cost."""
+        if cost.known is not None:
+            self._amounts.append(cost.known)
+        self._unknown |= cost.unknown
+
+    def sum(self) -> Cost:
+        """Return the sum, which is rounded once."""
+        return Cost(math.fsum(self._amounts) if self._amounts else None, self._unknown)
+
+
 def sum_costs(parts: Iterable[Cost]) -> Cost:
     """Add up costs; the sum is unknown as soon as one part is."""
-    found = list(parts)
-    amounts = [part.known for part in found if part.known is not None]
-    return Cost(
-        known=math.fsum(amounts) if amounts else None,
-        unknown=any(part.unknown for part in found),
-    )
+    found = CostSum()
+    for part in parts:
+        found.add(part)
+    return found.sum()
 
 
 def make_cost(amount: float | None) -> Cost:

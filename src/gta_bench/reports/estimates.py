@@ -7,15 +7,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gta_bench.metrics import table
-from gta_bench.metrics.counts import JudgedCounts
 from gta_bench.metrics.run_scores import count_tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
-from gta_bench.metrics.table import Metric
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.statistics import Bounds
@@ -135,13 +133,6 @@ class Estimate(NamedTuple):
         return "" if self.bounds is None else f"{self.bounds.low:.2f} to {self.bounds.high:.2f}"
 
 
-class _Judged(NamedTuple):
-    """One judge's scores of one unit, and how many leaves that unit has."""
-
-    counts: JudgedCounts
-    leaves: int
-
-
 def estimates(
     parts: Mapping[str, Parts], tasks: Sequence[str], *, epochs: int
 ) -> dict[str, Estimate]:
@@ -172,9 +163,8 @@ def make_workflow_parts(
     tasks: Iterable[TaskScore], scores: WorkflowScores, units: Iterable[WorkflowUnit] = ()
 ) -> dict[str, Parts]:
     """Return the parts of every metric of one judge's tasks; Tool SR is computed from the units."""
-    counted = count_judged_units(tasks, scores)
     return {
-        **{name: make_judged_parts(row, counted) for name, row in table.JUDGED.items()},
+        **make_judged_parts(tasks, scores),
         table.TOOL_SR.name: PartTable(
             ((unit.task.id, unit.epoch), Part(*table.TOOL_SR.part(count_tool_uses(unit.calls))))
             for unit in units
@@ -182,31 +172,26 @@ def make_workflow_parts(
     }
 
 
-def count_judged_units(
-    tasks: Iterable[TaskScore], scores: WorkflowScores
-) -> dict[UnitKey, _Judged]:
-    """Return a judge's counts of each unit, by the thresholds of these scores."""
-    return {
-        (task.task, task.epoch): _Judged(
-            count_judged(
-                [task],
-                leaf_threshold=scores.leaf_threshold,
-                root_threshold=scores.root_threshold,
-            ),
-            len(task.leaves),
-        )
-        for task in tasks
-    }
-
-
-def make_judged_parts(row: Metric[Any], units: Mapping[UnitKey, _Judged]) -> Parts:
-    """Return the parts of one metric; units without root and leaves without score are missing."""
-    found = PartTable()
-    for key, own in units.items():
-        value, seen = row.part(own.counts)
-        whole = own.leaves if row is table.LEAF_SR else 1
-        found.add(key, Part(value, seen, whole - seen))
+def make_judged_parts(tasks: Iterable[TaskScore], scores: WorkflowScores) -> dict[str, PartTable]:
+    """Return the parts of each judged metric, by the thresholds of these scores."""
+    found = {name: PartTable() for name in table.JUDGED}
+    for task in tasks:
+        add_judged_parts(found, task, scores)
     return found
+
+
+def add_judged_parts(
+    found: Mapping[str, PartTable], task: TaskScore, scores: WorkflowScores
+) -> None:
+    """Add a unit; one without root is missing, and so are leaves without score."""
+    counts = count_judged(
+        [task], leaf_threshold=scores.leaf_threshold, root_threshold=scores.root_threshold
+    )
+    for name, parts in found.items():
+        row = table.JUDGED[name]
+        value, seen = row.part(counts)
+        whole = len(task.leaves) if row is table.LEAF_SR else 1
+        parts.add((task.task, task.epoch), Part(value, seen, whole - seen))
 
 
 def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:

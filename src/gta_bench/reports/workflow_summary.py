@@ -5,13 +5,13 @@ from typing import Final, NamedTuple
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.labels import People
+from gta_bench.metrics.panel import LeafTable
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
 from gta_bench.records.ceiling import CeilingScore, CorrectionProblem
 from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
-from gta_bench.records.verdicts import VerdictRow
 from gta_bench.records.workflow_scores import GroupScores, JudgeScores, WorkflowScores
 from gta_bench.reports.summary import (
     attempt_remarks,
@@ -51,14 +51,14 @@ PROBLEMS: Final[Mapping[CorrectionProblem, str]] = {
 
 
 class WorkflowSummary(NamedTuple):
-    """What a report shows of one Workflow run."""
+    """What a report shows of one Workflow run; `leaves` are needed for the judges' noise only."""
 
     name: str
     manifest: RunManifest
     scores: WorkflowScores
     floors: Floors = Floors()
     panel: PanelReport | None = None
-    verdicts: Sequence[VerdictRow] = ()
+    leaves: LeafTable | None = None
     people: People = People()
     ceilings: tuple[CeilingScore, ...] = ()
 

@@ -20,7 +20,7 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.settings import Settings
-from gta_bench.tasks.judging import find_judgeable_units
+from gta_bench.tasks.judging import read_judgeable_units
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.recognition import make_recognition
@@ -40,7 +40,7 @@ def check_run(
     """Decide every leaf with checks that has no current verdict of them, and store the verdicts."""
     units = [
         unit
-        for unit in find_judgeable_units(run, tasks).values()
+        for unit in read_judgeable_units(run, tasks)
         if any(leaf.checks for leaf in unit.task.leaves())
     ]
     known = read_verdicts(run) if units else {}
@@ -58,7 +58,7 @@ def find_unstable(run: StorePath, settings: Settings) -> dict[str, tuple[str, ..
     known = read_verdicts(run)
     wanted = [
         (unit, [leaf for leaf in unit.task.leaves() if _has_own_code(leaf)])
-        for unit in find_judgeable_units(run).values()
+        for unit in read_judgeable_units(run)
     ]
     found: dict[str, tuple[str, ...]] = {}
     for row in _decide(run, wanted, settings, keep=False):

@@ -31,7 +31,7 @@ from gta_bench.records.progress import (
 )
 from gta_bench.records.run import CODE, RunManifest, show_setting
 from gta_bench.records.scores import RunScores, UnitScore
-from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
     StorePath,
@@ -181,8 +181,27 @@ def read_scores(run: StorePath) -> RunScores:
 
 
 def read_workflow_scores(run: StorePath) -> WorkflowScores:
-    """Read the scores of a Workflow run; `gta score` writes them."""
-    return _read_scores(run, WorkflowScores)
+    """Read the scores of a Workflow run; `gta score` writes them.
+
+    The tasks and failures of a long run are read from `results/` whenever they are iterated.
+    """
+    scores = _read_scores(run, WorkflowScores)
+    if any(judge.tasks for judge in scores.judges) or not (run / RESULTS).is_dir():
+        return scores
+    require_packages(f"Reading {run}", "duckdb", extra="report")
+    from gta_bench.runs.tables import StoredRows
+
+    judges = tuple(
+        judge.model_copy(
+            update={
+                "tasks": StoredRows(run / RESULTS / UNITS, TaskScore, own),
+                "failures": StoredRows(run / RESULTS / FAILURES, Failure, own),
+            }
+        )
+        for judge in scores.judges
+        for own in ({"judge": judge.judge},)
+    )
+    return scores.model_copy(update={"judges": judges})
 
 
 def _read_scores(run: StorePath, kind: type[RecordT]) -> RecordT:

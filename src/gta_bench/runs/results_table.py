@@ -1,7 +1,7 @@
 """Runs as tables for any analysis: Parquet or CSV, written by DuckDB, one run after the other.
 
-Rows go through a file and not through lists, so only one run's units are in memory at a time, and
-never its verdicts. docs/reference/results.md is generated from the columns here.
+Rows go through a file and not through lists: neither units nor verdicts of a run are in memory.
+docs/reference/results.md is generated from the columns here.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from gta_bench.runs.directory import (
     read_scores,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import UnitStream, read_units
+from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.rows import sample_row, scored_row
 from gta_bench.runs.store import StorePath, explain_store_errors
 from gta_bench.runs.tables import TABLES, connect_database, quote_path
@@ -103,9 +103,8 @@ def export_results(
             found = UnitStream(log_folder(run), spec.tasks, spec.epochs, AtomicUnit)
             exporter.atomic(found, read_scores(run))
         else:
-            done = read_units(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit)
-            pooled = score_workflow(done.units, (), thresholds=thresholds, not_run=done.not_run)
-            exporter.workflow(done.units, pooled, run)
+            done = UnitStream(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit)
+            exporter.workflow(done, run, thresholds=thresholds, not_run=done.not_run)
     return rows
 
 
@@ -145,15 +144,33 @@ class RunExport:
             yield scored_row(unit, self.name, score, failed.take(key))
 
     def workflow(
-        self, units: Sequence[WorkflowUnit], scores: WorkflowScores, run: StorePath
+        self,
+        units: Iterable[WorkflowUnit],
+        run: StorePath,
+        *,
+        thresholds: Thresholds,
+        not_run: Sequence[UnitKey] = (),
     ) -> None:
-        """Export a run of GTA-Workflow; its verdicts go from file to file."""
-        thresholds = scores.model_dump(include={"leaf_threshold", "root_threshold"})
-        self._write("runs", [self._run(scores) | thresholds])
+        """Export a run of GTA-Workflow; its verdicts go from file to file.
 
-        self._write("samples", (sample_row(unit, self.name) for unit in units))
+        `not_run` is read after the units.
+        """
+        tasks: dict[str, WorkflowTask] = {}
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as samples:
+
+            def note() -> Iterator[WorkflowUnit]:
+                for unit in units:
+                    samples.write(json.dumps(sample_row(unit, self.name)) + "\n")
+                    tasks[unit.task.id] = unit.task
+                    yield unit
+
+            scores = score_workflow(note(), (), thresholds=thresholds, not_run=not_run)
+            ends = scores.model_dump(include={"leaf_threshold", "root_threshold"})
+            self._write("runs", [self._run(scores) | ends])
+            samples.flush()
+            self._copy_rows("samples", samples.name)
         if has_verdicts(run):
-            self._verdicts(run, {unit.task.id: unit.task for unit in units})
+            self._verdicts(run, tasks)
         if (run / SCORES).is_file():
             judges = read_workflow_scores(run).judges
             found = (self._failure(one, judge.judge) for judge in judges for one in judge.failures)
@@ -203,12 +220,13 @@ class RunExport:
             for row in rows:
                 file.write(json.dumps(row) + "\n")
             file.flush()
-            columns = {column.name: column.type for column in TABLES[table]}
-            query = (
-                "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
-            )
-            with connect_database(self.out) as connection:
-                self._copy(connection, table, query, {"file": file.name, "columns": columns})
+            self._copy_rows(table, file.name)
+
+    def _copy_rows(self, table: str, file: str) -> None:
+        columns = {column.name: column.type for column in TABLES[table]}
+        query = "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
+        with connect_database(self.out) as connection:
+            self._copy(connection, table, query, {"file": file, "columns": columns})
 
     def _copy(
         self, connection: duckdb.DuckDBPyConnection, table: str, query: str, values: FrameRow

@@ -10,6 +10,7 @@ from gta_bench.records.scores import UnitScore
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.records.views import FrameRow, Tabular
+from gta_bench.records.workflow_scores import TaskScore
 
 _Kind = TypeVar("_Kind", bound=AtomicUnit | WorkflowUnit, covariant=True)
 
@@ -60,6 +61,13 @@ def scored_row(
     """The row of an Atomic unit in the table `samples`, with its scores if it has any."""
     causes = {"first_causes": [one.cause for one in failed]}
     return sample_row(unit, run) | causes | ({} if score is None else score.counts())
+
+
+def judged_row(unit: WorkflowUnit, run: str, judge: str, task: TaskScore) -> FrameRow:
+    """The row of a Workflow unit with its score by a judge."""
+    values = [leaf.value for leaf in task.leaves if leaf.value is not None]
+    found = {"judge": judge, "root": task.root, "compat_root": task.compat, "scored": len(values)}
+    return sample_row(unit, run) | found
 
 
 def sample_row(unit: AtomicUnit | WorkflowUnit, run: str) -> FrameRow:

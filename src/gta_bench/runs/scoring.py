@@ -10,9 +10,8 @@ from statistics import fmean
 from typing import Any, Final, cast
 
 from gta_bench.errors import UsageError
-from gta_bench.metrics.panel import combine_judges
 from gta_bench.metrics.run_scores import UnitSink, count_tool_uses
-from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
+from gta_bench.metrics.workflow_scores import TaskSink, Thresholds, UnitRows, score_units
 from gta_bench.own_code import NoDigestError, digest_code
 from gta_bench.packages import require_packages
 from gta_bench.records.attempts import UnitKey
@@ -22,7 +21,7 @@ from gta_bench.records.digests import TaskDigests
 from gta_bench.records.failures import Failure
 from gta_bench.records.scores import Measured, UnitScore
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.runs.directory import (
     FAILURES,
     RESULTS,
@@ -35,10 +34,10 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
     write_scores,
 )
-from gta_bench.runs.logs import UnitStream, read_units
-from gta_bench.runs.rows import scored_row
+from gta_bench.runs.logs import UnitStream
+from gta_bench.runs.rows import judged_row, scored_row
 from gta_bench.runs.store import StorePath, lock_folder, remove_folder
-from gta_bench.runs.verdicts import read_judges, read_verdicts
+from gta_bench.runs.verdicts import StoredUnitRows, read_judges, read_unit_rows
 from gta_bench.settings import Settings
 
 ENTRY_POINTS = "gta_bench.metrics"
@@ -116,15 +115,11 @@ def collect_rows(run: StorePath, units: int) -> Iterator[UnitSink | None]:
     """
     if units <= LISTED:
         yield None
-        if (run / RESULTS).is_dir():
-            remove_folder(run / RESULTS)
+        _remove_rows(run)
         return
-    require_packages(f"Scoring more than {LISTED:,} units", "duckdb", extra="report")
+    _begin_rows(run, f"more than {LISTED:,} units")
     from gta_bench.runs.tables import TABLES, RowWriter
 
-    (run / SCORES).unlink(missing_ok=True)
-    if (run / RESULTS).is_dir():
-        remove_folder(run / RESULTS)
     name = str(run)
     with (
         RowWriter(run / RESULTS / UNITS, TABLES["samples"]) as rows,
@@ -139,6 +134,43 @@ def collect_rows(run: StorePath, units: int) -> Iterator[UnitSink | None]:
         yield sink
 
 
+@contextmanager
+def collect_tasks(run: StorePath, *, listed: bool) -> Iterator[TaskSink | None]:
+    """Yield what takes the rows of a long Workflow run; None if its scores list them."""
+    if listed:
+        yield None
+        _remove_rows(run)
+        return
+    _begin_rows(run, f"more than {LISTED:,} units, or so many verdicts,")
+    from gta_bench.runs.tables import JUDGED, TABLES, RowWriter
+
+    name = str(run)
+    with (
+        RowWriter(run / RESULTS / UNITS, JUDGED) as rows,
+        RowWriter(run / RESULTS / FAILURES, TABLES["failures"]) as failures,
+    ):
+
+        def sink(
+            judge: str, unit: WorkflowUnit, task: TaskScore, failed: Sequence[Failure]
+        ) -> None:
+            rows.add(judged_row(unit, name, judge, task), task)
+            for one in failed:
+                failures.add({"run": name, "judge": judge, **one.model_dump()}, one)
+
+        yield sink
+
+
+def _begin_rows(run: StorePath, what: str) -> None:
+    require_packages(f"Scoring {what}", "duckdb", extra="report")
+    (run / SCORES).unlink(missing_ok=True)
+    _remove_rows(run)
+
+
+def _remove_rows(run: StorePath) -> None:
+    if (run / RESULTS).is_dir():
+        remove_folder(run / RESULTS)
+
+
 def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     """Score the run by every judge that was asked, and write the scores.
 
@@ -147,26 +179,28 @@ def score_workflow_run(run: StorePath, settings: Settings) -> WorkflowScores:
     with lock_folder(progress_folder(run), patience=inf):
         scores = _score_by_judges(run, settings)
         write_scores(run, scores)
-    return scores
+        return scores if _lists(scores) else read_workflow_scores(run)
+
+
+def _lists(scores: WorkflowScores) -> bool:
+    """Whether scores list their tasks; those of a long run are in `results/`."""
+    return all(judge.tasks for judge in scores.judges)
 
 
 def _score_by_judges(run: StorePath, settings: Settings) -> WorkflowScores:
-    manifest = read_manifest(run)
-    found = read_units(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
-    rows = list(read_verdicts(run).values())
-    if settings.judge.panel is not None:
-        judged = [row for row in rows if row.key.judge != CHECK]
-        rows += combine_judges(judged, settings.judge.panel)
-    return score_workflow(
-        found.units,
-        rows,
-        thresholds=Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold),
-        not_run=found.not_run,
-        asked=[entry.name for entry in read_judges(run).judges],
-    )
-
-
-_Shown = dict[tuple[str, int], dict[str, str]]
+    spec, rows = read_manifest(run).spec, read_unit_rows(run)
+    units = UnitStream(log_folder(run), spec.tasks, spec.epochs, WorkflowUnit)
+    listed = spec.units <= LISTED and not isinstance(rows, StoredUnitRows)
+    with collect_tasks(run, listed=listed) as sink:
+        return score_units(
+            units,
+            rows,
+            thresholds=Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold),
+            not_run=units.not_run,
+            asked=[entry.name for entry in read_judges(run).judges],
+            pooling=settings.judge.panel,
+            sink=sink,
+        )
 
 
 def read_compared(run: StorePath) -> ComparedRun:
@@ -177,13 +211,12 @@ def read_compared(run: StorePath) -> ComparedRun:
         done = UnitStream(logs, spec.tasks, spec.epochs, AtomicUnit)
         found = ComparedRun(name=str(run), manifest=manifest, scores=read_scores(run), units={})
         return found.model_copy(update={"units": PackedFacts(done, {})})
-    shown: _Shown = {}
+    rows = read_unit_rows(run)
     prompts: dict[str, set[str]] = {}
-    for key, row in read_verdicts(run).items():
-        if key.judge == CHECK:
-            continue  # part of every judge's table, and the same for all of them
-        shown.setdefault((key.task, key.epoch), {})[key.judge] = row.evidence
-        prompts.setdefault(key.judge, set()).add(row.prompts)
+    for own in rows.values():
+        for row in own:
+            if row.key.judge != CHECK:
+                prompts.setdefault(row.key.judge, set()).add(row.prompts)
     judged = ComparedRun(
         name=str(run),
         manifest=manifest,
@@ -192,13 +225,15 @@ def read_compared(run: StorePath) -> ComparedRun:
         judge_prompts={judge: tuple(sorted(seen)) for judge, seen in sorted(prompts.items())},
     )
     work = UnitStream(logs, spec.tasks, spec.epochs, WorkflowUnit)
-    return judged.model_copy(update={"units": PackedFacts(work, shown)})
+    return judged.model_copy(update={"units": PackedFacts(work, rows)})
 
 
 class PackedFacts(Mapping[UnitKey, UnitFacts]):
     """The facts of all units with a result, packed: a tenth of the memory of records."""
 
-    def __init__(self, units: Iterable[AtomicUnit] | Iterable[WorkflowUnit], shown: _Shown) -> None:
+    def __init__(
+        self, units: Iterable[AtomicUnit] | Iterable[WorkflowUnit], rows: UnitRows
+    ) -> None:
         self._packed: dict[UnitKey, tuple[bytes, TaskDigests | None]] = {}
         for unit in units:
             if unit.failure is None:
@@ -206,7 +241,12 @@ class PackedFacts(Mapping[UnitKey, UnitFacts]):
                 facts = UnitFacts(
                     usage=unit.usage,
                     tools=count_tool_uses(unit.calls),
-                    evidence=shown.get(key, {}),
+                    # Verdicts of checks are part of every judge's table, and the same for all.
+                    evidence={
+                        row.key.judge: row.evidence
+                        for row in rows.get(key, ())
+                        if row.key.judge != CHECK
+                    },
                 )
                 # The epochs of a task share one record of its digests.
                 packed = facts.model_dump_json(exclude_defaults=True).encode()

@@ -84,6 +84,14 @@ SAMPLES: Final = (
         for name in COMPAT_COUNTS
     ),
 )
+# Only in `results/` of a long Workflow run: a row for each unit and judge.
+JUDGED: Final = (
+    *SAMPLES,
+    Column("judge", "VARCHAR", "The judge, with the options that can move a verdict."),
+    Column("root", "DOUBLE", "The root score, 0 to 10; NULL if a leaf has no score."),
+    Column("compat_root", "DOUBLE", "The root score as upstream reads the replies."),
+    Column("scored", "INTEGER", "Leaves with a score."),
+)
 VERDICT_COLUMNS: Final = (
     *UNIT,
     Column("leaf", "VARCHAR", "The leaf's id."),

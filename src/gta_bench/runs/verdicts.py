@@ -5,15 +5,21 @@ In a store, which cannot append, each call of `append_verdicts` writes one objec
 
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from array import array
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
+from typing import Final
+from weakref import finalize
 
 from pydantic import ValidationError
 
 from gta_bench.errors import RunError
+from gta_bench.metrics.workflow_scores import UnitRows, place_rows
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.judges import JudgeEntry, JudgeRegistry
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.redaction import current_redactor
@@ -36,6 +42,8 @@ from gta_bench.runs.store import (
 
 JUDGES = "judges.json"
 VERDICTS = "verdicts.jsonl"
+# Bytes of a file of verdicts whose rows are all held in memory, where they take five times that.
+LONGEST: Final = 64 * 2**20
 
 
 def read_judges(run: StorePath) -> JudgeRegistry:
@@ -62,33 +70,150 @@ def dump_rows(rows: Iterable[VerdictRow]) -> bytes:
 
 
 def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
-    """Read the newest row of each key.
+    """Read the newest row of each key; those of a long run are read whenever they are asked for.
 
     A score is kept if a later row for the same evidence has none. The last line may be half written
     if the machine died; any other broken line is an error.
     """
-    file = run / VERDICTS
-    rows: dict[VerdictKey, VerdictRow] = {}
     if not has_verdicts(run):
-        return rows
-    with join_parts(file) as whole, whole.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line == b"\n":
-                continue
-            try:
-                row = VerdictRow.model_validate_json(line)
-            except ValidationError as exc:
-                if not line.endswith(b"\n"):
-                    break
-                if is_broken_json(exc):
-                    problem = "not valid JSON. Remove the line."
-                else:
-                    problem = f"not a verdict of this version. {explain_versions(file)}"
-                raise RunError(f"{file}, line {number}: {problem}") from exc
-            kept = rows.get(row.key)
-            if kept is None or not _outlasts(kept, row):
-                rows[row.key] = row
+        return {}
+    with ExitStack() as stack:
+        file = stack.enter_context(join_parts(run / VERDICTS))
+        lines = _VerdictLines(file, run / VERDICTS)
+        if file.stat().st_size <= LONGEST:
+            return _keep_newest(row for _, row in lines)
+        found = StoredVerdicts(lines)
+        # A copy of what is in a store stays as long as it is read.
+        finalize(found.units, stack.pop_all().close)
+        return found
+
+
+def read_unit_rows(run: StorePath) -> UnitRows:
+    """Read the newest rows of each unit; those of a long run when they are asked for."""
+    return place_verdicts(read_verdicts(run))
+
+
+def place_verdicts(found: Mapping[VerdictKey, VerdictRow]) -> UnitRows:
+    """Return the verdicts of a run by unit; those of a long run are still in their file."""
+    return found.units if isinstance(found, StoredVerdicts) else place_rows(found.values())
+
+
+class _VerdictLines:
+    """The lines of a file of verdicts; `shown` is its name in messages."""
+
+    def __init__(self, file: Path, shown: StorePath) -> None:
+        self.file = file
+        self._shown = shown
+
+    def __iter__(self) -> Iterator[tuple[int, VerdictRow]]:
+        """Yield every row with the place where its line begins."""
+        place = 0
+        with self.file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line != b"\n":
+                    try:
+                        row = VerdictRow.model_validate_json(line)
+                    except ValidationError as exc:
+                        if not line.endswith(b"\n"):
+                            return
+                        raise self._broken(number, exc) from exc
+                    yield place, row
+                place += len(line)
+
+    def _broken(self, number: int, exc: ValidationError) -> RunError:
+        if is_broken_json(exc):
+            problem = "not valid JSON. Remove the line."
+        else:
+            problem = f"not a verdict of this version. {explain_versions(self._shown)}"
+        return RunError(f"{self._shown}, line {number}: {problem}")
+
+
+def _keep_newest(given: Iterable[VerdictRow]) -> dict[VerdictKey, VerdictRow]:
+    rows: dict[VerdictKey, VerdictRow] = {}
+    for row in given:
+        kept = rows.get(row.key)
+        if kept is None or not _outlasts(kept, row):
+            rows[row.key] = row
     return rows
+
+
+class StoredUnitRows(Mapping[UnitKey, Sequence[VerdictRow]]):
+    """The rows of each unit, in the order in which units have their first row.
+
+    Only the places of lines are in memory, and the rows of the unit that was asked for last.
+    """
+
+    def __init__(self, lines: _VerdictLines) -> None:
+        self._places: dict[UnitKey, array[int]] = {}
+        for place, row in lines:
+            key = (sys.intern(row.key.task), row.key.epoch)
+            if key not in self._places:
+                self._places[key] = array("q")
+            self._places[key].append(place)
+        self._last: tuple[UnitKey, Sequence[VerdictRow]] | None = None
+        self._stream = lines.file.open("rb")
+        finalize(self, self._stream.close)
+
+    def __getitem__(self, key: UnitKey) -> Sequence[VerdictRow]:
+        if self._last is None or self._last[0] != key:
+            rows = map(self._read, self._places[key])
+            self._last = key, tuple(_keep_newest(rows).values())
+        return self._last[1]
+
+    def __iter__(self) -> Iterator[UnitKey]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _read(self, place: int) -> VerdictRow:
+        self._stream.seek(place)
+        return VerdictRow.model_validate_json(self._stream.readline())
+
+
+class StoredVerdicts(Mapping[VerdictKey, VerdictRow]):
+    """The verdicts of a long run by key, unit by unit."""
+
+    def __init__(self, lines: _VerdictLines) -> None:
+        self.units = StoredUnitRows(lines)
+
+    def __getitem__(self, key: VerdictKey) -> VerdictRow:
+        for row in self.units[key.task, key.epoch]:
+            if row.key == key:
+                return row
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[VerdictKey]:
+        return (row.key for rows in self.units.values() for row in rows)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.units.values()))
+
+    def items(self) -> ItemsView[VerdictKey, VerdictRow]:
+        """Return all keys with their rows, without a search for each."""
+        return _StoredItems(self)
+
+    def values(self) -> ValuesView[VerdictRow]:
+        """Return all rows, without a search for each."""
+        return _StoredValues(self)
+
+
+class _StoredItems(ItemsView[VerdictKey, VerdictRow]):
+    def __init__(self, verdicts: StoredVerdicts) -> None:
+        super().__init__(verdicts)
+        self._units = verdicts.units
+
+    def __iter__(self) -> Iterator[tuple[VerdictKey, VerdictRow]]:
+        return ((row.key, row) for rows in self._units.values() for row in rows)
+
+
+class _StoredValues(ValuesView[VerdictRow]):
+    def __init__(self, verdicts: StoredVerdicts) -> None:
+        super().__init__(verdicts)
+        self._units = verdicts.units
+
+    def __iter__(self) -> Iterator[VerdictRow]:
+        return (row for rows in self._units.values() for row in rows)
 
 
 def has_verdicts(run: StorePath) -> bool:

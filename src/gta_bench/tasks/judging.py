@@ -1,7 +1,7 @@
 """`gta_bench/judge`: a judge scores the leaves of a stored Workflow run."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -25,7 +25,7 @@ from gta_bench.records.progress import short_cause
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictRow
 from gta_bench.runs.directory import log_folder, read_manifest
-from gta_bench.runs.logs import read_units
+from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath, store_path
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 from gta_bench.tasks.context import UNSCORED, current_context, current_settings, current_spending
@@ -52,7 +52,17 @@ def open_judge(model: Model, options: JudgeOptions, *, repeats: int = 1, name: s
 def find_judgeable_units(
     run: StorePath, tasks: Collection[str] | None = None
 ) -> dict[str, WorkflowUnit]:
-    """Return the units of a stored run that a judge can score, by the ids of their samples.
+    """Return the units of a stored run that a judge can score, by the ids of their samples."""
+    return {
+        unit.task.id if unit.epoch == 1 else f"{unit.task.id}.{unit.epoch}": unit
+        for unit in read_judgeable_units(run, tasks)
+    }
+
+
+def read_judgeable_units(
+    run: StorePath, tasks: Collection[str] | None = None
+) -> Iterator[WorkflowUnit]:
+    """Yield the units of a stored run that a judge can score.
 
     Units that failed through our fault and units that were not delivered are left out. With
     `tasks`, only those are read.
@@ -61,12 +71,9 @@ def find_judgeable_units(
     if manifest.spec.mode != "workflow":
         raise RunError(f"{run} is a run of GTA-Atomic, which is scored without a judge.")
     wanted = [task for task in manifest.spec.tasks if tasks is None or task in tasks]
-    found = read_units(log_folder(run), wanted, manifest.spec.epochs, WorkflowUnit)
-    return {
-        unit.task.id if unit.epoch == 1 else f"{unit.task.id}.{unit.epoch}": unit
-        for unit in found.units
-        if unit.failure is None and unit.delivered
-    }
+    for unit in UnitStream(log_folder(run), wanted, manifest.spec.epochs, WorkflowUnit):
+        if unit.failure is None and unit.delivered:
+            yield unit
 
 
 @task(name="judge")

@@ -1,6 +1,6 @@
 """Boards compare runs of the same mode: scores with intervals, cost and time, and groups."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gta_bench.judge_quality.budget import budget_table, budgets
@@ -20,8 +20,10 @@ from gta_bench.reports.certainty import (
 from gta_bench.reports.estimates import (
     Estimate,
     add_atomic_parts,
+    add_judged_parts,
     estimates,
     make_atomic_parts,
+    make_judged_parts,
     make_workflow_parts,
 )
 from gta_bench.reports.summary import metrics, system_name
@@ -214,11 +216,22 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
         ("file extension of the deliverables", judge.kinds, lambda one: one.kinds),
         ("category of called tools", judge.tool_categories, lambda one: one.tool_categories),
     )
+    members = {
+        (by, group.name): make_judged_parts((), run.summary.scores)
+        for by, found, _ in ways
+        for group in found
+    }
+    for task in judge.tasks:
+        for by, found, names in ways:
+            for group in found:
+                if group.name in names(task):
+                    add_judged_parts(members[by, group.name], task, run.summary.scores)
     groups: list[_Group] = []
-    for by, found, names in ways:
+    for by, found, _ in ways:
         for group in found:
-            own = [one for one in judge.tasks if group.name in names(one)]
-            scores = estimates(make_workflow_parts(own, run.summary.scores), _tasks(own), epochs=1)
+            parts = members[by, group.name]
+            tasks = tuple(dict.fromkeys(name for name, _ in parts[table.ROOT_SCORE.name]))
+            scores = estimates(parts, tasks, epochs=1)
             groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
     return _group_table(run.summary.name, JUDGED_COLUMNS, groups)
 
@@ -236,7 +249,3 @@ def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) ->
         ),
         parts={index: f"By {by}" for by, index in first.items()},
     )
-
-
-def _tasks(units: Iterable[TaskScore]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(unit.task for unit in units))

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from gta_bench.judge_quality.panel import panel_report
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
-from gta_bench.metrics.checked import drop_gates
 from gta_bench.metrics.labels import combine_labels
+from gta_bench.metrics.panel import pack_leaves
 from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.ceiling import Ceiling, CeilingScore
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
@@ -22,7 +22,7 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath
-from gta_bench.runs.verdicts import read_judges, read_verdicts
+from gta_bench.runs.verdicts import place_verdicts, read_judges, read_verdicts
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
 
@@ -59,19 +59,19 @@ def read_material(
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
     units = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
-    panel = None
+    panel = leaves = None
     if not missing_packages("scipy"):
-        compared = drop_gates(units, verdicts.values())
-        panel = panel_report(compared, threshold=scores.leaf_threshold)
+        leaves = pack_leaves(place_verdicts(verdicts).values(), units)
+        panel = panel_report(leaves, threshold=scores.leaf_threshold)
     people = combine_labels(read_labels(run), read_adjudication(run), scores.leaf_threshold)
     beside: tuple[CeilingScore, ...] = ()
     if ceilings:
         from gta_bench.reports.ceilings import compare_with_ceilings
 
         beside = compare_with_ceilings(scores, ceilings, read_judges(run))
-    rows, floors = list(verdicts.values()), read_floors(run)
+    floors = read_floors(run)
     return JudgedRun(
-        WorkflowSummary(name, manifest, scores, floors, panel, rows, people, beside),
+        WorkflowSummary(name, manifest, scores, floors, panel, leaves, people, beside),
         units,
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},

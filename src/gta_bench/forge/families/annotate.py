@@ -8,7 +8,6 @@ from PIL import Image, ImageDraw
 
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.draft import Dice, Draft, Family, Level, Work, Wrong, group, leaf
-from gta_bench.forge.inside import write_check
 from gta_bench.forge.drawing import (
     SHAPES,
     Box,
@@ -17,6 +16,7 @@ from gta_bench.forge.drawing import (
     draw_shapes,
     encode_png,
 )
+from gta_bench.forge.inside import write_check
 
 INPUT: Final = "scene.png"
 BOXES: Final = "boxes.json"

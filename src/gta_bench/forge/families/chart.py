@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
-from gta_bench.forge.files import Cell, write_csv
 from gta_bench.forge.drawing import BLUES, OCHRES, Axis, Series, draw_bars
+from gta_bench.forge.files import Cell, write_csv
 from gta_bench.forge.words import PLACES, PRODUCTS
 
 FILE: Final = "values.csv"

@@ -1,5 +1,7 @@
 """Strict scores of GTA-Workflow: a leaf without a score leaves its task unscored, never zero."""
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 from gta_bench.metrics.counts import JudgedCounts, running_sum, total
@@ -11,6 +13,7 @@ from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 ROUNDING = 1e-9
 BEST = 10.0
 THRESHOLDS = tuple(float(threshold) for threshold in range(11))
+_LEAST = tuple(threshold - ROUNDING for threshold in THRESHOLDS)
 
 
 def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float | None:
@@ -56,23 +59,6 @@ def count_judged(
     )
 
 
-def pool(
-    name: str,
-    tasks: Sequence[TaskScore],
-    *,
-    leaf_threshold: float,
-    root_threshold: float,
-    missing: int = 0,
-) -> GroupScores:
-    """Return the scores of a group of units; all roots have equal weight, and so have all leaves.
-
-    `missing` units belong to the group and were not run yet.
-    """
-    counts = count_judged(tasks, leaf_threshold=leaf_threshold, root_threshold=root_threshold)
-    n_leaves = sum(len(task.leaves) for task in tasks)
-    return group_scores(name, counts, n_units=len(tasks) + missing, n_leaves=n_leaves)
-
-
 def group_scores(name: str, counts: JudgedCounts, *, n_units: int, n_leaves: int) -> GroupScores:
     """Return the scores of a group of units from its counts."""
     return GroupScores.model_validate(
@@ -87,14 +73,62 @@ def group_scores(name: str, counts: JudgedCounts, *, n_units: int, n_leaves: int
     )
 
 
-def threshold_curve(tasks: Sequence[TaskScore]) -> tuple[CurvePoint, ...]:
-    """Return both success rates at each integer threshold from 0 to 10."""
-    return tuple(
-        curve_point(
-            threshold, count_judged(tasks, leaf_threshold=threshold, root_threshold=threshold)
+class GroupSum:
+    """The scores of a group of units, added one by one; their roots stay in memory.
+
+    All roots have equal weight, and so have all leaves. The order of units does not matter.
+    """
+
+    def __init__(self, leaf_threshold: float, root_threshold: float) -> None:
+        self._ends = leaf_threshold, root_threshold
+        self._units = self._leaves = self._n_leaves = 0
+        self._roots = array("d")
+        self._passed = 0
+        # How many leaves reach no threshold of the curve, the first only, the first two, and so on.
+        self._reached = [0] * (1 + len(THRESHOLDS))
+
+    def add(self, task: TaskScore) -> None:
+        """Add a unit."""
+        self._units += 1
+        self._n_leaves += len(task.leaves)
+        if task.root is not None:
+            self._roots.append(task.root)
+        for leaf in task.leaves:
+            if leaf.value is not None:
+                self._leaves += 1
+                self._passed += succeeds(leaf.value, self._ends[0])
+                self._reached[bisect_right(_LEAST, leaf.value)] += 1
+
+    def scores(self, name: str, *, missing: int = 0) -> GroupScores:
+        """Return the scores; `missing` units belong to the group and were not run yet."""
+        counts = self._counts(self._ends[1], self._passed)
+        return group_scores(name, counts, n_units=self._units + missing, n_leaves=self._n_leaves)
+
+    def curve(self) -> tuple[CurvePoint, ...]:
+        """Return both success rates at each integer threshold from 0 to 10."""
+        return tuple(
+            curve_point(end, self._counts(end, sum(self._reached[place:])))
+            for place, end in enumerate(THRESHOLDS, start=1)
         )
-        for threshold in THRESHOLDS
-    )
+
+    def _counts(self, root_threshold: float, leaves_passed: int) -> JudgedCounts:
+        return JudgedCounts(
+            roots=len(self._roots),
+            root_sum=total(self._roots),
+            roots_passed=sum(succeeds(root, root_threshold) for root in self._roots),
+            leaves=self._leaves,
+            leaves_passed=leaves_passed,
+        )
+
+
+def pool(
+    name: str, tasks: Iterable[TaskScore], *, leaf_threshold: float, root_threshold: float
+) -> GroupScores:
+    """Return the scores of a group of units."""
+    group = GroupSum(leaf_threshold, root_threshold)
+    for task in tasks:
+        group.add(task)
+    return group.scores(name)
 
 
 def curve_point(threshold: float, counts: JudgedCounts) -> CurvePoint:
